@@ -40,7 +40,7 @@ def test_deltas_and_view_trees_take_linear_time_on_the_same_stream(name: str) ->
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("exponent", [1 / 4, 2 / 3])
-def test_other_exponents_keep_their_bounds(exponent: float, shape: str) -> None:
+def test_exponents_besides_one_half_keep_their_bounds(exponent: float, shape: str) -> None:
     time, space = slopes(shape, f"ivm_eps, eps = {'1/4' if exponent == 1 / 4 else '2/3'}")
     assert time <= max(exponent, 1 - exponent) + 0.05
     assert space <= 1 + min(exponent, 1 - exponent) + 0.05

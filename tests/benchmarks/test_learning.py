@@ -80,7 +80,7 @@ def test_the_numpy_join_equals_nested_loops() -> None:
     assert len(expected) > 10 and sorted(map(tuple, found.T.tolist())) == sorted(expected)
 
 
-def test_numpy_has_no_program_for_other_views() -> None:
+def test_numpy_has_no_program_for_a_view_without_cofactors() -> None:
     rows = pa.record_batch({"x": [1]})
     stream = Stream((Relation("t", "x BIGINT", ("x",)),), "SELECT COUNT(*) AS n FROM t", (Step(1, "t", rows),), (0,))
     assert "missing" in numpy_arrays.recompute(stream)

@@ -114,7 +114,7 @@ def test_strategies_take_turns_and_a_stopped_run_continues(tmp_path: Path, monke
     assert not any("answers" in one for one in written["measured"])
 
 
-def test_a_ratio_may_fall_by_a_third_and_steps_not_at_all() -> None:
+def test_a_ratio_may_fall_by_a_third_but_steps_may_not_increase() -> None:
     floor = {"ratios": {"x": 3.0}, "steps": {"s": 3.0}}
     assert check.fallen({"ratios": {"x": 2.01}, "steps": {"s": 3.0}}, floor) == []
     assert check.fallen({"ratios": {"x": 30.0}, "steps": {"s": 3.0}}, floor) == []

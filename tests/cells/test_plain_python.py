@@ -56,7 +56,9 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
     "made", [set_scenario, top_scenario, partial(places_scenario, refused=False), range_scenario]
 )
 @pytest.mark.seeds(25)
-def test_cells_agree_on_other_scenarios(made: Callable[[Choices], Scenario], seed: int) -> None:
+def test_cells_agree_on_scenarios_of_set_operations_first_rows_and_subqueries(
+    made: Callable[[Choices], Scenario], seed: int
+) -> None:
     """Set operations, first rows, subqueries in every place, range joins and running sums."""
     found = made(seeded(seed))
     try:

@@ -42,8 +42,8 @@ def test_advise_names_the_tree_with_the_least_enclosureness(script: Path, tmp_pa
     assert lines[2].split() == ["lambda_T", "1.00", "height", "1", "[x2](r1,", "r2)", "<-", "take", "this"]
     # Either relation on top: only rows of r1 enclose others.
     assert [line.split()[1] for line in lines[3:5]] == ["1.00", "20.00"]
-    assert lines[5] == "  updates over the tree to take: O(1) on average"
-    assert lines[6] == "  name it by TBLPROPERTIES ('freshviews.join_tree' = '[x2](r1, r2)')"
+    assert lines[5] == "  cost of an update over the chosen tree: O(1) on average"
+    assert lines[6] == "  name the tree by TBLPROPERTIES ('freshviews.join_tree' = '[x2](r1, r2)')"
 
 
 def test_a_view_accepts_the_tree_that_advise_names(script: Path) -> None:
@@ -120,7 +120,7 @@ def test_advise_weighs_the_trees_of_a_cyclic_view_over_its_bags(tmp_path: Path) 
     result = run("advise", script, "--stream", folder)
     assert result.exit_code == 0, result.output
     lines = [line.strip() for line in result.stdout.splitlines()]
-    assert lines[1] == "r_s_t is a bag: updates of r, s, t change 80 of its rows, each an update of it"
+    assert lines[1] == "r_s_t is a bag: updates of r, s, t change 80 of its rows; each change is an update of r_s_t"
     weighed = [line.split("  <-")[0].split() for line in lines if line.startswith("lambda_T")]
     found = {" ".join(words[4:]): float(words[1]) for words in weighed}
     # The lifespan of each row of u encloses those of 20 triangles; there are 60 tuples.

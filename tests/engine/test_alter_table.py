@@ -72,7 +72,7 @@ def test_a_reader_keeps_the_rows_and_columns_of_its_version() -> None:
     assert next(batches).schema.names == ["id", "s"]
 
 
-def test_plain_views_and_stars_keep_their_columns_until_they_are_replaced(db: fv.Database) -> None:
+def test_a_plain_view_keeps_its_columns_until_the_view_is_replaced(db: fv.Database) -> None:
     shop(db)
     db.execute(
         "CREATE TABLE u (id INT, c STRING); CREATE VIEW p AS SELECT * FROM t; CREATE VIEW q (a, b) AS SELECT * FROM p;"
@@ -93,7 +93,7 @@ def test_plain_views_and_stars_keep_their_columns_until_they_are_replaced(db: fv
     assert Counter(db.view("of_p")) == Counter({(7,): 4})
 
 
-def test_keys_and_foreign_keys_hold_as_before(db: fv.Database) -> None:
+def test_keys_and_foreign_keys_hold_after_columns_are_added(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE p (x INT, id INT PRIMARY KEY, code INT UNIQUE);"
         "CREATE TABLE c (id INT, up INT REFERENCES p, PRIMARY KEY (id));"
@@ -128,7 +128,7 @@ def test_keys_and_foreign_keys_hold_as_before(db: fv.Database) -> None:
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("window", ["3 rows", "2 days"])
-def test_windows_continue(tmp_path: Path, window: str, trusted: bool) -> None:
+def test_windows_continue_after_columns_are_added(tmp_path: Path, window: str, trusted: bool) -> None:
     def day(n: int) -> dt.date:
         return dt.date(2026, 1, n)
 

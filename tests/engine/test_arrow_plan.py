@@ -86,7 +86,7 @@ def both(kind: SqlType, array: pa.Array, nullable: bool = True) -> tuple[list[An
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_both_ways_give_the_same_codes(
+def test_compiled_and_general_encoding_give_equal_codes(
     kind: SqlType, given: pa.DataType, values: list[Any]
 ) -> None:
     fitting = [v for v in values if _fits(kind, given, v)]
@@ -103,7 +103,9 @@ def test_a_slice_is_read_from_its_start(kind: SqlType, given: pa.DataType, value
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_both_ways_refuse_values_with_the_same_error(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
+def test_compiled_and_general_encoding_refuse_values_with_equal_errors(
+    kind: SqlType, given: pa.DataType, values: list[Any]
+) -> None:
     for value in values:
         if not _fits(kind, given, value) or value is None:
             good = next(v for v in values if v is not None and _fits(kind, given, v))
@@ -117,7 +119,7 @@ def _fits(kind: SqlType, given: pa.DataType, value: Any) -> bool:
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
-def test_both_ways_refuse_invalid_utf8_with_the_same_error(kind: pa.DataType) -> None:
+def test_compiled_and_general_encoding_refuse_invalid_utf8_with_equal_errors(kind: pa.DataType) -> None:
     bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"ab\xff\xfe"))
     compiled, general = both(STRING, bad.cast(kind))
     assert compiled == general
@@ -151,7 +153,7 @@ def test_a_table_of_several_chunks_and_a_multiplicity_is_read_whole() -> None:
     assert dictionary.decode(int(encoded.columns["x"][0])) == "a"
 
 
-def test_other_types_take_the_general_way() -> None:
+def test_integers_for_a_double_column_take_the_general_way() -> None:
     made, _ = encoder(DOUBLE)
     assert made._planned(pa.schema({"x": pa.int64()}), False) is None
     assert made._arrow(pa.record_batch({"x": pa.array([1, 2])}), 1).batch.columns["x"].view(float).tolist() == [1, 2]

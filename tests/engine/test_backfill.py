@@ -122,7 +122,7 @@ COMPILED = [name for name in VIEWS if name not in ("first and last word", "disti
 
 
 @pytest.mark.parametrize("name", VIEWS if PURE_PYTHON else COMPILED)
-def test_a_view_backfilled_at_once_is_maintained_like_an_older_one(name: str, handed: list[bool]) -> None:
+def test_a_view_backfilled_by_one_join_is_maintained_like_an_older_view(name: str, handed: list[bool]) -> None:
     for seed in range(3):
         with made(VIEWS[name], seed, before=False) as late, made(VIEWS[name], seed, before=True) as early:
             assert sorted_rows(late) == sorted_rows(early)
@@ -143,20 +143,20 @@ def test_a_view_backfilled_at_once_is_maintained_like_an_older_one(name: str, ha
 
 
 @pytest.mark.parametrize("name", NOT_AT_ONCE if PURE_PYTHON else ["path"])
-def test_other_views_are_backfilled_by_deltas(name: str, handed: list[bool]) -> None:
+def test_views_that_one_join_cannot_backfill_are_backfilled_by_deltas(name: str, handed: list[bool]) -> None:
     strategy, query = NOT_AT_ONCE[name]
     with made(query, 1, False, strategy=strategy) as late, made(query, 1, True, strategy=strategy) as early:
         assert sorted_rows(late) == sorted_rows(early)
     assert handed == []
 
 
-def test_few_rows_are_not_joined_at_once(monkeypatch: pytest.MonkeyPatch, handed: list[bool]) -> None:
+def test_a_backfill_of_few_rows_uses_deltas(monkeypatch: pytest.MonkeyPatch, handed: list[bool]) -> None:
     monkeypatch.setattr(at_once, "WORTH", 2e8)
     made(VIEWS["cycle of four"], 1, before=False).close()
     assert handed == []
 
 
-def test_a_row_without_a_value_gives_the_error_of_deltas(handed: list[bool]) -> None:
+def test_a_backfill_by_one_join_raises_the_overflow_that_deltas_raise(handed: list[bool]) -> None:
     query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
     with fv.Database() as db:
         db.execute(TABLES)
@@ -172,7 +172,7 @@ def test_a_row_without_a_value_gives_the_error_of_deltas(handed: list[bool]) -> 
     assert handed == [False, True]
 
 
-def test_a_view_backfilled_at_once_survives_a_reopen(tmp_path: Path, handed: list[bool]) -> None:
+def test_a_view_backfilled_by_one_join_has_its_rows_after_a_reopen(tmp_path: Path, handed: list[bool]) -> None:
     with made(VIEWS["sums by group"], 2, before=False, path=tmp_path / "db") as db:
         rows = sorted_rows(db)
         db.snapshot()
@@ -227,7 +227,7 @@ def test_a_failing_traced_backfill_names_the_row_at_fault() -> None:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
-def test_intersections_need_more_rows_to_be_joined_at_once(
+def test_a_triangle_needs_more_rows_than_a_four_cycle_for_a_backfill_by_one_join(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deltas of triangles compare eight rows in a step; deltas of cycles of four take a step per row."""

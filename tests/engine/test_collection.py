@@ -223,7 +223,7 @@ def test_refused_batches_leave_no_strings_behind() -> None:
         check(db, 300, 320)
 
 
-def test_constants_stay() -> None:
+def test_strings_of_constants_stay_after_a_collection() -> None:
     script = """CREATE TABLE r (a STRING, b STRING);
     CREATE MATERIALIZED VIEW v AS SELECT a, CASE WHEN b = 'yes' THEN 'agreed' ELSE CONCAT(b, ', no') END AS c FROM r"""
     with collecting(script=script) as db:

@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, list[Any]]] = {
 
 
 @pytest.mark.parametrize("claim", CASES)
-def test_constants_in_every_place(claim: str) -> None:
+def test_constants_are_right_in_every_place(claim: str) -> None:
     sql, expected = CASES[claim]
     with fv.Database() as db:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS {sql}")

@@ -316,7 +316,7 @@ def test_a_script_is_executed_whole_or_not_at_all(db: fv.Database) -> None:
     db.execute("CREATE TABLE x (a INT)")
 
 
-def test_a_late_view_is_backfilled_from_tables_and_views(db: fv.Database) -> None:
+def test_a_view_created_after_inserts_is_backfilled_from_tables_and_views(db: fv.Database) -> None:
     db.execute(
         "CREATE MATERIALIZED VIEW parts AS SELECT COUNT(*) AS n FROM by_part;"
         "CREATE MATERIALIZED VIEW units AS SELECT SUM(qty) AS s FROM items"
@@ -336,7 +336,7 @@ def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> Non
         db.view("by_part")
 
 
-def test_a_trusted_table_allows_negative_counts_and_no_late_view() -> None:
+def test_a_trusted_table_allows_negative_counts_and_no_view_after_its_first_row() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"

@@ -72,7 +72,7 @@ def test_first_rows_are_right_after_a_backfill_and_a_restart(tmp_path: Path) -> 
         assert Counter(db.view("best")) == first(Counter(rows[ROWS // 2 :]))
 
 
-def test_first_rows_continue_from_an_image(tmp_path: Path) -> None:
+def test_first_rows_read_from_an_image_are_maintained_like_the_original(tmp_path: Path) -> None:
     db = fv.Database()
     db.execute(TABLE + BEST)
     definition = db.view("best").state.definition
@@ -150,7 +150,7 @@ def test_a_property_names_the_strategy_of_the_ordered_rows() -> None:
     assert not db.views
 
 
-def test_a_named_strategy_is_for_the_rows_below_all_limits() -> None:
+def test_a_strategy_named_by_the_user_applies_to_the_rows_below_all_limits() -> None:
     nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
     create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
     db = fv.Database()

@@ -82,7 +82,7 @@ def test_rows_beyond_memory_are_refused_and_deletes_are_accepted(db: fv.Database
     while count > 1:
         # Down to batches that take the direct way.
         count = max(count // 10, 1)
-        shown = r"memory: of 17 MB \(the machine\) \d+ MB are left, the rows may take \d+ MB, and \d+ MB have to stay"
+        shown = r"memory: \d+ MB of 17 MB \(the machine\) are left, the rows may take \d+ MB, and \d+ MB must stay"
         with pytest.raises(fv.OutOfMemory, match=shown):
             while there < 1_000_000:
                 db.insert("t", rows(there, count) if count > 1 else [(there, there % 10)])
@@ -244,7 +244,7 @@ def test_a_small_database_needs_little(db: fv.Database, machine: Machine) -> Non
 
 def test_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine) -> None:
     machine.others = 15 * MB
-    shown = "1 MB are left, the rows may take 0 MB, and 2 MB have to stay free; the database holds 0 MB"
+    shown = "1 MB of .* are left, the rows may take 0 MB, and 2 MB must stay free; the database holds 0 MB"
     with fv.Database(spare_memory=2 * MB) as careful:
         careful.execute(SCRIPT)
         with pytest.raises(fv.OutOfMemory, match=shown):

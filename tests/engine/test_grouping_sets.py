@@ -124,7 +124,7 @@ def test_every_strategy_maintains_grouping_sets_or_says_why_not(strategy: str) -
 @pytest.mark.parametrize(
     "strategy", ["ivm_eps", "ivm_eps_linear", "crown", "higher_order"] if PURE_PYTHON else ["ivm_eps_linear"]
 )
-def test_sets_over_triangles(strategy: str) -> None:
+def test_grouping_sets_over_triangles_equal_a_union_of_group_bys(strategy: str) -> None:
     db = fv.Database()
     loop = "e e1 JOIN e e2 ON e1.b = e2.a JOIN e e3 ON e2.b = e3.a AND e3.b = e1.a"
     select = "COUNT(*) AS n, MAX(e2.b) AS last, COUNT(DISTINCT e2.b) AS ends"

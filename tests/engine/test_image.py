@@ -316,7 +316,7 @@ def test_strings_are_written_once_and_read_in_order(tmp_path: Path) -> None:
     assert write_strings(tmp_path / "2", dictionary, 3) == 4
     assert write_strings(tmp_path / "3", dictionary, 4) == 4
     known = Dictionary()
-    with pytest.raises(StoreError, match="2 goes on after 3 strings, and 0 are there"):
+    with pytest.raises(StoreError, match="2 begins after string 3, but 0 strings were read"):
         read_strings(tmp_path / "2", known)
     for name in "123":
         read_strings(tmp_path / name, known)

@@ -194,7 +194,7 @@ def test_the_error_names_the_update_that_fails() -> None:
         assert Counter(db.view("v")) == before
 
 
-def test_updates_up_to_a_refused_one_stand() -> None:
+def test_pieces_before_a_refused_update_stay_committed() -> None:
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
         stream = [(1, 2, 1), (2, 3, 1), (3, 4, 1), *[(5, 6, 1)] * 60, (7, 7, -1)]

@@ -111,7 +111,7 @@ def test_contents_changes_and_lookups_agree_with_duckdb(epsilon: str) -> None:
     db.close()
 
 
-def test_an_interrupted_listing_continues_with_its_version(tmp_path: Path) -> None:
+def test_a_reader_open_during_a_batch_gets_the_rest_of_its_own_version(tmp_path: Path) -> None:
     """A reader that is open during a batch gets the rest of its version. Reopened views keep their parts."""
     with Database(tmp_path / "db") as db:
         db.execute(script("0.5"))

@@ -245,7 +245,7 @@ class Counted:
         return int(one.state.status[2]), [each._cost for each in one.lanes._divided]
 
 
-def test_whole_triggers_take_the_same_steps_and_lanes_few_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_take_few_more_steps_than_whole_triggers(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     whole, _ = counted.steps(1, STAR)
     with monkeypatch.context() as patch:

@@ -55,7 +55,7 @@ def test_views_over_views_are_measured() -> None:
         assert all(line.endswith("(measured)") for line in costs(db, "w"))
 
 
-def test_large_tables_are_sampled_and_give_the_same_degrees(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_degrees_of_large_tables_come_from_the_same_sample_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "MOST_SAMPLED", 1000)
     db = Database()
     db.execute(TABLES.format("") + VIEW.format(""))
@@ -81,7 +81,7 @@ def test_strategies_are_compared_and_one_with_half_the_steps_is_named() -> None:
         text = db.view("v").explain(strategies=True)
         (steps,) = re.findall(r"^steps +(.*) per update \(measured\)$", text, re.MULTILINE)
         assert steps.startswith("view_tree ") and "first_order" in steps
-        assert text.endswith("; db.replan('v', strategies=True) takes it\n")
+        assert text.endswith("; db.replan('v', strategies=True) switches to view_tree\n")
         assert "steps" not in db.view("v").explain()
         before = list(db.view("v"))
         assert db.replan("v", strategies=True) and list(db.view("v")) == before

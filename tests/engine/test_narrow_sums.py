@@ -403,7 +403,7 @@ def test_a_view_that_is_backfilled_is_widened(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("edge", [0.25, 1e300])
-def test_a_cyclic_view_that_is_joined_at_once_is_widened(edge: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cyclic_view_backfilled_by_one_join_is_widened(edge: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
     db = fv.Database()
     db.execute("CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL, d DOUBLE NOT NULL)")
@@ -466,7 +466,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_block_is_widened_while_another_waits_for_a_join_at_once(
+def test_a_block_is_widened_while_another_block_waits_for_its_join(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
@@ -598,7 +598,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_other_views_have_reals_from_the_beginning(name: str) -> None:
+def test_views_without_narrow_sums_have_reals_from_the_beginning(name: str) -> None:
     select, strategy = KEPT[name]
     db = fv.Database()
     properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"

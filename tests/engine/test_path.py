@@ -76,7 +76,9 @@ def test_an_insert_of_one_row_takes_the_direct_way() -> None:
 
 
 @pytest.mark.parametrize("way", ["General", "Direct"])
-def test_both_ways_take_the_same_steps(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_general_and_the_direct_way_take_the_same_steps(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if way == "General":
         monkeypatch.setattr(database, "direct_of", lambda *_: None)
     module = f"engine.commit.{'commit' if way == 'General' else 'direct'} {way}"

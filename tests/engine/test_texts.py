@@ -153,7 +153,7 @@ def test_a_refused_batch_leaves_no_trace_in_texts() -> None:
 
 
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_texts_continue_after_a_reopen(tmp_path: Path, snapshot: bool) -> None:
+def test_texts_of_groups_are_maintained_after_a_reopen(tmp_path: Path, snapshot: bool) -> None:
     choose = random.Random(3)
     shop = Shop(tmp_path)
     for number in range(12):

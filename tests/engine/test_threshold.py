@@ -121,7 +121,7 @@ def test_a_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) -> None:
         assert list(db.view("vwap")) == vwap(bids)
 
 
-def test_a_selection_continues_from_its_image(tmp_path: Path) -> None:
+def test_a_selection_read_from_an_image_is_maintained_like_the_original(tmp_path: Path) -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT)
     apply(db, bids, events(4, EVENTS))
@@ -192,7 +192,7 @@ def test_explain_shows_the_selection_and_its_bound() -> None:
     db.execute(SCRIPT)
     texts = [v.maintained.explain() for v in db._relations.views.values() if "threshold" in v.maintained.strategies]
     assert "bids b(volume, price) * [sum of bids weights(price) before price desc nulls first < limit of" in texts[0]
-    assert "update    O(log N), and as much for each row that enters or leaves the selection" in texts[0]
+    assert "update    O(log N), and again O(log N) for each row that enters or leaves the selection" in texts[0]
     assert "[sum of bids weights(broker, price) through price <= limit of" in texts[1]
 
 

@@ -69,7 +69,7 @@ def test_a_single_row_is_checked(db: fv.Database) -> None:
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_stream_sets_too_long_rows_aside() -> None:
+def test_a_stream_sets_rows_aside_whose_text_is_too_long() -> None:
     (table,) = parse_script("CREATE TABLE t (a INT, b VARCHAR(3))", Catalog())
     assert isinstance(table, TableDef)
     batch = pa.table({"a": [1, 2, 3], "b": [SHORT, LONG, None]})
@@ -88,7 +88,7 @@ def test_a_stream_sets_too_long_rows_aside() -> None:
         ("CREATE TABLE t (a CHAR(3))", "type CHAR(3) is not supported; accepted are"),
     ],
 )
-def test_other_lengths_are_refused(sql: str, message: str) -> None:
+def test_invalid_lengths_of_varchar_are_refused(sql: str, message: str) -> None:
     with pytest.raises(fv.SqlError) as found:
         fv.Database().execute(sql)
     assert message in str(found.value)

@@ -133,7 +133,7 @@ def test_attempt_and_failed_turn_failures_into_values() -> None:
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_and_does_not_evaluate_its_right_side_for_rows_that_the_left_excludes() -> None:
+def test_the_right_side_of_an_and_is_not_evaluated_for_rows_that_the_left_side_excludes() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]

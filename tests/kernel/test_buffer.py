@@ -102,7 +102,7 @@ def test_a_row_that_passes_zero_and_returns_keeps_its_place(buffer: int) -> None
     assert rows_of(buffer) == [(1, 1, 4), (2, 2, 1), (3, 3, 1)]
 
 
-def test_rows_of_a_multiplicity_alone_merge_into_one() -> None:
+def test_rows_with_only_a_multiplicity_are_merged_into_one_row() -> None:
     buffer = new_buffer(1)
     extend(buffer, [(1,), (2,), (-5,)])
     consolidate(buffer)

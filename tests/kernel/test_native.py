@@ -49,7 +49,7 @@ print("numba" in sys.modules, *sorted(path.name.partition("-")[0] for path in ca
 """
 
 
-def test_arguments_and_results_of_each_kind() -> None:
+def test_arguments_and_results_of_each_kind_are_converted() -> None:
     assert (difference(3, 5), difference(True, 2), difference(-(2**62), 2**62)) == (-2, -1, -(2**63))
     assert scaled(1.5, 4) == 6.0 and scaled(-1.0, 1) == -1.0
     assert ends((7, 0), False) == (7, 0.0, True)

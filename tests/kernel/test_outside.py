@@ -85,7 +85,7 @@ def test_two_kernels_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_threads_that_compile_at_once_define_each_symbol(tmp_path: Path) -> None:
+def test_threads_that_compile_at_the_same_time_define_each_symbol(tmp_path: Path) -> None:
     assert printed_by_two(AT_ONCE, tmp_path) == [["[11,", "12]"]] * 2
 
 

@@ -138,7 +138,7 @@ def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_it() -> None:
         assert slice_of(r.indexes[0], (1,)) == 0
 
 
-def test_rows_are_removed_at_once_after_the_journal_is_switched_off() -> None:
+def test_rows_are_removed_immediately_if_the_journal_is_switched_off() -> None:
     with relation(1, 1, journal=True) as r:
         store(r.t, JOURNALING, 0)
         r.add((1,), (1,))

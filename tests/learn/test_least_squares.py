@@ -24,7 +24,9 @@ def some_rows(seed: int, others: int, values: int) -> Any:
 @pytest.mark.parametrize("penalty", [0.0, 1e-6, 3.0])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(("others", "values"), [(0, 2), (0, 40), (1, 2), (5, 40)])
-def test_solving_value_by_value_equals_solving_at_once(others: int, values: int, centred: bool, penalty: float) -> None:
+def test_solving_value_by_value_equals_solving_all_values_together(
+    others: int, values: int, centred: bool, penalty: float
+) -> None:
     x, y = some_rows(others + values, others, values)
     counts = x[:, others:].sum(axis=0)
     if centred:

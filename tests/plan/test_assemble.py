@@ -109,7 +109,7 @@ def test_groups_with_only_distinct_aggregates_are_joined_once(strategy: str, kin
     assert len(over_z.triggers) == len(program.triggers)
 
 
-def test_groups_with_other_components_are_joined_separately() -> None:
+def test_groups_whose_components_differ_from_the_main_join_are_joined_separately() -> None:
     main, arguments = CASES["join"]
     fewer = filtered(arguments, "R", call("gt", column("c1"), column("c0"), type=BOOLEAN))
     counted = Result("n", "count", ("count",), BIGINT, BIGINT)

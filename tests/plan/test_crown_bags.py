@@ -96,7 +96,7 @@ def held(text: str, rows: dict[str, list[tuple[int, ...]]]) -> int:
 
 @pytest.mark.parametrize("columns", ["", "a", "a, b, c, d"])
 @pytest.mark.parametrize("edge", ["R(a, b)", "R(a, b, x)"])
-def test_the_edge_of_two_triangles_restricts_the_bags_of_both(columns: str, edge: str) -> None:
+def test_an_edge_in_two_triangles_restricts_the_bags_of_both_triangles(columns: str, edge: str) -> None:
     """Every b meets every a over one c and over one d; R has N of these N^2 pairs."""
     n = 60
     to, back = [(i, 0) for i in range(n)], [(0, i) for i in range(n)]
@@ -190,7 +190,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS SELECT DISTINCT t.dst
 
 
 @pytest.mark.parametrize("inner", BAG_STRATEGIES)
-def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
+def test_a_property_of_the_view_chooses_the_strategy_of_its_bags(inner: str) -> None:
     """Compiled, over rows that are inserted and deleted; compared with a view without bags."""
     with Database() as db:
         db.execute(SQL.format(properties=f"'freshviews.bag_strategy' = '{inner}'"))

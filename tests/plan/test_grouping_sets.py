@@ -169,7 +169,7 @@ def test_levels_of_a_rollup_read_one_store() -> None:
     assert views_of(ROLLUP[:1], "min")["min_x_Q"] == (("a", "b", "x"), ())
 
 
-def test_sets_along_a_chain_read_one_store() -> None:
+def test_grouping_sets_that_form_a_chain_read_one_store() -> None:
     every = tuple(one for n in (3, 2, 1, 0) for one in combinations("abc", n))
     assert views_of(every, "max") == {
         "max_x_Q": (("a", "b", "c", "x"), ("max",)),

@@ -254,6 +254,6 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
         "Q() = R(a, b), S(a, c), T(a, d), U(a, e)",
     ],
 )
-def test_other_queries_over_four_relations_are_refused(text: str) -> None:
+def test_queries_over_four_relations_without_an_ivm_eps_plan_are_refused(text: str) -> None:
     with pytest.raises(PlanError, match="4-cycles, 4-paths and Loomis-Whitney"):
         ivm_eps_four.plan(query(text))

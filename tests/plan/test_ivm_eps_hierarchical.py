@@ -181,7 +181,7 @@ def test_unsupported_queries_are_refused_with_an_alternative(text: str) -> None:
         ivm_eps_hierarchical.plan(query(text))
 
 
-def test_with_exponent_0_nothing_is_joined_beforehand_with_1_everything() -> None:
+def test_with_exponent_0_nothing_is_joined_beforehand_and_with_exponent_1_everything_is() -> None:
     none, every = (ivm_eps_hierarchical.plan(SIMPLE, epsilon) for epsilon in (0, 1))
     assert {v.name for v in none.views} == {"R", "S", "P_a", "W_b", "D"}
     assert {v.name for v in every.views} >= {"R", "S", "L_b", "D"}

@@ -22,7 +22,7 @@ JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON
 
 
 @pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
-def test_a_named_tree_is_used(text: str) -> None:
+def test_the_join_tree_that_a_property_names_is_used(text: str) -> None:
     tree = tree_of(prepared(PATH), {}, text)
     assert tree == parse_tree(text, hypergraph(PATH))
     assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
@@ -42,7 +42,7 @@ def test_every_valid_tree_can_be_named() -> None:
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),
         ("R(S(T)", "lacks a closing bracket"),
-        ("R(S(T)) S", "has more text after its tree"),
+        ("R(S(T)) S", "has text after its tree"),
         ("R(S([c](T)))", r"\[c\] is below a relation, not above"),
         ("[a, b, c](R, S(T))", r"no child of \[a, b, c\] contains it"),
         ("", "is no relation of the query"),

@@ -61,7 +61,7 @@ def test_a_key_counts_in_every_atom_of_a_self_join() -> None:
     assert found == (FD(("a",), ("b",), "E"), FD(("b",), ("c",), "E_2"))
 
 
-def test_a_key_with_a_nullable_column_or_without_a_variable_implies_nothing() -> None:
+def test_a_key_implies_nothing_if_one_of_its_columns_is_nullable_or_has_no_variable() -> None:
     atom = CHAIN.atoms[1]
     assert from_keys(CHAIN, {"S": (("c7",),)}) == ()
     nullable = Column("c0", BIGINT, True)

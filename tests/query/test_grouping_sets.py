@@ -63,7 +63,7 @@ def test_constant_expressions_of_a_set_become_literals(having: str, expected: li
     assert [str(one.having).replace("NULL", "None") for one in each(found)] == expected
 
 
-def test_a_block_without_grouping_sets_stays_the_same() -> None:
+def test_a_block_without_grouping_sets_is_unchanged() -> None:
     found = block("SELECT a, count(*) AS n FROM r GROUP BY a")
     assert each(found) == (found,)
     assert in_each(found) == ("a",)

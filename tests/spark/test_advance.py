@@ -168,7 +168,7 @@ def test_start_warns_of_a_batch_frame_and_advance_reads_it(
     assert not caplog.records
     second = pipeline([(2,)])
     second.start().awaitTermination()
-    assert "table r has the rows of its DataFrame since an earlier start" in caplog.text
+    assert "the DataFrame of table r was read by an earlier start" in caplog.text
     assert rows_of(second.view("v")) == Counter([(1,)])
     assert second.advance({"r": spark.createDataFrame([(2,)], "a BIGINT")}) == 2
     assert rows_of(second.view("v")) == Counter([(1,), (2,)])

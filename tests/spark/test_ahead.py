@@ -105,7 +105,9 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_versions_in_pieces_equal_versions_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_applied_in_pieces_equal_versions_applied_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
     applied = []
     apply = Database.apply
@@ -197,7 +199,7 @@ def test_a_cell_without_memory_refuses_the_version_once(tmp_path: Path, monkeypa
     monkeypatch.setattr(free_memory, "limits_of_process", full)
     sales = [worker.batch("sales", *((1, q) for q in range(5))) for _ in range(10)]
     refused = worker.run(iter(sales))
-    assert refused["refused"].startswith("memory: of 1.1 GB (its control group) 0 MB are left, the rows may take ")
+    assert refused["refused"].startswith("memory: 0 MB of 1.1 GB (its control group) are left, the rows may take ")
     assert refused["no_row"] and refused["place"] is None
     assert loads == ["0"]
     # The log is replayed without a check: its rows were accepted.

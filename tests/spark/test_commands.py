@@ -135,7 +135,7 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
-def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(
+def test_ctrl_c_twice_stops_immediately_and_loses_no_version_and_leaves_no_process(
     spark: Any, tmp_path: Path, who: str, step: str
 ) -> None:
     shop = Shop(tmp_path)
@@ -155,7 +155,7 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(
         assert not gone(below)
         assert time.time() - pressed < 60
     committed = 2 if who == "worker" else 3
-    assert f"stopped at once at version {committed}; resume with: freshviews run shop.sql" in shell.text
+    assert f"stopped immediately at version {committed}; resume with: freshviews run shop.sql" in shell.text
     assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
     assert version(tmp_path) == committed
     Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True).awaitTermination()
@@ -190,7 +190,7 @@ def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: P
     assert re.fullmatch(rf"\nfinishing the current version; press again to stop at once\n{stopped}\n", error), error
 
 
-def test_a_signal_before_the_stream_runs_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_signal_before_the_stream_runs_ends_the_command_immediately(tmp_path: Path) -> None:
     Shop(tmp_path).write()
     command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]
     with subprocess.Popen(
@@ -206,7 +206,7 @@ def test_a_signal_before_the_stream_runs_ends_it_at_once(tmp_path: Path) -> None
             assert process.wait(SECONDS) == 0 and time.monotonic() - sent < 10
             assert process.stderr is not None
             resume = "resume with: freshviews run shop.sql --master local[2]"
-            assert process.stderr.read() == f"\nstopped at once at version 0; {resume}\n"
+            assert process.stderr.read() == f"\nstopped immediately at version 0; {resume}\n"
             assert not gone(below)
         finally:
             process.kill()
@@ -309,7 +309,7 @@ def test_environment_errors_are_printed_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert re.search(r"the checkpoint .*/file/ckpt cannot be written: Not a directory; .*--checkpoint", done.stderr)
     done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "gopher://host/ckpt")
-    assert done.returncode == 1 and "nothing here serves gopher: addresses; accepted are a path" in done.stderr
+    assert done.returncode == 1 and "gopher: addresses are not supported; accepted are a path" in done.stderr
     done = run(tmp_path, "run", "shop.sql", "--once", "--master", "lokal[2]")
     assert done.returncode == 1
     assert re.search(r"Spark does not start with the master lokal\[2\]: .*", done.stderr), done.stderr

@@ -144,7 +144,7 @@ def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, se
 
 
 @pytest.mark.spark
-def test_a_longer_lag_deletes_and_new_columns_repeat_no_row(
+def test_no_row_is_repeated_after_a_longer_lag_after_deletes_or_after_new_columns(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
@@ -330,7 +330,7 @@ def test_a_poll_after_another_way_of_reading_is_refused(
         t.write(ROWS, "poll 'n'")
     else:
         t.pipeline().advance({"t": spark.createDataFrame([(2, 2)], ROWS)})
-    with pytest.raises(CheckpointError, match=r"table t was read otherwise in .* declare a PRIMARY KEY"):
+    with pytest.raises(CheckpointError, match=r"table t was read in another way in .* declare a PRIMARY KEY"):
         t.once()
     assert t.view() == [(1, 1, 1), (2, 2, 1)]
 
@@ -402,7 +402,7 @@ def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path:
     with pytest.raises(CheckpointError, match=r"table t was polled by n in .* declare a PRIMARY KEY"):
         t.once()
     (tmp_path / "shop.sql").rename(tmp_path / "other.sql")
-    with pytest.raises(SourceError, match="1 rows have NULL in at, by which it is polled"):
+    with pytest.raises(SourceError, match="1 rows have NULL in at, by which the table is polled"):
         Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
     t.do("UPDATE $t SET at = '0044-03-15 12:00:00+00 BC'")
     with pytest.raises(SourceError, match="all rows have times before the year 1 in at"):
@@ -479,7 +479,7 @@ def test_options_of_a_poll_are_read(tmp_path: Path, options: str, poll: Poll) ->
         ("poll_lag '1'", "table t: poll names the column whose values grow"),
         ("poll 'n', poll_lag 'long'", "poll_lag is '5 minutes' by a column of times, '1000' by numbers, not 'long'"),
         ("poll 'n', poll_every '0 seconds'", "poll_every is a time such as '10 seconds'"),
-        ("poll 'n', changes 'snapshot'", "changes 'snapshot' all rows; leave one out"),
+        ("poll 'n', changes 'snapshot'", "changes 'snapshot' reads all rows; leave one out"),
         ("poll 'n', pol_lag '1'", "unknown option pol_lag; did you mean poll_lag?"),
     ],
 )
@@ -492,7 +492,7 @@ def test_options_that_are_wrong_are_refused_at_their_place(tmp_path: Path, optio
 
 def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
     text = "CREATE STREAMING TABLE t (a INT) USING json OPTIONS (path '.', poll 'a')"
-    with pytest.raises(SqlError, match="poll is for a table of a database; json has its new rows without it"):
+    with pytest.raises(SqlError, match="poll is for a table of a database; json reads its new rows without poll"):
         read_script(text, tmp_path)
 
 

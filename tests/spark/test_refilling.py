@@ -166,7 +166,7 @@ def test_a_run_that_ends_by_itself_swaps_and_a_third_script_replaces_the_second(
     select = "SELECT shop, SUM(9223372036854775807 + node) AS n FROM sales GROUP BY shop"
     third = {**OLD, "by_shop": (CHANGES, select)}
     query = Pipeline.from_script(spark, script(tmp_path, third)).start()
-    with pytest.raises(PipelineError, match=r"by_shop.* cannot be filled: .*; write by_shop.* as before"):
+    with pytest.raises(PipelineError, match=r"by_shop.* cannot be backfilled: .*; write by_shop.* as before"):
         query.awaitTermination(120)
     third["by_shop"] = THIRD["by_shop"]
     del third["hops"]
@@ -247,17 +247,17 @@ BY_ID = "SELECT id, price FROM sales"
             KAFKA.format("upsert"),
             BY_ID,
             "SELECT shop AS id, MAX(price) AS price FROM sales GROUP BY shop",
-            "a key whose column id was BIGINT, and is STRING",
+            "a key whose column id was BIGINT before, and is now STRING",
         ),
         (
             JDBC.format("upsert"),
             "SELECT shop, node, COUNT(*) AS n FROM sales GROUP BY shop, node",
             "SELECT shop, MAX(node) AS node, COUNT(*) AS n FROM sales GROUP BY shop",
-            r"is delivered by the key \(shop\), and was by \(shop, node\)",
+            r"is delivered by the key \(shop\), and was delivered by \(shop, node\)",
         ),
         (JDBC.format("upsert"), BY_ID, f"{BY_ID} WHERE price > 1", None),
-        (JDBC.format("upsert"), BY_ID, "SELECT id, shop FROM sales", "other columns.*, and its table has the old ones"),
-        (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.*, and its table has the old ones"),
+        (JDBC.format("upsert"), BY_ID, "SELECT id, shop FROM sales", "other columns.* and its sink table has the old"),
+        (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.* and its sink table has the old"),
     ],
 )
 def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(

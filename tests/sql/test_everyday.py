@@ -189,8 +189,8 @@ def test_months_between_has_the_values_of_spark() -> None:
 
 
 WRONG = [
-    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "expressions of DISTINCT ON; x is not before k"),
-    ("SELECT DISTINCT ON (k, x) k, d FROM t ORDER BY k, d, x", "x is not before d"),
+    ("SELECT DISTINCT ON (x) k, x FROM t ORDER BY k", "expressions of DISTINCT ON; x must come before k"),
+    ("SELECT DISTINCT ON (k, x) k, d FROM t ORDER BY k, d, x", "x must come before d"),
     ("SELECT k FROM TUMBLE(t, ts)", "TUMBLE in FROM takes a table, a column and intervals, as in TUMBLE"),
     ("SELECT COUNT(*) AS n FROM t GROUP BY window(ts, '1 month')", "a window takes a constant interval above 0"),
     ("SELECT variance(DISTINCT x) AS a FROM t", "take it over SELECT DISTINCT in FROM"),

@@ -55,7 +55,7 @@ def test_a_single_set_without_a_group_is_an_ordinary_block_with_null_as_the_grou
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_the_empty_set_has_a_row_for_no_rows_only_if_it_is_the_only_set(
+def test_without_input_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_only_set(
     by: str, kind: str, sets: tuple[tuple[str, ...], ...]
 ) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks

@@ -71,7 +71,7 @@ def test_a_condition_that_may_fail_beside_an_equality_is_a_range(on: str, partne
     db.insert("u", [(1, 9)])
 
 
-def test_failures_of_a_trusted_table_count_once_no_multiplicity_is_negative() -> None:
+def test_failures_of_a_trusted_table_count_only_if_no_multiplicity_is_negative() -> None:
     query = "SELECT t.k, SUM(CAST(t.b AS INT)) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     db = _view(query, "TBLPROPERTIES ('freshviews.trusted' = 'true')")
     db.insert("u", [(1, 5)])

@@ -64,7 +64,7 @@ def test_the_least_sum_follows_deletes_of_the_least_values() -> None:
         ("distinct values are counted", "SELECT COUNT(DISTINCT r.x + s.y) AS m FROM r JOIN s USING (k)"),
     ],
 )
-def test_other_aggregates_join_all_rows(what: str, select: str) -> None:
+def test_aggregates_that_need_every_row_store_all_rows_of_the_join(what: str, select: str) -> None:
     db = database(select)
     db.insert("r", [(1, g, g - 2, float(g)) for g in range(4)])
     db.insert("s", [(1, y - 2, float(y)) for y in range(4)])

@@ -81,7 +81,7 @@ WRONG = [
     ("SELECT count(*) AS n FROM r HAVING §b > 1", "column b is neither"),
     ("SELECT a FROM r WHERE §sum(b) > 1", "an aggregate function cannot stand in WHERE"),
     ("SELECT a, (SELECT §sum(r.a) + count(*) FROM s) AS n FROM r GROUP BY a", "sum(r.a) in a subquery, an aggregate"),
-    ("SELECT a FROM r WHERE EXISTS (SELECT 1 FROM s HAVING §max(r.a) > 1)", "name a column of the subquery in it"),
+    ("SELECT a FROM r WHERE EXISTS (SELECT 1 FROM s HAVING §max(r.a) > 1)", "name a column of the subquery in the"),
     ("SELECT n FROM r, LATERAL (SELECT §var_pop(r.a) AS n FROM s)", "var_pop(r.a) in a subquery, an aggregate of"),
     ("SELECT sum(§sum(b)) AS x FROM r", "cannot stand in an aggregate function"),
     ("SELECT a FROM r GROUP BY §3", "the list has columns 1 to 1"),

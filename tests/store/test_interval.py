@@ -349,7 +349,7 @@ def test_an_interrupt_is_raised_after_the_sync(tmp_path: Path, monkeypatch: pyte
         check(db, 2)
 
 
-def test_threads_may_commit_and_sync_at_once(tmp_path: Path) -> None:
+def test_threads_may_commit_and_sync_at_the_same_time(tmp_path: Path) -> None:
     with opened(tmp_path, 0.002, snapshot_bytes=5_000) as db:
 
         def work() -> None:

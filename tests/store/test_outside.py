@@ -211,7 +211,7 @@ def test_a_missing_newest_log_file_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["segment begun", "segment recorded"])
-def test_a_missing_second_log_file_is_an_error_once_it_may_have_records(tmp_path: Path, step: str) -> None:
+def test_a_missing_second_log_file_is_an_error_if_it_may_have_had_records(tmp_path: Path, step: str) -> None:
     opened(tmp_path).close()
     assert killed_at(step, 1, lambda: fv.Database(tmp_path).snapshot())
     first, newest = sorted(tmp_path.glob("log-*"))

@@ -125,7 +125,7 @@ def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
         (2, "other", None): -1,
     }
     mixed = batch(id=[1, 3], op=["delete", "update"])
-    with pytest.raises(BadChange, match="row 1, column part: the input has no column part, which only rows that"):
+    with pytest.raises(BadChange, match="row 1, column part: the input has no column part; only rows that"):
         signed_rows(mixed, ITEMS, form, lookup=stored)
     signed = signed_rows(mixed, ITEMS, form, lookup=stored, set_aside=True)
     assert net(signed) == {(1, "old", None): -1} and signed.bad.column("row").to_pylist() == [1]
@@ -174,5 +174,5 @@ def test_remove_deletes_the_row_of_a_key_if_it_exists(form):
 
 def test_remove_needs_a_primary_key():
     bare = table("CREATE TABLE bare (id BIGINT)")
-    with pytest.raises(BadChange, match=r"'remove': it deletes the row of its key, for which .* PRIMARY"):
+    with pytest.raises(BadChange, match=r"'remove': it deletes the row of its key, so .* PRIMARY"):
         signed_rows(batch(id=[1], op=["remove"]), bare, OpColumn("op"))

@@ -56,7 +56,7 @@ def test_an_unknown_word_is_refused_with_its_place_and_accepted_words(word):
 
 
 def test_an_update_word_of_a_table_without_a_key_is_refused_with_the_remedy():
-    with pytest.raises(BadChange, match=r"row 0, column op: 'u': it replaces the row of its key, for which .* PRIMARY"):
+    with pytest.raises(BadChange, match=r"row 0, column op: 'u': it replaces the row of its key, so .* PRIMARY"):
         signed_rows(batch(op=["u"], id=[1], part=["a"]), BAG, OpColumn())
 
 

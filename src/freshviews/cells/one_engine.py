@@ -84,7 +84,7 @@ def _why_whole(block: Block, catalog: Catalog, sizes: Mapping[str, float]) -> st
     return _NOT_WORTH
 
 
-_NOT_WORTH = "another view needs all its rows in a cell, and splitting them costs as much"
+_NOT_WORTH = "splitting the rows gains nothing, because another view needs all of them in one cell"
 
 
 def _tables_of(relation: str, catalog: Catalog) -> list[TableDef]:

@@ -80,7 +80,8 @@ def _block(
         changes = updates_of(bag, batches, tables, lives, dictionary)
         spans[atom.name] = lifespans(changes.rows, changes.multiplicities, changes.times)
         of = ", ".join(dict.fromkeys(query.atom(one).relation for one in bag.members))
-        yield f"{atom.name} is a bag: updates of {of} change {len(changes.rows):,} of its rows, each an update of it"
+        changed = f"updates of {of} change {len(changes.rows):,} of its rows"
+        yield f"{atom.name} is a bag: {changed}; each change is an update of {atom.name}"
     updates = {name: float(len(one)) for name, one in spans.items()}
     graph = graph_of(made.query, made.free)
     yield f"the stream is {_kind(spans)}; lambda {of_stream(spans):.2f}"
@@ -93,8 +94,8 @@ def _block(
         mark = "  <- take this" if tree == chosen else ""
         yield f"lambda_T {value:10.2f}  height {tree.height}  {line_of(tree, made.query)}{mark}"
     bound = "O(1)" if chosen.height <= 1 else f"O(lambda_T), {least:.2f} on this stream"
-    yield f"updates over the tree to take: {bound} on average"
-    yield f"name it by TBLPROPERTIES ('freshviews.join_tree' = '{line_of(chosen, made.query)}')"
+    yield f"cost of an update over the chosen tree: {bound} on average"
+    yield f"name the tree by TBLPROPERTIES ('freshviews.join_tree' = '{line_of(chosen, made.query)}')"
 
 
 def line_of(tree: JoinTree, query: Query) -> str:

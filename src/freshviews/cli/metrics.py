@@ -263,7 +263,7 @@ def metrics_page(text: Callable[[float], bytes]) -> Callable[[Request], Answer]:
 
     def answer(request: Request) -> Answer:
         if request.target.partition("?")[0] != PAGE:
-            return plain_answer(HTTPStatus.NOT_FOUND, f"there is only {PAGE}")
+            return plain_answer(HTTPStatus.NOT_FOUND, f"the only page is {PAGE}")
         try:
             return Answer(HTTPStatus.OK, CONTENT_TYPE, text(SECONDS))
         except Busy:

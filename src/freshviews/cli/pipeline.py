@@ -78,7 +78,7 @@ def run_script(
         # The version in progress has no manifest, so it does not count.
         progress.close()
         made = Manifests(store).versions()[-1:]
-        return f"stopped at once at version {made[0] if made else 0}; resume with: {resume}"
+        return f"stopped immediately at version {made[0] if made else 0}; resume with: {resume}"
 
     with served, Stopping(at_once) as stopping, progress:
         try:
@@ -94,7 +94,8 @@ def run_script(
                 say(f"{names}: backfill from stored rows is running; the stream continues", to=sys.stderr)
             if refilled:
                 names = ", ".join(refilled)
-                say(f"{names}: backfill with the new SELECT is running; the old one continues", to=sys.stderr)
+                message = f"{names}: backfill with the new SELECT is running; the old SELECT is maintained until then"
+                say(message, to=sys.stderr)
             return _wait(query, progress, stopping, resume)
         except KeyboardInterrupt:  # Spark's own handler raised it before ours was installed again
             stopping.end()

@@ -1265,7 +1265,7 @@ def _sync_seconds(sync: str, seconds: float | None) -> float:
     if sync == "commit":
         if seconds is not None:
             raise ArgumentError(
-                "sync_seconds needs sync='interval': with sync='commit' every version is synced at once"
+                "sync_seconds needs sync='interval': with sync='commit' every version is synced when it is committed"
             )
         return 0.0
     if seconds is None:

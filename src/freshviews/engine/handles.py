@@ -345,8 +345,8 @@ class View(Readable):
             names = state.maintained.group_columns
             if not names:
                 raise CatalogError(
-                    f"view {self.name} has no group key to look up; only views that GROUP BY (or DISTINCT) "
-                    "columns which they also select have one"
+                    f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, "
+                    "or if its SELECT has all columns of its GROUP BY"
                 )
             values = key if isinstance(key, tuple) else (key,)
             if len(values) != len(names):
@@ -457,10 +457,10 @@ class View(Readable):
             cheaper = cheaper_strategy(maintained.plans, comparisons, ADVISED_GAIN)
             if cheaper is not None:
                 best, steps, now = cheaper
-                text += f"\nsteps: {best} takes {steps:,.1f} steps for an update, this plan {now:,.1f}; "
-                text += f"db.replan('{self.name}', strategies=True) takes it\n"
+                text += f"\nsteps: an update takes {steps:,.1f} steps with {best}, {now:,.1f} with this plan; "
+                text += f"db.replan('{self.name}', strategies=True) switches to {best}\n"
             updates = self._replan()
             if updates is None:
                 return text
             advice = f"replan: another join tree would at least halve the cost of updates; db.replan('{self.name}')"
-            return f"{text}\n{advice} takes it, by 'freshviews.updates' = '{updates}'\n"
+            return f"{text}\n{advice} chooses it, and sets 'freshviews.updates' = '{updates}'\n"

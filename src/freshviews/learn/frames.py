@@ -100,7 +100,7 @@ def places_of(
             value = column[int(places.argmin())]
             raise LearnError(
                 f"model {model}: no row has the value {value!r} in column {name}; predict accepts the values of "
-                "categories_, and with unknown='zero' others, too"
+                "categories_; with unknown='zero' it also accepts values that no row has"
             )
         found.append(places)
     return found

@@ -78,9 +78,9 @@ def _set_operation_lines(term: SetOperation, plans: list[Plan]) -> list[str]:
     if held:
         what += f", except those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
     skipping = {kind.replace("_", " ") for kind in _kinds(term) if kind.startswith(("except", "intersect"))}
-    delay = "that of the blocks and O(1)"
+    delay = "the delay of the blocks plus O(1)"
     if skipping:
-        delay += f"; no bound where {' or '.join(sorted(skipping)).upper()} passes rows over"
+        delay += f"; no bound where {' or '.join(sorted(skipping)).upper()} skips rows"
     how = f"{term}, of blocks: rows of one are looked up in the others; {what}"
     return [f"rows      {how}", f"delay     {delay}"]
 
@@ -145,7 +145,7 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
         "          kept: a copy of the rows by group, after the first read of a change",
-        "          update: that of the rows, plus O(n log n) for each changed group of n rows",
+        "          update: the cost for the rows, plus O(n log n) for each changed group of n rows",
     ]
 
 

@@ -73,7 +73,8 @@ def combine_upkeep(one: Upkeep, other: Upkeep) -> Upkeep:
     if isinstance(one, ByTriggers) or isinstance(other, ByTriggers):
         return other if isinstance(one, ByTriggers) else one
     if type(one) is not type(other):
-        raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
+        kinds = f"{type(one).__name__.lower()} and {type(other).__name__.lower()}"
+        raise ValueError(f"a program cannot combine two programs with different upkeep: {kinds}")
     return replace(one, **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)})
 
 

@@ -49,7 +49,7 @@ class _Recorder:
     def symbol(self, node: Node) -> Any:
         number = self.nodes.setdefault(node, len(self.nodes))
         if number >= MOST_NODES:
-            raise RecordingError(f"it takes more than {MOST_NODES:,} operations")
+            raise RecordingError(f"the function takes more than {MOST_NODES:,} operations")
         return (Whole if node.kind == WHOLE else Double)(self, number)
 
     def test(self, number: int) -> bool:
@@ -59,7 +59,8 @@ class _Recorder:
             at = len(self.tests)
             if at >= MOST_TESTS:
                 raise RecordingError(
-                    f"it makes more than {MOST_TESTS} tests: a loop whose length depends on an argument has no formula"
+                    f"the function makes more than {MOST_TESTS} tests: a loop whose length depends on an argument has "
+                    "no formula"
                 )
             known = self.script[at] if at < len(self.script) else True
             self.tests.append(number)
@@ -262,7 +263,7 @@ class Double(Symbol):
 
     def __round__(self, digits: Any = None) -> Any:
         if digits:
-            raise RecordingError("round takes a number alone; write round(x * 100) for two digits")
+            raise RecordingError("round takes a number and no digits; write round(x * 100) for two digits")
         return self._recorded("round", self, kind=WHOLE)
 
     def __floor__(self) -> Any:
@@ -295,7 +296,7 @@ def record(
         nonlocal paths
         paths += 1
         if paths > MOST_PATHS:
-            raise RecordingError(f"its branches have more than {MOST_PATHS} outcomes")
+            raise RecordingError(f"the branches of the function have more than {MOST_PATHS} outcomes")
         recorder.begin(script)
         try:
             returned = results(function(*arguments(symbols)))
@@ -318,13 +319,13 @@ def record(
 def _result(value: Any, kind: str) -> Any:
     """A number that a function returned, of a kind."""
     if not _is_number(value):
-        raise RecordingError(f"it returns {value!r} of type {type(value).__name__} instead of a number")
+        raise RecordingError(f"the function returns {value!r} of type {type(value).__name__} instead of a number")
     if kind == REAL:
         return _as_double(value)
     if not _is_whole(value):
         raise RecordingError(
-            "it returns a double instead of an integer: sums of doubles are rounded, so x + y - y may differ from "
-            "x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
+            "the function returns a double instead of an integer: sums of doubles are rounded, so x + y - y may "
+            "differ from x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
         )
     return value
 
@@ -360,6 +361,6 @@ def numbers(value: Any, count: int) -> Sequence[Any]:
     if count == 1 and not isinstance(value, tuple | list):
         return (value,)
     if not isinstance(value, tuple | list) or len(value) != count:
-        raise RecordingError(f"it returns {value!r}, not a tuple of {count} numbers")
+        raise RecordingError(f"the function returns {value!r}, not a tuple of {count} numbers")
     return value
 

@@ -252,18 +252,18 @@ def _check_provenance(rule: Rule, one: Aggregate) -> None:
         other = next(a for a in rule.aggregates if a is not one)
         raise fault(
             other.place,
-            f"{other.function} beside {PROVENANCE}: it ranges over distinct bindings, {PROVENANCE} over rows; give it "
-            "a rule of its own",
+            f"{other.function} beside {PROVENANCE}: {other.function} ranges over distinct bindings, {PROVENANCE} over "
+            f"rows; give {other.function} a rule of its own",
         )
     first, *more = rule.conjunctions
     if more:
-        raise fault(one.place, f"{PROVENANCE} of several bodies; make a rule, with a head of its own, of each")
+        raise fault(one.place, f"{PROVENANCE} of several bodies; write each body as a rule with a head of its own")
     for literal in first:
         if isinstance(literal, Atom) and literal.negated:
             raise fault(
                 literal.place,
-                f"{PROVENANCE} of a negated atom, which holds because rows are absent; leave it out, or read a head "
-                "that has it",
+                f"{PROVENANCE} of a negated atom, which holds because rows are absent; leave the atom out, or read a "
+                "head that has it",
             )
 
 

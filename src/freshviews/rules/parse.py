@@ -148,7 +148,7 @@ class _Trees(Transformer[Token, Any]):
     def category(self, meta: Any, parts: list[Any]) -> Category:
         name, term = parts
         if str(name).lower() != "category":
-            message = f"{name}() is not a term; functions are for SQL, and category(x) in cofactor"
+            message = f"{name}() is not a term; only SQL has functions, and only cofactor takes category(x)"
             raise RuleError(message, meta.line, meta.column)
         return Category(term, _place(meta))
 

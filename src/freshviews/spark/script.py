@@ -161,7 +161,7 @@ def _table(
             message = f"table {name}: there is no folder {options[key]}; make it, empty or with files"
             raise SqlError(message, using.options[key].line, using.options[key].column)
         if plain and changes != "snapshot" and not Path(options[key]).is_dir():
-            message = f"table {name}: {options[key]} is a file; a folder, to which files come, is accepted"
+            message = f"table {name}: {options[key]} is a file; a folder that receives files is accepted"
             raise SqlError(message, using.options[key].line, using.options[key].column)
     return TableSpec(
         name,
@@ -190,10 +190,10 @@ def _check_polled(name: str, using: Using, form: str) -> None:
     """Raise SqlError if a table cannot be polled."""
     option = using.options[_spelled(using.options, "poll")]
     if not connector_of(using.provider).tables:
-        message = f"table {name}: poll is for a table of a database; {using.provider} has its new rows without it"
+        message = f"table {name}: poll is for a table of a database; {using.provider} reads its new rows without poll"
         raise SqlError(message, option.line, option.column)
     if form == "snapshot":
-        message = f"table {name}: poll reads the rows that are new, and changes 'snapshot' all rows; leave one out"
+        message = f"table {name}: poll reads the new rows, and changes 'snapshot' reads all rows; leave one out"
         raise SqlError(message, option.line, option.column)
 
 

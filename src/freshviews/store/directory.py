@@ -143,8 +143,8 @@ class Directory:
         """Raise StoreError if the files are no longer where the directory was opened."""
         if self._lock is None or not is_at(self._lock, self._lock_path):
             raise StoreError(
-                f"{self.path} was removed, moved or replaced while it was open, so nothing is written; what is in "
-                "memory can still be read"
+                f"{self.path} was removed, moved or replaced while it was open, so no batch can be written; the rows "
+                "in memory can still be read"
             )
 
     def _begin_segment(self, sequence: int) -> None:

@@ -174,7 +174,8 @@ class Log:
     def check_there(self) -> None:
         """Raise StoreError if the file that is written was deleted."""
         if self._file is not None and os.fstat(self._file).st_nlink == 0:
-            raise StoreError(f"{self._segments[-1]} was deleted while the database was open, so nothing is written")
+            message = "was deleted while the database was open, so no batch can be written"
+            raise StoreError(f"{self._segments[-1]} {message}")
 
     def _cut_off(self, cause: OSError) -> None:
         assert self._file is not None
@@ -210,7 +211,7 @@ class Log:
         except OSError as error:
             self._failed = (
                 f"{self._segments[-1]} could not be synced: {error}; the disk may lack the records from "
-                f"{self._synced + 1} on, so nothing more is written; open the database again to see what was committed"
+                f"{self._synced + 1} on, so no further batch is written; reopen the database to see what was committed"
             )
             raise LogUncertain(self._failed) from error
         self._synced = written

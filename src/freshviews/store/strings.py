@@ -72,8 +72,8 @@ def read_strings(path: Path, dictionary: Dictionary) -> None:
         first, end, size = about["first"], about["end"], about["bytes"]
         if first != len(dictionary):
             raise StoreError(
-                f"{path} goes on after {first} strings, and {len(dictionary)} are there: the files of strings are "
-                "read in the order of their codes, none left out"
+                f"{path} begins after string {first}, but {len(dictionary)} strings were read; read the files of "
+                "strings in the order of their codes, without a gap"
             )
         holes = about.get("free", 0)
         mapping = file.map(0, 3 if holes else 2, verify=True)

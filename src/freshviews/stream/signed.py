@@ -117,7 +117,7 @@ class _Input:
         if column.name.lower() in self.columns or unused is None or not unused.any():
             return self.conformed(column, unused)
         for row in np.flatnonzero(~unused).tolist():
-            reason = f"the input has no column {column.name}, which only rows that delete their key may lack"
+            reason = f"the input has no column {column.name}; only rows that delete their key may lack it"
             self.problems.add(row, column.name, None, reason)
         return pa.nulls(len(self), arrow_type(column.type))
 

@@ -90,5 +90,5 @@ def _reason(value: object, words: Mapping[str, int]) -> str:
     word = str(value).strip().lower()
     if word in (*_UPDATES, REMOVES):
         does = "deletes" if word == REMOVES else "replaces"
-        return f"it {does} the row of its key, for which the table needs a PRIMARY KEY; without one {accepted}"
+        return f"it {does} the row of its key, so the table needs a PRIMARY KEY; without one, {accepted}"
     return accepted

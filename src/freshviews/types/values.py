@@ -292,7 +292,7 @@ def _date_encoder(null: Callable[[], int]) -> Encoder:
             return null()
         if isinstance(value, dt.datetime):
             if value.tzinfo is not None:
-                raise ValueError("DATE accepts a datetime without a zone only; pass value.date()")
+                raise ValueError("DATE accepts only a datetime without a zone; pass value.date()")
             micros = _micros_of_datetime(value)
         elif isinstance(value, np.datetime64):
             micros = _micros_of_numpy(value)

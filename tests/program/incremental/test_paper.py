@@ -17,7 +17,7 @@ def version(*rows: tuple[int, ...]) -> Version:
     return Version().edited((row, 1) for row in rows)
 
 
-def test_tree_surgery_operations() -> None:
+def test_tree_surgery_has_the_operations_of_the_paper() -> None:
     """Section 4.2.1."""
     old = version((0, 30, 80), (0, 30, 81), (1, 35, 60), (1, 35, 61), (3, 40, 90), (3, 50, 91), (3, 50, 92))
     new = version((0, 30, 80), (1, 35, 60), (1, 35, 61), (3, 50, 91), (4, 60, 71))
@@ -48,7 +48,7 @@ def unary() -> MaintainedRule:
     return maintained
 
 
-def test_unary_join_intervals_before_and_after() -> None:
+def test_intervals_of_a_unary_join_are_those_of_the_paper() -> None:
     """Section 4.1.1: at 0, a key is no longer in B; the walk goes on to the oracle's next interval where one has
     appeared."""
     maintained = unary()
@@ -88,7 +88,7 @@ def test_a_seek_is_sensitive_from_the_code_it_sought() -> None:
     assert oracle(maintained.oracle, ("x",)) == "x in [4, 5]"
 
 
-def test_indices_are_dropped_where_arguments_are_a_prefix_of_the_order() -> None:
+def test_an_atom_has_no_index_where_its_arguments_are_a_prefix_of_the_order() -> None:
     """Section 4.2: of R(a, b), S(b, c), T(a, c) in the order a, b, c."""
     maintained = MaintainedRule(rule("abc", "R ab", "S bc", "T ac"), INTEGER)
     maintained.apply({"R": {(1, 2): 1, (3, 2): 1}, "S": {(2, 4): 1}, "T": {(1, 4): 1, (3, 9): 1}})

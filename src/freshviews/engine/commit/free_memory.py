@@ -263,8 +263,8 @@ def _reason(limit: Limit, wanted: int, free: int, held: Mapping[str, int]) -> st
     largest = sorted(held.items(), key=lambda one: -one[1])
     shown = ", ".join(f"{name} {_size(size)}" for name, size in largest[:3] if size)
     return (
-        f"memory: of {_size(limit.total)} ({limit.what}) {_size(max(limit.left, 0))} are left, the rows may take "
-        f"{_size(wanted)}, and {_size(free)} have to stay free; "
+        f"memory: {_size(max(limit.left, 0))} of {_size(limit.total)} ({limit.what}) are left, the rows may take "
+        f"{_size(wanted)}, and {_size(free)} must stay free; "
         f"the database holds {_size(sum(held.values()))}" + (f" ({shown})" if shown else "")
     )
 

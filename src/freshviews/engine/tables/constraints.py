@@ -67,7 +67,7 @@ def _not_added(table: TableState, encoded: Encoded, stopped: Stopped) -> Excepti
     row = encoded.position(stopped.row)
     if stopped.out_of_memory:
         return OutOfMemory(f"table {table.name}, row {row}: memory ran out; the batch is refused")
-    return _refusal(table, row, None, None, "multiplicities fit BIGINT", "its multiplicity leaves BIGINT")
+    return _refusal(table, row, None, None, "multiplicities fit BIGINT", "its multiplicity does not fit BIGINT")
 
 
 def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> BatchError:

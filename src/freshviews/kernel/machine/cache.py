@@ -45,7 +45,7 @@ def cache_folder() -> Path:
     found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     warnings.warn(
         f"compiled code is kept in {found.parent if instead else found}, not in {wish}: {fault}; "
-        "FRESHVIEWS_CACHE_DIR names another folder",
+        "set FRESHVIEWS_CACHE_DIR to name another folder",
         stacklevel=2,
     )
     return found

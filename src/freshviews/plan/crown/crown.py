@@ -124,7 +124,7 @@ def _program(request: Request, limit: int) -> Program:
         program = propagation.plan_enumerated(main, block.kind != "bag", updates, tree, inner, limit)
         if program is not None:
             return program
-        why = "free-connex only with more columns in the output"
+        why = "free-connex only with additional output columns"
     elif request.is_distinct:
         why = "multiplicities may be negative"
     else:

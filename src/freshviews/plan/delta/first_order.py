@@ -122,7 +122,7 @@ def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
     found = []
     if any(_choices(trigger.body) == deltas.choices for trigger in deltas.triggers):
         most, places = deltas.choices, "nested places" if deltas.choices > 1 else "place"
-        why = f"; more would need more than {MOST_STATEMENTS:,} statements" if most < CHOICES else ""
+        why = f"; further choices would need more than {MOST_STATEMENTS:,} statements" if most < CHOICES else ""
         found.append(("loops", f"greedy: the smaller of two slices is chosen in at most {most} {places}{why}"))
     for store in deltas.stores:
         if store.after is not None:
@@ -188,7 +188,7 @@ def holds_rows_once(request: Request) -> str | None:
     """
     if not all(map(_sums_none, joined_queries(request.block))):
         return None
-    return "rows are stored once; a view tree would store those that pass NOT EXISTS once more"
+    return "rows are stored once; a view tree would store those that pass NOT EXISTS a second time"
 
 
 def _sums_none(query: Query) -> bool:

@@ -142,7 +142,7 @@ def _why_held(request: Request) -> str | None:
     if request.block.kind != "bag":
         return "groups are stored; only a SELECT of rows, without aggregates and DISTINCT, is factorised"
     if request.negative:
-        return f"multiplicities of {', '.join(request.negative)} may be negative; tables that are not trusted have none"
+        return f"multiplicities of {', '.join(request.negative)} may be negative; only those of trusted tables can be"
     if request.kinds:
         return f"a view tree with {' and '.join(sorted(request.kinds))} has its result stored"
     if _factorised_order(request.query, request.dependencies) is None:

@@ -137,8 +137,8 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
         lonely = [v for v in atom.variables if sum(v in other.variables for other in query.atoms) == 1]
         if lonely:
             raise PlanError(
-                f"{query.name}: ivm_eps cannot partition {atom.name}: {', '.join(lonely)} of it joins nothing and is "
-                "grouped by, or compared with another relation; take 'first_order'"
+                f"{query.name}: ivm_eps cannot partition {atom.name}: its {', '.join(lonely)} is in no join, "
+                "but in GROUP BY or in a comparison with another relation; take 'first_order'"
             )
     one, two, three = query.atoms
     orders = ((one, two, three), (one, three, two))

@@ -219,7 +219,7 @@ class _Planner:
         covering = max(map(most_covering, self.lights), default=1)
         update = _power(rank * light) + (" amortised" if parted else "")
         return (
-            ("update", f"{update}; while its change is wanted, a step more for each derivation of it"),
+            ("update", f"{update}; while its change is wanted, one more step for each derivation of the change"),
             ("delay", _power(1 - heavy)),
             ("space", _power(1 + (covering - 1) * light)),
         )

@@ -112,7 +112,7 @@ def plan(query: Query, selection: Selection) -> Program:
     by_limit = Loop(limits.name, limits.key, bound, namer.alias(limits.name), (cross,), optional=True)
     settle = (Loop(touched.name, group, (), namer.alias(touched.name), (by_limit,)), Clear(touched.name))
     bounds = (
-        ("update", "O(log N), and as much for each row that enters or leaves the selection"),
+        ("update", "O(log N), and again O(log N) for each row that enters or leaves the selection"),
         *((("limit", "O(log N) for each group whose limit changes"),) if group else ()),
         ("delay", "O(1)"),
         ("space", "O(N)"),

@@ -77,7 +77,7 @@ def is_limited(request: Request) -> str | None:
         which = "" if limit.limit >= EVERY else ", the first ones"
         return f"{what} of the rows of an order{which}: all rows are stored in that order"
     whose = " of each group" if limit.groups else ""
-    return f"the first rows{whose} of an order: all rows are stored in that order, and the first ones once more"
+    return f"the first rows{whose} of an order: all rows are stored in that order, and the first ones a second time"
 
 
 def plan(query: Query, limit: Limit) -> Program:
@@ -114,9 +114,9 @@ def _update_bound(limit: Limit) -> str:
     if limit.beside is not None:
         return f"O(log N), for each of {abs(limit.beside.shift) + 1} rows"
     if not (limit.number or limit.ranks):
-        return "O(log N), and as much for each row that enters or leaves the first ones"
+        return "O(log N), and again O(log N) for each row that enters or leaves the first ones"
     what = f"{'rank' if limit.ranks else 'number'}{'' if limit.limit >= EVERY else ' among the first'}"
-    return f"O(log N), and as much for each row whose {what} changes"
+    return f"O(log N), and again O(log N) for each row whose {what} changes"
 
 
 def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:

@@ -169,8 +169,8 @@ class Run:
         for source in static:
             if source not in due:
                 _LOGGER.warning(
-                    "table %s has the rows of its DataFrame since an earlier start, which reads it once; "
-                    "Pipeline.advance takes further ones",
+                    "the DataFrame of table %s was read by an earlier start, and start reads a DataFrame only once; "
+                    "give further rows to Pipeline.advance",
                     source.table.name,
                 )
         due, positions = self._take_sources(base, due)

@@ -187,8 +187,8 @@ def taken_through(
 
 
 _OTHER_COLUMNS = (
-    "; a run reads CSV files by the header of the newest file when it began, or, if there was none, by the columns as "
-    "they are declared: start again if that is all, or write the file with these columns"
+    "; a run reads CSV files by the header that the newest file had when the run began, or by the declared columns if "
+    "there was no file: start again to read the new header, or write the file with the columns of the others"
 )
 
 

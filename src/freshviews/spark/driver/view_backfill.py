@@ -93,7 +93,7 @@ class Filling:
         self._spark.sparkContext.cancelJobGroup(self._group)
 
     def _failure(self) -> str:
-        return f"{', '.join(self.names)} cannot be filled"
+        return f"{', '.join(self.names)} cannot be backfilled"
 
     def _remedy(self) -> str:
         if not self._replaced:

@@ -135,11 +135,11 @@ def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: S
     for name in (*old.windowed, *new.windowed):
         reason = None
         if new.cells == 1:
-            reason = f"its rows in {at[old.cells]} have no order by which they leave one"
+            reason = f"its rows in {at[old.cells]} have no common order in which to leave the window"
         elif name in changed:
-            reason = "it has other columns than the rows in it"
+            reason = "the table has other columns than the rows in the window"
         elif not old.windowed and defined(old.catalog, name).foreign_keys:
-            reason = "it has a foreign key, which one cell checks with it"
+            reason = "the table has a foreign key, which the one cell with the window checks"
         if reason is not None:
             raise CheckpointError(
                 f"table {name} has a window, which cannot continue in {at[new.cells]}: {reason}; leave columns and "

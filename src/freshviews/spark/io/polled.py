@@ -69,7 +69,7 @@ def _next_position(
     key.
     """
     there = {one.name: one.dataType.simpleString() for one in source.frame.schema}
-    before = "read otherwise"
+    before = "read in another way"
     if position is not None:
         changed = [name for name, kind in position["columns"].items() if not _same_texts(kind, there.get(name))]
         if position["column"] == column and not changed:
@@ -79,8 +79,8 @@ def _next_position(
             before += f", with a column {changed[0]} that was {position['columns'][changed[0]]}"
     if loaded and not isinstance(source.form, Upserts):
         raise CheckpointError(
-            f"table {source.table.name} was {before} in {store.address}, so its new rows are unknown by "
-            f"{column}; leave it as it was, declare a PRIMARY KEY, or begin with a new checkpoint"
+            f"table {source.table.name} was {before} in {store.address}, so {column} does not show which of "
+            f"its rows are new; read the table as before, declare a PRIMARY KEY, or begin with a new checkpoint"
         )
     return None
 
@@ -117,8 +117,9 @@ def _new_rows(
     assert found is not None
     if found["none"]:
         raise SourceError(
-            f"table {source.table.name}: {found['none']:,} rows have NULL in {column}, by which it is polled, so a "
-            "change of them would not be seen; declare it NOT NULL in the database, or poll a query without them"
+            f"table {source.table.name}: {found['none']:,} rows have NULL in {column}, by which the table is polled, "
+            f"so changes of these rows would not be seen; declare {column} NOT NULL in the database, or poll a query "
+            "without these rows"
         )
     if found["highest"] is None:
         return None
@@ -137,8 +138,8 @@ def _new_rows(
         lowest = lowered(found["highest"], kind, lag)
     except (ValueError, OverflowError) as error:
         raise SourceError(
-            f"table {source.table.name}: all rows have times before the year 1 in {column}, by which it cannot be "
-            "polled; give one of them a later time, or poll by another column"
+            f"table {source.table.name}: all rows have times before the year 1 in {column}, so the table cannot be "
+            "polled by this column; give one of the rows a later time, or poll by another column"
         ) from error
     if position is not None:
         # Rows below are no longer known.

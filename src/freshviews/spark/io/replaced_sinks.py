@@ -35,7 +35,7 @@ def check_replaced(
         if reason is None and view.name in replaced and not holds_columns(old, new):
             reason = _of_columns(view)
             if reason is not None and grown:
-                reason += "; if its SELECT * has more of them, write ALTER TABLE ... ADD COLUMN below the view instead"
+                reason += "; if its SELECT * has new columns, write ALTER TABLE ... ADD COLUMN below the view instead"
         if reason is not None:
             raise CheckpointError(
                 f"view {view.name} {reason}; give the new one another name and sink, or run once without it, which "
@@ -49,14 +49,14 @@ def _of_key(view: ViewSpec, old: ViewDef, new: ViewDef, key: list[str] | None) -
     if view.output != UPSERT or view.written is None:
         return None
     if key is not None and key != list(view.written.key):
-        return f"is delivered by the key ({', '.join(view.written.key)}), and was by ({', '.join(key)})"
+        return f"is delivered by the key ({', '.join(view.written.key)}), and was delivered by ({', '.join(key)})"
     if not connector_of(view.provider).messages:
         return None
     before, now = ({column.name: column.type for column in one.columns} for one in (old, new))
     for name in view.written.key:
         one, other = before.get(name), now[name]
         if one != other and not (one is not None and one.name in _WHOLE and other.name in _WHOLE):
-            return f"has a key whose column {name} was {one or 'not there'}, and is {other}"
+            return f"has a key whose column {name} was {one or 'not there'} before, and is now {other}"
     return None
 
 
@@ -64,7 +64,7 @@ def _of_columns(view: ViewSpec) -> str | None:
     """The reason for which the sink of a view cannot have other columns."""
     others = "has other columns than in this checkpoint"
     if view.output == CHANGES:
-        return f"{others}, and its sink cannot take the old ones back"
+        return f"{others}, and its sink cannot take back the rows with the old columns"
     if connector_of(view.provider).keeps:
-        return f"{others}, and its table has the old ones"
+        return f"{others}, and its sink table has the old columns"
     return None

@@ -124,9 +124,9 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
         found = next(iter(sorted(folder.glob("version-*"))), None)
         if found is not None:
             raise SinkError(
-                f"view {view.name} is new, but {folder} has changes already, such as {found.name}, which are not of "
-                "this view or of another checkpoint, and would be counted with its own; delete them, or name another "
-                "folder"
+                f"view {view.name} is new, but {folder} already has changes of another view or another "
+                f"checkpoint, such as {found.name}; a reader would count them as changes of this view; delete them, or "
+                "name another folder"
             )
 
 

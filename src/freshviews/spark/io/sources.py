@@ -265,7 +265,7 @@ def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bo
                 continue  # Rows that delete their key do not need it, and a worker refuses others.
             if column is None or column.default is None:
                 have = ", ".join(frame.columns)
-                advice = "" if column is None else "; a DEFAULT of the column says what its rows have then"
+                advice = "" if column is None else "; with a DEFAULT, the source may lack the column"
                 message = f"table {table.name}: the source has no column {name}; its columns are {have}{advice}"
                 raise SourceError(message)
             columns[column.name], absent[column.name] = spark_type(column.type), default_expression(column)

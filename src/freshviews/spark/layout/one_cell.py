@@ -33,7 +33,7 @@ def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
         taken = {form.column.lower(), *TAKEN}
         for name in found.keys[0]:
             if name.lower() in taken or "`" in name:
-                return f"{split}, and a column on the way has the name of its column {name}"
+                return f"{split}, and a column of the shuffled rows has the name of its column {name}"
     return None
 
 
@@ -44,6 +44,6 @@ def _set_aside(definition: Definition, catalog: Catalog) -> str | None:
             for name in {child.name.lower(), key.table.lower()} & set_aside:
                 return (
                     f"table {name}: a row that a foreign key refuses would be set aside by the cell that checks it, "
-                    f"and kept by others; leave out its bad_rows, or the foreign key of {child.name}"
+                    f"and kept by other cells; leave out the bad_rows of {name}, or the foreign key of {child.name}"
                 )
     return None

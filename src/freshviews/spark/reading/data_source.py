@@ -79,7 +79,7 @@ class ViewSource(DataSource):
         address, view = self._place()
         if VERSION not in schema.fieldNames():
             raise FreshviewsError(
-                "a stream is one of changes, which have two more columns; add option('changes', 'true')"
+                "a stream reads changes, which have two additional columns; add option('changes', 'true')"
             )
         return _Changes(_Place(address, view, to_arrow_schema(schema)))
 

@@ -107,7 +107,8 @@ class Collector:
         if columns and all(map(is_marked, columns)):
             text = self._scalar.text
             what = f"{text.of(node)} in a subquery, an aggregate of columns of the enclosing query alone,"
-            raise text.unsupported(node, what, "name a column of the subquery in it, or move it there")
+            remedy = "name a column of the subquery in the aggregate, or move the aggregate to the enclosing query"
+            raise text.unsupported(node, what, remedy)
 
     def _moment(self, node: Node) -> Expr:
         """A variance, covariance or regression: an expression over references to sums."""

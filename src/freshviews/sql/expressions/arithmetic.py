@@ -78,8 +78,8 @@ def interval_of(amount: str, unit: str) -> Interval:
     else:
         if name not in _MICROS:
             raise Fault(
-                f"INTERVAL unit {unit} is not known; YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, "
-                "SECOND, MILLISECOND, MICROSECOND are"
+                f"INTERVAL unit {unit} is not known; accepted are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, "
+                "MINUTE, SECOND, MILLISECOND and MICROSECOND"
             )
     raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
 
@@ -151,7 +151,7 @@ def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
     if isinstance(b, Interval):
         if isinstance(a, Literal) and a.type.is_integer and isinstance(a.value, int):
             return b.times(a.value)
-        raise Fault("an INTERVAL is multiplied by a constant integer only")
+        raise Fault("an INTERVAL can be multiplied only by a constant integer")
     assert not isinstance(a, Interval)
     a, b, to = _operands("*", a, b)
     if to.is_float:

@@ -141,7 +141,8 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
     for one in catalog.tables.values():
         keys += [key.referenced for key in one.foreign_keys if same(key.table, table.name)]
     if any(column.name in names for names in keys):
-        raise text.error(action.this, f"{what}, and a foreign key compares it with a column of this type; keep it")
+        message = f"{what}, and a foreign key compares it with a column of this type; keep the type"
+        raise text.error(action.this, message)
     readers = catalog.readers_of(table, column)
     if readers:
         advice = "DROP them first and CREATE them again, which one script may do"

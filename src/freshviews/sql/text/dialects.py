@@ -292,7 +292,7 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
     ahead = [one.this for one in sorts[: sorts.index(later[0])]] if later else groups
     behind = next((one for one in groups if one not in ahead), None)
     if behind is not None:
-        what = f"ORDER BY must begin with all expressions of DISTINCT ON; {behind.sql('spark')} is not before"
+        what = f"ORDER BY must begin with all expressions of DISTINCT ON; {behind.sql('spark')} must come before"
         raise Misuse(on, f"{what} {later[0].this.sql('spark')}")
     later = later or [exp.Ordered(this=one.copy(), nulls_first=True) for one in groups]
     number = exp.Window(

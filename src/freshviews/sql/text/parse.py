@@ -133,7 +133,7 @@ class _Parser(Strict):
         made = super()._parse_table_alias(*args, **options)
         name = made.this if made is not None else None
         if isinstance(name, exp.Identifier) and not name.args.get("quoted") and is_no_alias(name.name):
-            self.raise_error(f"{name.name} is not an alias; in backquotes, `{name.name}`, it is", self._prev)
+            self.raise_error(f"{name.name} is not accepted as an alias; write `{name.name}` in backquotes", self._prev)
         return made
 
     def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> Any:
@@ -360,7 +360,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
                 raise UnsupportedSql(what, *sql.place(token.start))
             if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
                 raise SqlError(
-                    f"a number of {len(token.text)} characters; a number has at most {LONGEST_NUMBER}",
+                    f"this number has {len(token.text)} characters; at most {LONGEST_NUMBER} are allowed",
                     *sql.place(token.start),
                 )
         _check_brackets(sql, tokens)

@@ -12,11 +12,11 @@ from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, Ran
 from freshviews.program.structure import bodies
 from freshviews.types import SqlType
 
-_NO_RANGE = "no range of one column that sums and differences bound"
+_NO_RANGE = "not a range of one column with sums and differences as its ends"
 _BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
 and reports an overflow; values far from the limits of their types never cause this"""
-_ROUNDED = """where arithmetic of doubles might round, an update visits all rows of its group: where one
-has a double that is no multiple of 1/1024, or is beyond 2^40; with whole numbers below, none does"""
+_ROUNDED = """where arithmetic of doubles might round, an update visits all rows of its group: this needs
+a double that is no multiple of 1/1024, or is beyond 2^40; whole numbers up to 2^40 never cause this"""
 
 
 def bounds_of(
@@ -35,7 +35,7 @@ def bounds_of(
     if any(isinstance(s, Smaller) or (isinstance(s, Loop) and s.view not in groups) for s in usual):
         update = dict(bounds)["update"] + ("; O(log N) for the sum of a range" if ranged else "")
     elif any(isinstance(s, RangeLoop) for s in usual):
-        update = "O(N): O(log N) for each row whose range has the value that is added or removed"
+        update = "O(N): O(log N) for each row whose range contains the value that is added or removed"
     elif visited_groups:
         each = "a range sum" if ranged else "an addition"
         update = f"{'O(G log N)' if ranged else 'O(G)'}: {each} for each of the G rows of {', '.join(visited_groups)}"

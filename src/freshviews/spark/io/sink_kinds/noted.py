@@ -36,8 +36,8 @@ def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, compl
         raise OtherTable(f"{target} belongs to view {noted.view}{other}; name another table, or {empty}")
     if noted.version > due.version:
         raise OtherTable(
-            f"{target} has version {noted.version} of view {due.view}, but the checkpoint is at {due.version}: it was "
-            f"set back; {again}"
+            f"{target} has version {noted.version} of view {due.view}, but the checkpoint is at {due.version}: the "
+            f"checkpoint was set back; {again}"
         )
     if noted.version < due.version and not begun and not complete:
         raise OtherTable(f"{target} has rows of an earlier view {due.view}, which was dropped; {again}")

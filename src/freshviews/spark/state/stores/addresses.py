@@ -51,7 +51,7 @@ def _store_of(address: str) -> Store:
         return Cached(_azure(address, rest), cache_of(address))
     if kind in ("hdfs", "webhdfs", "swebhdfs"):
         return Cached(_hdfs(address, kind, rest), cache_of(address))
-    raise AddressError(f"checkpoint {address}: nothing here serves {scheme[1]}: addresses; accepted are {_SERVED}")
+    raise AddressError(f"checkpoint {address}: {scheme[1]}: addresses are not supported; accepted are {_SERVED}")
 
 
 def _s3(address: str, rest: str) -> Objects:
