@@ -1,10 +1,10 @@
 """The program of a block: the program of its main query, with the distinct aggregates attached.
 
-MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often. For each of
-these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains it. When a
-row of ``D`` appears or vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are pairs, and
-BIT_AND and BIT_OR work in the same way. These four, MIN and MAX read the ends of an ordered index over ``D``, or folds
-of its subtrees, so that a delete costs one search. ``MIN(x)``, by group g::
+MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
+For each of these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains
+it. When a row of ``D`` appears or vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are
+pairs, and BIT_AND and BIT_OR work in the same way. These four, MIN and MAX read the ends of an ordered index over
+``D``, or folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)

@@ -1,8 +1,8 @@
 """Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
 
 A query is free-connex if it is acyclic, and still acyclic with an edge over its free variables. It then has a
-generalised join tree whose root has free variables only, and in which no bound variable's highest node is above a free
-variable's (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
+generalised join tree whose root has free variables only, and in which the highest node of a bound variable is never
+above that of a free variable (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
 
     [b]
       R(a, b)

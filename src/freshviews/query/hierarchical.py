@@ -2,9 +2,10 @@
 
 *Hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested. A variable
 *dominates* another if it occurs in all atoms of the other. *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017):
-hierarchical, and no bound variable's atoms properly contain a free variable's. *delta_i-hierarchical* (Kara, Nikolic,
-Olteanu, Zhang 2020): i is the least number such that, for every bound variable X and atom R of X, i atoms besides R
-cover the free variables of the atoms of X; it equals the dynamic width, and i = 0 is q-hierarchical.
+hierarchical, and the atoms of a bound variable never properly contain the atoms of a free variable.
+*delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every bound variable X
+and atom R of X, i atoms besides R cover the free variables of the atoms of X; it equals the dynamic width, and i = 0 is
+q-hierarchical.
 
 A factor over several atoms makes the query non-hierarchical: if its variables were nested, an atom of the lowest
 variable would have all of them.

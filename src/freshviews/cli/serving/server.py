@@ -1,8 +1,8 @@
 """An HTTP server in threads, which can neither block nor end the other work of its process.
 
 It trusts no client. A connection lasts at most ``SECONDS``, unless the server allows more time after the request. At
-most ``MOST`` connections are open: a further one closes the oldest, so silent connections block no new one. A request
-has at most ``LONGEST`` bytes, and only GET is answered.
+most ``MOST`` connections are open: a further one closes the oldest, so silent connections do not block new ones. A
+request has at most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations

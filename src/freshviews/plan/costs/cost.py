@@ -1,4 +1,4 @@
-"""The cost of an update: lookups, rows walked and writes, as the mean over the rows of a relation.
+"""The cost of an update: the number of lookups, visited rows and writes, as the mean over the rows of a relation.
 
 The same walk over the triggers computes the cost for every strategy. Degrees determine how often, on average, a
 statement runs its body: a loop, once per row of its slice; a lookup, with the probability that it finds a row;

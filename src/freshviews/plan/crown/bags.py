@@ -1,7 +1,7 @@
 """Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
-The program of a bag holds its rows in a view. A node of the join tree takes the place of that view: where the program
-adds to its result, the payload is summed up and passed to the node, as an update of the bag::
+The program of a bag would hold the rows of the bag in a view. A node of the join tree replaces that view: where the
+program adds to its result, the payload is summed up and passed to the node, as an update of the bag::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; what the node does with (a, b) += delta

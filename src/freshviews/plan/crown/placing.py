@@ -14,8 +14,8 @@ An optional atom below a node of the output can be enumerated. If only some vari
 projection on these variables, ``[k, y]?``, is inserted above it. An optional atom that binds no output variable is read
 for its payload, or left out if only the presence of rows counts.
 
-A tree in which no node has these variables is refused with the reason. An example is ``S?(k, l | y)`` with k and l in
-different atoms: no node has the rows that get the default row when the last partner vanishes.
+A tree in which no node has the needed variables is refused with the reason. An example is ``S?(k, l | y)`` with k and l
+in different atoms: no node has the rows that get the default row when the last partner vanishes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The progress of each version of a run; fields that Spark's ``StreamingQueryProgress`` has keep its names."""
+"""The progress of each version of a run: the fields of Spark's ``StreamingQueryProgress`` and further fields."""
 
 from __future__ import annotations
 

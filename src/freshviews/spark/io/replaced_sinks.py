@@ -2,8 +2,8 @@
 
 If the columns stay the same, every sink works: the change of the version deletes the old rows. If the columns change,
 two outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message
-of each key. ``changes`` do not work, as delivered changes cannot be withdrawn. A database table does not work either,
-as it keeps its columns.
+of each key. Output ``changes`` does not work, because delivered changes cannot be withdrawn. A database table does not
+work either, because it keeps its columns.
 """
 
 from __future__ import annotations

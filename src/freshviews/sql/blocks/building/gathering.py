@@ -10,8 +10,8 @@ view. The SELECT joins these views with a view of its other aggregates::
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
 With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of the rows
-of these views, with the number of the set and NULL for the groups that the set lacks. The SELECT joins it by these
-columns.
+of these views, with the number of the set and NULL for the groups that the set lacks. The SELECT joins this union by
+these columns.
 
 A gathering with ``listed`` is a relation; its rows are the groups of one more internal view::
 
