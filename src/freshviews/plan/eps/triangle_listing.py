@@ -9,8 +9,8 @@ followed by a light one:
 
 - all heavy or all light: each update finds few such triangles, and each of them is a row of ``M``;
 - b heavy in S, c light in T: an update of R may find any number of them. The pairs of rows of S and T are stored in
-  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, one of T the few heavy b. ``N_ST(a, b)``
-  counts the pairs. The rows of R that have such pairs are in the subset ``listed``;
+  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, and an update of T finds the few heavy b.
+  ``N_ST(a, b)`` counts the pairs. The rows of R that have such pairs are in the subset ``listed``;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
 So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. Each row

@@ -1,6 +1,6 @@
 """Leapfrog triejoin: worst-case optimal evaluation, repeated after every batch.
 
-Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined at once, one variable at a time, in a *key
+Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined together, one variable at a time, in a *key
 order*. The values of a variable are the intersection of the sorted values that each atom has below the bound variables;
 the iterators leap to each other's values. The time is bounded by the size of the largest result that relations of these
 sizes can have (the bound of Atserias, Grohe and Marx), up to a logarithm.
