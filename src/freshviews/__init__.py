@@ -10,9 +10,9 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``). Stored base
-tables apply and check them (``engine.tables.constraints``). Every view that reads them runs its compiled trigger and
-passes its change on (``engine.commit.commit``). The log is synced (``store.log``), the version is committed, and
+The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``). Stored base tables
+apply and check the rows (``engine.tables.constraints``). Every view that reads such a table runs its compiled trigger
+and passes its change on (``engine.commit.commit``). The log is synced (``store.log``), the version is committed, and
 subscribers are called (``engine.commit.notices``).
 """
 

@@ -1,6 +1,7 @@
-"""Every error a user can meet, under one root.
+"""Every error a user can meet, under one root class.
 
-A leaf per thing a user can get wrong. Each message names the thing, the place and the remedy.
+There is one leaf class for each thing that a user can get wrong. Each message names the thing, the place and the
+remedy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Text on a terminal or in a pipe: control characters of names and values are escaped, as a terminal would obey them.
+"""Text for a terminal or a pipe: control characters in names and values are escaped, because a terminal would obey
+them.
 
-Escaped are C0 and C1 controls, DEL, line and paragraph separators, marks that reorder text, and lone surrogates, which
-no output can encode. In a cell of a table line feeds and tabs are, too.
+The escaped characters are C0 and C1 controls, DEL, line and paragraph separators, marks that reorder text, and lone
+surrogates, which no output can encode. In a cell of a table, line feeds and tabs are escaped as well.
 """
 
 from __future__ import annotations

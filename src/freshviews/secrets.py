@@ -1,6 +1,6 @@
-"""Secrets in text: values of options such as ``password``, and users with passwords in addresses.
+"""Hides secrets in text: values of options such as ``password``, and users and passwords in addresses.
 
-Nothing outside of this module and ``spark.connectors.secrets``, which knows the options of a source, looks for secrets.
+Only this module and ``spark.connectors.secrets``, which knows the options of sources, look for secrets.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Aggregates over users' rings: the rings registered in this process, as SQL sees them.
 
 A ring is registered once, by name, for all databases and scripts of the process. Existing views keep their ring if the
-name is registered again. Processes that no user code starts (commands, workers of Spark) import the modules that
-FRESHVIEWS_RINGS names, which register rings. A checkpoint stores the rings of its views (``kept_rings``).
+name is registered again. Commands and workers of Spark do not run the user's program; they import the modules that
+FRESHVIEWS_RINGS names, and these modules register the rings. A checkpoint stores the rings of its views
+(``kept_rings``).
 """
 
 from __future__ import annotations

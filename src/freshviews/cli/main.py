@@ -1,4 +1,4 @@
-"""The commands. An error is one message on standard error and exit code 1, never a traceback."""
+"""Runs a command. An error is one message on standard error and exit code 1, never a traceback."""
 
 from __future__ import annotations
 

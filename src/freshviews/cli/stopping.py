@@ -1,5 +1,6 @@
-"""SIGINT and SIGTERM while a pipeline runs: the first finishes the current version, a second ends the process at once,
-with Spark's Java process and its Python workers. Before the stream runs, already the first one ends it at once."""
+"""SIGINT and SIGTERM while a pipeline runs: after the first signal, the run ends with the current version. A second
+signal ends the process immediately, with Spark's Java process and its Python workers. Before the stream runs, the first
+signal ends the process immediately."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seconds and bytes as people read them."""
+"""Seconds and bytes as readable text."""
 
 def duration(seconds: float) -> str:
     """Seconds in a readable unit."""

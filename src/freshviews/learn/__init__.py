@@ -3,10 +3,11 @@
 A model of numbers is computed from one row of a view: the cofactor of its variables, which the database maintains as
 tables change (``freshviews.ring.cofactor``). A model of categories is computed from a view that counts how often each
 pair of values occurs (``counts``). A model of both is computed from such a view and a cofactor for each value
-(``encoded``). So it costs the same whether the join has a thousand rows or a billion, and the join is never stored. The
-interface follows scikit-learn's. Where an attribute or method needs more rows than the join has, it raises LearnError.
+(``encoded``). So a model costs the same whether the join has a thousand rows or a billion, and the join is never
+stored. The interface follows scikit-learn's. Where an attribute or method needs more rows than the join has, it raises
+LearnError.
 
-The examples of all models go on from here::
+The examples of all models continue from here::
 
     >>> import freshviews as fv
     >>> from freshviews import learn

@@ -1,9 +1,9 @@
-"""Dependence between categorical variables: mutual information, and the tree with the most of it.
+"""Dependence between categorical variables: mutual information, and the tree with the greatest sum of it.
 
-The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the values that meet, in
-nats: 0 if they are independent. A Chow-Liu tree joins the variables by edges of the greatest information in all; of all
-distributions that factor along a tree, it is then the one nearest to the data (Chow and Liu, IEEE Transactions on
-Information Theory 1968; over joins, F-IVM section 6).
+The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values that
+occur, in nats: 0 if the variables are independent. A Chow-Liu tree connects the variables by the edges whose sum of
+mutual information is greatest. Of all distributions that factor along a tree, the one along this tree is nearest to the
+data (Chow and Liu, IEEE Transactions on Information Theory 1968; over joins, F-IVM section 6).
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
 sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one
-view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another one by each two categories. This
-is the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018) with relations as keys of groups; see
-docs/rings.md. Pairs have a view of their own since a cofactor takes the square of the features, and they need a count.
+view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another view by each pair of categories.
+This is the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018) with relations as keys of groups; see
+docs/rings.md. Pairs have a separate view because they need only a count, and the size of a cofactor is the square of
+the number of features.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Normal equations: gram @ x = cross, with the sums of products of variables and those with a target.
+"""Normal equations: gram @ x = cross. ``gram`` has the sums of products of variables, ``cross`` those with a target.
 
 The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So their part of the matrix is
-diagonal, minus a product of rank one if it is centred, and is solved value by value. The equations of the other
+diagonal, minus a product of rank one if the matrix is centred, and is solved value by value. The equations of the other
 variables remain (the Schur complement). So time is linear in the number of values of one category.
 """
 

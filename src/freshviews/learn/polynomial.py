@@ -1,4 +1,4 @@
-"""Features of degree 2: the features and the products of each two of them, a feature with itself included."""
+"""Features of degree 2: the features and the products of all pairs of features, including squares."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The program of a block: that of its main query, with its distinct aggregates attached.
+"""The program of a block: the program of its main query, with the distinct aggregates attached.
 
-MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often. For each of
-them a view ``D[group, argument]`` counts derivations, maintained by the same strategy. When a row of ``D`` appears or
-vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are pairs, and BIT_AND and BIT_OR work
-the same way. These and MIN and MAX read the ends of an ordered index over ``D``, or folds of its subtrees, so that a
-delete costs a search. ``MIN(x)``, by group g::
+MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
+For each of these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains
+it. When a row of ``D`` appears or vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are
+pairs, and BIT_AND and BIT_OR work in the same way. These four, MIN and MAX read the ends of an ordered index over
+``D``, or folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -12,10 +12,10 @@ delete costs a search. ``MIN(x)``, by group g::
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-If a block has no other aggregates, and every derivation has a value, a group exists while it has a value. Then changes
-of ``D`` also create and remove groups, and the main query is not joined: a row is joined once, not twice. (Where
-multiplicities may be negative, values may cancel out. Then each addition to ``D`` is one to the count of the group.)
-``COUNT(DISTINCT x)``, where x may be NULL, which is a value of ``D`` then::
+If a block has only such aggregates, and every derivation has a value, a group exists while it has a value. Then changes
+of ``D`` also create and remove groups, and the main query is not joined: a row is joined once, not twice. (If
+multiplicities may be negative, values may cancel out. Then each addition to ``D`` is also added to the count of the
+group.) ``COUNT(DISTINCT x)``, where x may be NULL and ``D`` then has a row for NULL::
 
     D[g, x] += m
         appears:  Q[g] += (count: 1)
@@ -23,7 +23,7 @@ multiplicities may be negative, values may cancel out. Then each addition to ``D
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-A negated atom all of whose variables are in ``D`` may be looked up where rows of ``D`` change: see
+If all variables of a negated atom are in ``D``, the atom may be looked up where rows of ``D`` change: see
 ``plan.delta.exclusion``.
 
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.

@@ -1,9 +1,9 @@
 """Leaf views and payloads of atoms, with which every strategy begins.
 
 The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
-inside the atom. Below a view that no lift has reached, the component of an aggregate equals the count, so it is not
-stored. For each aggregate, a product of payloads multiplies the component of each factor that stores it and the count
-of each other factor: the product ring, without repeated components.
+inside the atom. If no lift of an aggregate is in or below a view, the component of that aggregate equals the count, so
+it is not stored. For each aggregate, a product of payloads multiplies the components of the factors that store it and
+the counts of all other factors. This is the product ring, without repeated components.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Optional and negated atoms: the effect of their updates, for every strategy that joins views.
 
 An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. If no
-row has the values of its given variables, a lookup finds the default row. So the default row vanishes when the first
-row with some values appears, and comes back when the last one vanishes. An update of ``S`` in ``R(x, k) S?(k, y)``,
-grouped by x::
+row has the looked-up values of the given variables, a lookup finds the default row. So the default row of these values
+vanishes when the first row with these values appears, and returns when the last such row vanishes. An update of ``S``
+in ``R(x, k) S?(k, y)``, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -17,10 +17,10 @@ grouped by x::
             vanishes: the other way round                 Q[x] += r * d
 
 An update that neither adds the first row of some values nor removes the last one costs as much as in an inner join. The
-view of a *negated atom* has the rows that exclude others; the join continues if it has no matching row.
+view of a *negated atom* has the rows that exclude rows of the join; the join continues if the view has no matching row.
 
 Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
-VLDB Journal 23(2), 2014) count supports in this way; the default row is ours.
+VLDB Journal 23(2), 2014) count supports in this way; the default row is not from these papers.
 """
 
 from __future__ import annotations

@@ -11,14 +11,14 @@ The cost of a delta depends on the rows that are there to join with. Paths of th
 
 If S comes last, each of its rows looks up two sums, as in an evaluation from the leaves up. If T comes last, its rows
 loop over rows of S, as often as there are paths of two edges. So the triggers run one after the other, each over its
-whole table, also those of one table that occurs several times. The final views do not depend on the order: all state is
-sums over the rows of the tables.
+whole table; a table that occurs several times has several triggers. The final views do not depend on the order: all
+state is sums over the rows of the tables.
 
-The estimated cost of a trigger depends on its statements and on which views have rows: on the set of the triggers
-before it, not on their order. So dynamic programming over sets finds the order of least cost. For many triggers the
-order is built from the back: the last trigger is the one that costs least after all others. This makes the highest cost
-as low as possible (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science
-19(5), 1973).
+The estimated cost of a trigger depends on its statements and on which views have rows, so it depends on the set of the
+triggers before it, not on their order. So dynamic programming over sets finds the order of least cost. For many
+triggers the order is built from the back: the last trigger is the one that costs least after all others. This makes the
+highest cost as low as possible (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints,
+Management Science 19(5), 1973).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The planner: makes a request of a block, and takes the strategy that is named, or the first that is preferred.
+"""The planner: makes a request from a block, and takes the strategy that the user names, or the first preferred one.
 
 The strategies and their order are in ``plan.registry``; this module knows none of them by name.
 """

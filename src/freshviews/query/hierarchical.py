@@ -1,14 +1,14 @@
 """Hierarchical, q-hierarchical and delta_i-hierarchical queries.
 
-*Hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested. A
-variable *dominates* another whose atoms are among its own. *q-hierarchical* (Berkholz, Keppeler,
-Schweikardt 2017): hierarchical, and no bound variable's atoms properly contain a free variable's.
-*delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every
-bound variable X and atom R of X, i atoms beside R cover the free variables of the atoms of X; it equals
-the dynamic width, and i = 0 is q-hierarchical.
+*Hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested. A variable
+*dominates* another if it occurs in all atoms of the other. *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017):
+hierarchical, and the atoms of a bound variable never properly contain the atoms of a free variable.
+*delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every bound variable X
+and atom R of X, i atoms besides R cover the free variables of the atoms of X; it equals the dynamic width, and i = 0 is
+q-hierarchical.
 
-A factor that spans atoms makes the query not hierarchical: were its variables nested, an atom of the
-lowest would have them all.
+A factor over several atoms makes the query non-hierarchical: if its variables were nested, an atom of the lowest
+variable would have all of them.
 """
 
 from __future__ import annotations

@@ -2,26 +2,26 @@
 
 Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002); Wang, Hu, Dai, Yi: Change
 Propagation Without Joins (PVLDB 16(5), 2023), Section 7. A decomposition is a tree of bags of variables: the variables
-of each atom are together in some bag, and the bags that contain a variable are connected. Its *width* is the most atoms
-needed to cover a bag: a bag has at most N^width rows. The dumbbell has width 2::
+of each atom are together in some bag, and the bags that contain a variable are connected. Its *width* is the largest
+number of atoms needed to cover a bag, so a bag has at most N^width rows. The dumbbell has width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
 
-Every atom belongs to one bag. It restricts each other bag that contains all its variables, as a *guard*: the bag is
-joined with the atom's distinct rows. A bag then has at most N^w rows, w its fractional edge cover number (Atserias,
-Grohe, Marx). If that bound needs further projections of atoms, these are guards too. An atom contained in another atom
-of the bag lowers no bound and is not a guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
-rows of U and V alone::
+Every atom belongs to one bag. In every other bag that contains all its variables, the atom is a *guard*: the bag is
+joined with the atom's distinct rows. A bag then has at most N^w rows, where w is its fractional edge cover number
+(Atserias, Grohe, Marx). If this bound needs further projections of atoms, these projections are guards as well. An atom
+that is contained in another atom of the bag does not lower the bound and is not a guard. Two triangles that share an
+edge have bags with N^(3/2) rows; without the guard R, the join of U and V would have N^2 rows::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-Among decompositions of least width, preference is, in this order: the query is free-connex over the bags; least
-fractional width; each bag has just the variables of its atoms and, projected on what other bags need, no more rows than
-an atom; bags that are joins, not products; fewest atoms.
+Decompositions of least width are compared by five criteria, in this order: the query is free-connex over the bags; the
+fractional width is least; each bag has only the variables of its atoms and, projected on the variables that other bags
+need, no more rows than an atom; the fewest bags are products instead of joins; the bags have the fewest atoms.
 
-For up to ``EXACT_ATOMS`` atoms the least width is found exactly: widths are tried in ascending order, over elimination
-orders of the variables, component by component. For more atoms, or where more than ``MOST_BAGS`` bags would be weighed,
-the variable with the smallest bag is eliminated first.
+For up to ``EXACT_ATOMS`` atoms the least width is found exactly: for each width in ascending order, elimination orders
+of the variables are tried, component by component. For more atoms, or if more than ``MOST_BAGS`` bags would be weighed,
+a greedy order always eliminates the variable with the smallest bag.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The search for a variable order: which variable is the root of each component.
 
-Preference, in this order: no factor that prevents enumeration; least dynamic width; least static width; least sum of
-update costs; least sum of bag sizes; the order of the variables in the query.
+Orders are compared by these criteria, in this order: no factor prevents enumeration; least dynamic width; least static
+width; least sum of update costs; least sum of bag sizes; the order of the variables in the query.
 
-Variables that edges, factors, dependencies and the head do not distinguish are one *class*. Some best order places the
-variables of a class one after the other, so the search knows one variable of each class, and how many it stands for.
-The search is exact, by recursion over components with memory, up to ``EXACT_LIMIT`` classes. Above that it takes the
-best of a few elimination orders.
+Variables that edges, factors, dependencies and the head do not distinguish are one *class*. At least one best order
+places the variables of a class one after the other, so the search uses one variable per class, and the size of the
+class. Up to ``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. Above this limit it
+takes the best of a few elimination orders.
 """
 
 from __future__ import annotations

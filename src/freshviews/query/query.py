@@ -1,7 +1,7 @@
 """A Query: one join block as the theory defines it.
 
-``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a result is the
-number of derivations (component ``count``, always first) and one component per linear aggregate. A small example,
+``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a result row has
+the number of derivations (component ``count``, always first) and one component per linear aggregate. A small example,
 ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
 
     Query(name="v", free=("a",),

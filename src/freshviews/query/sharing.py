@@ -1,11 +1,13 @@
-"""Sums of products that many aggregates share become one payload.
+"""Combines many sums of products into one aggregate, a cofactor.
 
 SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block has the sums of some
-variables and of all their products, these aggregates become one, and their results read parts of its component. A
-payload then has no sum twice, products cost what their own variables cost, and generated code has one call for all. The
-same holds for the numbers of rows that are not NULL, which are sums of products of flags.
+variables and of all their products, these aggregates become one aggregate, and their results read parts of its
+component. A payload then stores each sum once, the cost of a product of payloads depends only on the variables of its
+factors, and generated code has one call for all sums. Counts of values that are not NULL are combined as well: they are
+sums of products of flags.
 
-The sums stay the same. Only the check that an INT product fits an INT is dropped, as for factors of several tables.
+The values of the sums do not change. Only the check that an INT product fits an INT is dropped, as for factors of
+several tables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Variable orders: the trees of variables that view trees are built along (F-IVM).
+"""Variable orders: trees of variables, along which view trees are built (F-IVM).
 
 The variables of an atom, and those of a factor, are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a,
-c, d)`` has the order below. In brackets are the keys of the view at each variable, dep(X) in the papers, then the atoms
-whose lowest variable it is::
+c, d)`` has the order below. After each variable come the key of its view in brackets, dep(X) in the papers, and the
+atoms whose lowest variable it is::
 
     a []
     |-- b [a] R
@@ -11,8 +11,8 @@ whose lowest variable it is::
         `-- d [a, c] T
 
 *Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. Bound variables that the
-free ones determine are an exception: they may be enumerated too. Otherwise free variables may be anywhere; they are
-carried up as keys to a root that holds the result by group.
+free ones determine are an exception: they may be enumerated too. If an order is not free-top, free variables may be
+anywhere; they are carried up as keys to a root that holds the result by group.
 """
 
 from __future__ import annotations

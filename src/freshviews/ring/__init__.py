@@ -1,8 +1,8 @@
 """The rings of payloads, by the names that components of views use.
 
-``protocol`` defines a ring, ``laws`` its laws. The rings of ``RINGS`` have no parameters; a cofactor ring has the range
-of its variables in its name, and a user's ring (``user``) the arguments whose lifts it has. ``named`` finds each of
-them. Each view combines the rings of its components into a product ring.
+``protocol`` defines a ring, ``laws`` its laws. The rings of ``RINGS`` have no parameters. The name of a cofactor ring
+has the range of its variables, and the name of a user's ring (``user``) has the arguments whose lifts an element
+contains. ``named`` finds a ring by its name. Each view combines the rings of its components into a product ring.
 """
 
 from __future__ import annotations

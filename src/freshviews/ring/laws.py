@@ -1,7 +1,7 @@
 """The laws of rings, as one table.
 
-``tests/ring`` checks each for each ring, over random elements. ``check`` checks the laws of a user's ring when it is
-registered, over lifts and their sums and products, the same ones each time.
+``tests/ring`` checks each law for each ring, over random elements. When a user's ring is registered, ``check`` tests
+the laws over lifts and their sums and products; the tested elements are always the same.
 """
 
 from __future__ import annotations

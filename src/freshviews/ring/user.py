@@ -1,8 +1,8 @@
-"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked by the laws.
+"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws.
 
-A user writes a ``UserRing``, which is recorded as a ``RecordedRing``: a ring of ``ring.protocol`` as data. Its name is
-the user's name and a digest of its formulas, so views and machine code of another definition are never mistaken for its
-own, and then the numbers of the arguments whose lifts an element is made of.
+A user writes a ``UserRing``, which is recorded as a ``RecordedRing``: a ring of ``ring.protocol`` as data. The name of
+a recorded ring has three parts: the user's name, a digest of the formulas, and the numbers of the arguments whose lifts
+an element contains. Because of the digest, views and machine code of another definition are never used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules grouped by head, each head after those it reads, and checked against the catalog."""
+"""Rules grouped by head, each head after the heads that it reads, and checked against the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text of rules to trees, by a grammar (LALR, with lark)."""
+"""Parses the text of rules to trees, by a grammar (LALR, with lark)."""
 
 from __future__ import annotations
 

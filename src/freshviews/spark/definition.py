@@ -1,4 +1,4 @@
-"""The definition of a pipeline: its tables with their sources, its views with their sinks. Data only."""
+"""The definition of a pipeline: its tables with their sources, its views with their sinks. They are data only."""
 
 from __future__ import annotations
 

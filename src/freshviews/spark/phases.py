@@ -1,7 +1,7 @@
 """Seconds that a run spends in each phase of its versions.
 
 The driver measures its own phases. A cell reports its seconds with its result; cells run in parallel, so the seconds of
-the slowest cell count, and the rest of the Spark job is ``read``.
+the slowest cell count. The remaining seconds of the Spark job are ``read``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A file of streaming SQL to the definition of a pipeline. Spark is not needed."""
+"""Reads a file of streaming SQL into the definition of a pipeline, without Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Settings of Spark: ours, and those of the user, which override them.
+"""Settings of Spark: defaults of freshviews, and settings of the user, which override the defaults.
 
-In ascending priority: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then ``--master``, or
-settings of the caller. Some are fixed: under another value rows would be lost or changed.
+In ascending priority: our defaults, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then
+``--master``, or settings of the caller. Some settings are fixed: with another value rows would be lost or changed.
 """
 
 from __future__ import annotations

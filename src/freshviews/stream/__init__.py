@@ -1,7 +1,7 @@
 """Streams of changes: batches in a change format become signed rows that a database applies.
 
 ``formats`` lists the formats, ``words`` the words of an op column. ``events`` resolves changes by key to the rows they
-replace. The examples of all functions go on from here::
+replace. The examples of all functions continue from here::
 
     >>> import freshviews as fv
     >>> import pyarrow as pa

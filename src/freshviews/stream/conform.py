@@ -1,7 +1,7 @@
-"""Convert columns of the input to the types of the table's columns, value by value, or refuse them.
+"""Converts columns of the input to the types of the table's columns, value by value, or refuses values.
 
-A column is accepted as ``freshviews.types.columns`` accepts it, and as text that ``freshviews.stream.text`` reads. A
-column that has the type already is returned without a copy.
+A column may have any type that ``freshviews.types.columns`` accepts, or be text that ``freshviews.stream.text`` reads.
+A column that has the type already is returned without a copy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Debezium envelopes, JSON text, to events.
+"""Converts Debezium envelopes, which are JSON text, to events.
 
 ::
 
@@ -6,11 +6,11 @@
 
 c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. m (a message) and tombstones
 (null or blank text) are ignored. t (truncate) is refused, because it names no row. The envelope may be the payload
-beside a schema: ``{"schema": {...}, "payload": {...}}``. The schema is then most of the text; it is parsed once per
-distinct schema, not once per message.
+beside a schema: ``{"schema": {...}, "payload": {...}}``. Most of the text is then the schema, so each distinct schema
+is parsed once, not once per message.
 
 A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
-case-insensitive. A row without a field has the DEFAULT of its column; a NULL that is written stays NULL.
+case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the message stays NULL.
 """
 
 from __future__ import annotations

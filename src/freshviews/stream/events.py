@@ -1,14 +1,15 @@
-"""Events: rows with an action each, in order; and their resolution to signed rows.
+"""Events: rows in order, each with an action, and their resolution to signed rows.
 
-The row that a REPLACE or REMOVE deletes is the one that has its key at that point in the order::
+A REPLACE or REMOVE deletes the row that has the same key at that point in the order::
 
     order    row        action          signed rows
-    0        (1, a)     REPLACE         -1 of the row looked up for key 1; its own +1 cancels with event 2
+    0        (1, a)     REPLACE         -1 of the stored row with key 1; no +1, because event 2 deletes (1, a)
     1        (2, b)     INSERT          +1 (2, b)
     2        (1, c)     REPLACE         +1 (1, c)
 
-So for each key the first event looks up the stored row, if it is keyed, and a row is inserted unless the next event of
-its key is keyed. INSERT and DELETE are of whole rows; the table's own rules decide whether they are valid.
+For each key, only the first event looks up the stored row, and only if it is a REPLACE or REMOVE. A row is not inserted
+if the next event of its key is a REPLACE or REMOVE. INSERT and DELETE name whole rows; the constraints of the table
+decide whether they are valid.
 """
 
 from __future__ import annotations

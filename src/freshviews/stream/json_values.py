@@ -1,4 +1,4 @@
-"""Columns of JSON values, as Debezium's connectors write each type, to codes.
+"""Converts columns of JSON values, as Debezium's connectors write each type, to codes.
 
 =========  ==========================================================================================
 BOOLEAN    true, false, 0, 1, text
@@ -10,7 +10,7 @@ DATE       days since 1970-01-01, text
 TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text
 =========  ==========================================================================================
 
-A column whose values have one kind is converted by Arrow, any other value by value.
+If all values of a column have one kind, Arrow converts the column; otherwise it is converted value by value.
 """
 
 from __future__ import annotations

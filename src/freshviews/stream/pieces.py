@@ -1,7 +1,7 @@
 """Whole-column conversions that find every bad row, not only the first.
 
-A conversion of a column fails as a whole. It is then tried on each half, recursively. Good rows are converted in bulk,
-and a bad row is found in a logarithmic number of tries.
+If the conversion of a column fails, each half is tried separately, recursively. So good rows are converted in bulk, and
+a bad row is found in a logarithmic number of tries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Text to typed columns, for CSV files and Debezium's JSON.
+"""Converts text to typed columns, for CSV files and Debezium's JSON.
 
-Accepts what Spark's CAST reads, but never truncates: a DECIMAL must have no more digits than its column, a DATE no time
-but midnight, a TIMESTAMP at most microseconds. An empty text is no value.
+Accepts the texts that Spark's CAST reads, but never truncates: a DECIMAL must have no more digits than its column, a
+DATE no time except midnight, a TIMESTAMP at most microseconds. An empty text is not a value of these types.
 """
 
 from __future__ import annotations

@@ -5,14 +5,14 @@ words, in any case                                                 action
 =================================================================  =========================================
 insert, i, +, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row
 delete, d, -, -d, -u, update_preimage                              DELETE: one less of this row
-update, u, upsert                                                  REPLACE: this row for the one of its key
+update, u, upsert                                                  REPLACE: it replaces the row of its key
 remove                                                             REMOVE: delete the row of this key, if any
 =================================================================  =========================================
 
-They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
-where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
-whatever the other columns contain. A DELETE with values only in the columns of a primary key does the same, but is bad
-if no row has the key.
+The words are those of Flink's row kinds (+I -U +U -D), of Delta's change feed and of Debezium, and English words. For
+upserts, where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE, which deletes the row with
+this key whatever the other columns contain. A DELETE with values only in the columns of a primary key also deletes the
+row with this key, but is a bad row if no row has the key.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """An HTTP server in threads, which can neither block nor end the other work of its process.
 
-It trusts no client. A connection has ``SECONDS`` for its request, and in all, unless the server gives answers more. At
-most ``MOST`` connections are open: a further one closes the oldest, so silent connections keep nobody out. A request
-has at most ``LONGEST`` bytes, and only GET is answered.
+It trusts no client. A connection lasts at most ``SECONDS``, unless the server allows more time after the request. At
+most ``MOST`` connections are open: a further one closes the oldest, so silent connections do not block new ones. A
+request has at most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The answers of ``freshviews serve``: pages, and rows of views and of plain SELECTs, read only.
 
-``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; each as ``format`` html, json, csv or arrow.
-Requests are not trusted (docs/operations.md lists what is refused). The header Host of a request must name this server:
-a page of another site whose name was made to lead here sends that site's name.
+``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow. Requests
+are not trusted (docs/operations.md lists what is refused). The header Host of a request must name this server. This
+refuses DNS rebinding: a page of another site, whose name resolves to this server, sends the name of that site.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Cells stay loaded and advance from one version to the next by their log, so a new version costs only its changes.
 Contents that were read are cached up to ``KEPT_BYTES``. One thread at a time loads and selects.
 
-Meanwhile the pipeline commits and collects. A reader who names no version gets the last one; if another thread has read
-a newer one while it waited, it gets this, so cells never go back. If the state of a version is collected before it is
-read, a newer version is read, at most ``TRIES`` times.
+Meanwhile the pipeline commits and collects. A reader who names no version gets the last one. If another thread read a
+newer version while the reader waited, the reader gets the newer version, so cells never go back. If the state of a
+version is collected before it is read, a newer version is read, at most ``TRIES`` times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cost of an update under a program, computed from degrees: assumed ones, or those that the engine measures.
+"""The cost of an update under a program, computed from assumed degrees or from degrees that the engine measures.
 
 ``cost`` walks the triggers. ``origins`` finds the relation from which each value in a view comes, ``degrees`` defines
 the statistics of the data, and ``comparison`` computes the cost of each strategy for a block. ``lanes`` divides a

@@ -1,13 +1,14 @@
-"""The cost of an update: lookups, rows walked and writes, as the mean over the rows of a relation.
+"""The cost of an update: the number of lookups, visited rows and writes, as the mean over the rows of a relation.
 
-One walk over the triggers computes it for every strategy. Each statement runs its bodies a number of times, on average,
-which follows from degrees: a loop as often as a slice has rows, a lookup as often as it finds one, the statements at
-the appearance of a row as often as a value occurs once. The steps are those of ``program.reference.interpreter``.
+The same walk over the triggers computes the cost for every strategy. Degrees determine how often, on average, a
+statement runs its body: a loop, once per row of its slice; a lookup, with the probability that it finds a row;
+statements at the appearance of a row, with the probability that a value occurs once. Steps are counted as in
+``program.reference.interpreter``.
 
-A view that holds the bindings of one trigger has their degrees. A view that holds a join has the distinct rows that a
-trigger adds over all of its bindings. Assumptions: values from different relations are independent; half of the updates
-are deletes; no subscriber wants changes; conditions between relations hold; a range holds half of the rows. The cost of
-rebalancing is left out.
+A view that holds the bindings of one trigger has the degrees of these bindings. The rows of a view that holds a join
+are the distinct rows that a trigger adds over all of its bindings. Assumptions: values from different relations are
+independent; half of the updates are deletes; no subscriber wants changes; conditions between relations hold; a range
+holds half of the rows. The cost of rebalancing is left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The statistics that the cost of a program needs: numbers of rows, and degrees, the numbers of rows that have a value.
 
-The *bindings* of a trigger are its parameters for each row of its relation that passes its filters.
+The *bindings* of a trigger are the values of its parameters, one tuple for each row of its relation that passes the
+filters.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Isomorphic bags of a cyclic query: one program maintains them and serves the nodes of all.
+"""Isomorphic bags of a cyclic query: one program maintains all of them and updates all their nodes.
 
-Two bags are alike if a renaming of variables turns the atoms of one into those of the other (same relations, same
-filters), and its conditions into those of the other. An example are the two triangles of a dumbbell over one table. The
-nodes may read different projections of their bags. Then the program's output has the variables of all of them, unless
-that costs more than it saves: a strategy that stores joins would store larger ones.
+Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one into those of the other, with
+equal relations and filters. The two triangles of a dumbbell over one table are an example. The nodes may read different
+projections of their bags. Then the program's output has the variables of all these projections, unless that costs more
+than it saves: a strategy that stores joins would have to store larger joins.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 A condition on the variables of one atom becomes a filter of the atom. If the query is cyclic, atoms are grouped into
 the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). From then on a bag
 is an atom of the query: the join of its atoms, projected on the variables that other bags, conditions and the output
-need. Another strategy maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag is an atom with the distinct
-rows, or a projection, of an atom of another bag. It restricts the bag and does not add its payload, which the other bag
-counts. If the query is not free-connex (Section 7), variables are added to the output until it is.
+need. Another strategy maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag has the distinct rows of an
+atom of another bag, or of a projection of that atom. It restricts the bag; only the other bag counts the payload of the
+atom. If the query is not free-connex (Section 7), variables are added to the output until it is.
 
-Optional and negated atoms change no value of the others. So all this is done for the ordinary atoms alone, and
-``plan.crown.placing`` attaches the others to the join tree.
+Optional and negated atoms change no value of the ordinary atoms. So these steps use the ordinary atoms alone, and
+``plan.crown.placing`` attaches the optional and negated atoms to the join tree.
 """
 
 from __future__ import annotations

@@ -3,15 +3,15 @@
 A node of a generalised join tree becomes a ``TreeNode``: a relation with its rows, or a generalised relation made of
 the projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join
 view, V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the
-parent is the projection view V_p: a slice with its number of rows is a row with its count of derivations. So one
-operation enters a row into both.
+parent is the projection view V_p: a slice of the index is a row of V_p, and the number of rows in the slice is its
+count of derivations. So one operation adds a row to both views.
 
-A node is *free* if all variables of it and of the nodes above are in the output. With payloads (``counted``), a node
-that is not free is *closed*: its projection is a view of its own that stores sums of payloads.
+A node is *free* if all its variables and all variables of the nodes above are in the output. With payloads
+(``counted``), a node that is not free is *closed*: its projection is a separate view that stores sums of payloads.
 
-An *optional* node, of an optional atom or of a projection of one, does not filter the node above: all rows of that node
-are joined, with or without a partner in it. A *negated* node has the rows that exclude rows above; it counts as a
-matching child where it has no row.
+An *optional* node has the rows of an optional atom or of a projection of one. It does not filter the node above: a row
+of the node above is joined with or without a partner. A *negated* node has the rows that exclude rows of the node
+above; it counts as a matching child where it has no row.
 """
 
 from __future__ import annotations

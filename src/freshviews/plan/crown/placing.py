@@ -1,21 +1,21 @@
 """Places for optional and negated atoms in a join tree of the ordinary atoms.
 
-A negated atom is a child of a node that has all of its variables: the node's rows count it as a matching child while it
-has no row with their values. An optional atom is a child of a node that has its given variables. It filters no row of
-that node, so its place changes no bound of the others. It may be attached to another optional atom that opens its given
-variables. ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
+A negated atom is a child of a node that has all of its variables. For a row of that node, the negated atom counts as a
+matching child while it has no row with the same values. An optional atom is a child of a node that has its given
+variables. It filters no row of that node, so its place does not change the bounds of other atoms. It may be attached to
+another optional atom that binds its given variables. ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
 
     R(x, k)
       !U(x)
       S?(k, y)
         T?(y, z)
 
-Below a node that is in the output, an optional atom can be enumerated. If only some of its variables are needed, a
-projection on these is inserted above it, ``[k, y]?``. An optional atom that opens no output variable is read for its
-payload, or left out if only the presence of rows counts.
+An optional atom below a node of the output can be enumerated. If only some variables of the atom are needed, a
+projection on these variables, ``[k, y]?``, is inserted above it. An optional atom that binds no output variable is read
+for its payload, or left out if only the presence of rows counts.
 
-A tree without such a node is refused with the reason, as for ``S?(k, l | y)`` with k and l in different atoms: no node
-then has the rows that get the default row when the last partner vanishes.
+A tree in which no node has the needed variables is refused with the reason. An example is ``S?(k, l | y)`` with k and l
+in different atoms: no node has the rows that get the default row when the last partner vanishes.
 """
 
 from __future__ import annotations

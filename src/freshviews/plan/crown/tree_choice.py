@@ -3,9 +3,9 @@
 The view names the expected numbers of updates, or its tables declare them, or they are measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
-6.3: unknown numbers of updates are estimated from the first ones. A view names them as ``'freshviews.updates' = 'likes
-5000, users 20'``; measured numbers are stored in the same way. A bag of a cyclic query has updates, too: those of its
-rows.
+6.3: unknown numbers of updates are estimated from the first ones. A view names the expected numbers as
+``'freshviews.updates' = 'likes 5000, users 20'``; measured numbers are stored in the same form. The updates of a bag of
+a cyclic query are the updates of its rows.
 """
 
 from __future__ import annotations

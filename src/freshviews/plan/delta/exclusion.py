@@ -1,9 +1,9 @@
 """Negated atoms that are looked up where a value of a group appears, instead of where rows are joined.
 
 If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
-the join leaves it out: ``D`` has the excluded rows as well, and a row of ``D`` changes its group only where no atom
-excludes it. An update of the atom finds the rows of ``D`` with its values, so no relation needs an index for that.
-``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
+the join leaves the atom out: ``D`` has the excluded rows as well, and a row of ``D`` changes its group only if no
+negated atom excludes the row. An update of the negated atom finds the rows of ``D`` with its values, so no relation
+needs an index for such an update. ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 
     on R(a, k) += m:                            on T(x) += m:
         for x, s in S[k]:                           T[x] += m

@@ -4,8 +4,8 @@ A nest runs at most once for each combination of rows of the loops that, with th
 loops. The exponent is the least number of such loops: for ``for b in R[a]: for c in S[b]`` it is 1 if b is a key of S,
 otherwise 2. ``ROWS[positions]`` of a declared key determine the whole row.
 
-Variables are numbered, and a set of them is an integer with a bit for each, as a join of 60 tables has thousands of
-loops.
+Variables are numbered, and a set of variables is an integer with one bit per variable, for speed: a join of 60 tables
+has thousands of loops.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
-"""Higher-order maintenance: a view for the rest of the query that an update is joined with, maintained the same way.
+"""Higher-order maintenance: an update is joined with a view of the rest of the query, itself maintained in this way.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
 DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
-of the atom fixed, the rest consists of connected components. Each is stored as a view that exports the variables that
-the delta needs (of the atom, and free ones) and sums out all others. Such a view is a query of fewer atoms, so the
-construction recurs. Equal views (same atoms, exported variables, conditions and lifts) are shared.
+of the atom fixed, the rest consists of connected components. Each component is stored as a view that exports the
+variables that the delta needs (those of the atom and free variables) and sums out all others. Such a view is a query of
+fewer atoms, so the construction is recursive. Equal views (same atoms, exported variables, conditions and lifts) are
+shared.
 
 Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
-nothing but components. The lecture stores V_RT(a, b, c) for updates of S in the example below; with a, c, e fixed it
-consists of R and V_T, which the trigger joins. A condition or lift across atoms is applied in a component that has all
-its variables, else in the trigger; then the components export what it needs. Occurrences of one relation are updated
-one after the other, each with its own first-order delta, not by one delta with all products. A component of optional
-atoms alone is an optional view (``plan.optional``); the trigger tests conditions on its variables, as its rows must say
-whether there are any. Negated atoms belong to no component: the result's triggers look them up.
+nothing else. The lecture stores V_RT(a, b, c) for updates of S in the example below; with a, c, e fixed it consists of
+R and V_T, which the trigger joins. A condition or lift across atoms is applied in a component that has all its
+variables. If there is none, it is applied in the trigger, and the components export the variables that it needs.
+Occurrences of one relation are updated one after the other, each with its own first-order delta, not by one delta with
+all products. A component of optional atoms alone is an optional view (``plan.optional``). The trigger tests conditions
+on its variables, not the view: the presence of a row in the view decides about the default row. Negated atoms belong to
+no component: the result's triggers look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 

@@ -1,8 +1,8 @@
-"""Lookups of the rows of a result by values of some free variables, without reading the others.
+"""Lookups of the rows of a result by values of some free variables, without reading other rows.
 
-A loop of the result over variables that are given becomes a lookup, or a loop over a slice, for which its view gets an
-index. So the body costs what the rows below one key cost. This pass works on programs, so it serves every strategy
-whose result is held or enumerated; others have no such lookup.
+If all variables of a loop over the result are given, the loop becomes a lookup. If some are given, it becomes a loop
+over a slice, for which the view gets an index. So only the rows with the given values are read. This pass works on
+programs, so it serves every strategy whose result is held or enumerated; other strategies have no such lookup.
 """
 
 from __future__ import annotations

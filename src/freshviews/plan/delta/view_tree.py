@@ -5,15 +5,15 @@ Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves 
 variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. An update of a relation climbs from its
 leaf to the root. At each node it is joined with the views of the siblings.
 
-Two forms. ``plan`` holds the result in a view by its free variables, which are carried up the tree. ``plan_factorised``
-needs an order with the free variables on top. Its result stays factorised over the tree and is enumerated top-down;
-every row of W_X leads to a row of the result.
+There are two forms. ``plan`` holds the result in a view by its free variables, which are carried up the tree.
+``plan_factorised`` needs an order with the free variables on top. The result stays factorised over the tree and is
+enumerated top-down; every row of W_X leads to a row of the result.
 
 Departures. Subtrees of optional atoms have optional views (``plan.optional``); negated atoms are placed as conditions
-are. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple.
-If a join at X loops and the variables of the loop are summed out at once, the sum climbs on. Conditions and lifts
-across atoms are computed at the first node that has their variables. In a factorised tree, a chain of free variables is
-bound by one loop over the lowest join.
+are. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple. If a
+join at X loops and X sums out all variables of the loop, only the sum climbs further. Conditions and lifts across atoms
+are computed at the first node that has their variables. In a factorised tree, a chain of free variables is bound by one
+loop over the lowest join.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

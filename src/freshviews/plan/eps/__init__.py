@@ -1,4 +1,4 @@
-"""IVM^eps: strategies that treat values with many rows (heavy) and with few rows (light) apart.
+"""IVM^eps: strategies that treat heavy values (many rows) and light values (few rows) differently.
 
 ``program.heavy_light`` defines heavy, light, the threshold N^eps and rebalancing.
 
@@ -6,8 +6,8 @@
   ``triangle_listing``: rows of a triangle join. These are tables of cases, and ``cases`` writes the programs;
 - ``hierarchical``: rows of hierarchical queries over a variable order (``tree``).
 
-``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` of them. ``cycle`` finds the order of three
-relations.
+``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` from these modules. ``cycle`` finds the order of
+three relations.
 """
 
 __all__ = ["four_relations", "hierarchical", "ivm_eps", "triangle", "triangle_linear", "triangle_listing"]

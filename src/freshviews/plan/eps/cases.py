@@ -1,24 +1,24 @@
 """Programs by heavy and light values, from a table of cases over any number of relations.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). For an update of a relation, the sum that it adds to
-the result is split into cases, by which values are heavy. Each case is a join of few rows, or a lookup in a view that
-is stored for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes
-the program.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). The sum that an update adds to the result is split
+into cases, according to which values are heavy. Each case is a join of few rows, or a lookup in a view that is stored
+for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes the
+program.
 
-A ``Part`` says where the value of some variables is heavy: in one of the relations that it names. Otherwise the value
-is light, so it has few rows in each of them. There are few heavy values.
+A ``Part`` names variables and relations. A value of these variables is heavy if it is heavy in one of these relations.
+Otherwise it is light: it has few rows in each of them. There are few heavy values.
 
-A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the rows with
-a heavy value, the heavy values, or, if none applies, all rows that agree. Of two options that bind the same variables,
-the smaller one at run time is taken.
+A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the rows with a
+heavy value, the heavy values, or, if none applies, all rows that agree. Of two options that bind the same variables,
+the program takes the one with fewer rows at run time.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
-(``turn_``). These joins begin with the value, which has few rows at that moment. Views are recomputed in the same
-way, beginning with a relation.
+(``turn_``). The joins that compute these rows begin with the value, which has few rows at that moment. Views are
+recomputed in the same way, beginning with a relation.
 
 Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over the sets of
-its atoms that take the update while the others keep the old rows (``first_order``). For a value that turns, the sum is
-over the sets of parts that it turns in, while it is still light in the others.
+its atoms that take the update while its other atoms keep the old rows (``first_order``). For a value that becomes heavy
+or light, the sum is over the sets of parts in which it changes, while it is still light in the other parts.
 """
 
 from __future__ import annotations

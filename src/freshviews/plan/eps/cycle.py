@@ -1,7 +1,7 @@
-"""The cycle that IVM^eps sees in a query over three relations, and the program by a table of cases for each of them.
+"""The cycle of a query over three relations, and the program made from a table of cases for each relation.
 
 In a cycle, each relation shares variables with the one before it and with the one after it. Variables of all three
-relations belong to both. Variables of one relation alone that nothing asks for are dropped; the stores sum them out.
+relations belong to both. Variables of one relation alone that nothing reads are dropped; the stores sum them out.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts.
-The tables of cases below are worked out here; ``cases`` makes the programs. A value is heavy if it is heavy in one of
-the relations that have it, so a light value has few rows in each. Views sum up all variables that are not in their
-key.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The
+tables of cases below are worked out here; ``cases`` makes the programs. A value is heavy if it is heavy in one of the
+relations that have it, so a light value has few rows in each. Views sum out all variables that are not in their key.
 
-**4-path**, R(b) S(b, c) T(c, d) U(d) after summing up its ends: O(N^max(eps, 1 - eps)) steps. An update of R needs the
+**4-path**, R(b) S(b, c) T(c, d) U(d) after summing out its ends: O(N^max(eps, 1 - eps)) steps. An update of R needs the
 sum over c and d of S T U:
 
-- c heavy, or c and d light: U is summed up by c in ``V_TU``. There are few heavy c, and a light b has few c;
+- c heavy, or c and d light: the sum of T U is stored by c in ``V_TU``. There are few heavy c, and a light b has few c;
 - c light, d heavy: the pairs S T are stored by b and d in ``W_d``. There are few heavy d;
 - b heavy, c and d light: the sum itself is stored by b in ``X_b``.
 
@@ -22,8 +21,9 @@ In full::
     on S(b, c): c heavy: R V_TU;  c light: R T[c] U
 
 **4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Three kinds of views
-are stored: a path of two relations by its ends, if both are heavy (``H``), or if the variable between them is light
-and an end is heavy (``L``); and a path of three by its ends, if both are heavy and all between them is light (``V``)::
+are stored: a path of two relations by its ends, if both ends are heavy (``H``), or if the variable between them is
+light and one end is heavy (``L``); and a path of three relations by its ends, if both ends are heavy and all variables
+between them are light (``V``)::
 
     H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
@@ -34,10 +34,10 @@ and an end is heavy (``L``); and a path of three by its ends, if both are heavy 
                 a and b heavy: L_TU where c is heavy, V_STU
 
 **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
-generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R looks for a,
-which S has with (c, d), T with (d, b) and U with (b, c). If one of these pairs is light, its rows are joined. If all
-are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes it for the heavy (b, c) with its c, or for
-the heavy (d, b) with its d.
+generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R looks for
+the values of a that S has with (c, d), T with (d, b) and U with (b, c). If one of these pairs is light, its rows are
+joined. If all are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes ``V_STU`` for the heavy (b, c)
+with its c, or for the heavy (d, b) with its d.
 """
 
 from __future__ import annotations

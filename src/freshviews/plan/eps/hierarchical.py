@@ -7,19 +7,21 @@ In the canonical variable order of the query (``tree``), a bound variable X may 
 values of X, together with those of the variables above X, are partitioned. They are heavy if they are heavy in one of
 the relations below X that have free variables.
 
-- Light: the join of all below X is stored by F and the variables above X, in a view L_X. An update binds X, and all
-  that it joins is light. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i.
+- Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update binds X, and
+  everything it is joined with is light. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta
+  = i.
 - Heavy: there are O(N^(1 - eps)) such values, and their join is not stored. A view W_X has the values of X for which
-  everything below X joins. Reading the result loops over the heavy ones, and goes on below each in the same way.
+  everything below X joins. Reading the result loops over the heavy values in W_X, and continues below each value in the
+  same way.
 
 A free variable is listed from its W as in a view tree. P counts the rows of a W by the variables above, and V is the
 sum of a subtree without free variables. An update binds all variables on its way to the root, so it changes all W, P
-and V in O(1) steps. Values of F may come from L_X and from several heavy X. The union algorithm lists each once, with
-O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
+and V in O(1) steps. Values of F may come from L_X and from several heavy X. The union algorithm lists each value once,
+with O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
 
-The change by an update of a heavy X may be as large as the result. It is computed only while a subscriber or another
-view wants it: after its O(N^(delta eps)) steps, the update adds to a view D what the payloads grow by, one step per
-derivation. When the change is taken, a lookup gives the payload after the change, and D the difference.
+An update of a heavy X may change as many rows as the result has. The change is computed only while a subscriber or
+another view wants it: after its O(N^(delta eps)) steps, the update adds the growth of the payloads to a view D, one
+step per derivation. When the change is read, a lookup gives the payload after the change, and D gives the difference.
 
 Departures from the paper:
 
@@ -27,7 +29,7 @@ Departures from the paper:
 - Relations are stored once, not in parts. The marked rows of W_X are a subset of it.
 - Relations without free variables below X have no parts, as only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
-- If a value moves, all its rows of L_X are removed or computed at once.
+- If a value becomes heavy or light, all its rows of L_X are removed or computed in one step.
 - For eps = 0 and eps = 1 there are no parts: nothing is joined beforehand, or everything is.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::

@@ -2,7 +2,7 @@
 
 ``ivm_eps`` takes every query that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space.
 ``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. ``'freshviews.epsilon'`` names the
-exponent, for all atoms or for each; 'auto' leaves it to the stream.
+exponent, for all atoms or for each; with 'auto', the stream of updates determines it.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ and T by a:
 - both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
 
 There are at most 2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows: for eps = 1/2, as many as the
-relations. An update of S(b, c) with a heavy b joins the rows of T with its c and a heavy a, O(N^(1 - eps)) of them.
-So an update takes O(N^max(eps, 1 - eps)) steps, and moving a value O(N^eps) times as many. In a graph both ends of an
-edge are seldom heavy. So most updates cost what they cost ``first_order``, and two lookups more.
+relations. An update of S(b, c) with a heavy b joins the rows of T with its c and a heavy a, O(N^(1 - eps)) of them. So
+an update takes O(N^max(eps, 1 - eps)) steps, and moving a value takes O(N^eps) times as many steps. In a graph both
+ends of an edge are seldom heavy. So most updates cost as much as under ``first_order``, plus two lookups.
 
 Departures from the paper: where both values are heavy, the views hold the sum over all c, so that c needs no parts.
 Occurrences of one relation share a store and its parts. If an update is on both sides of a view, the product of the

@@ -1,21 +1,21 @@
 """IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles
-with constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each partitioned by its
-first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as one of the count.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles with
+constant delay after each update. This module works the variant out over R(a, b), S(b, c), T(c, a), each partitioned by
+its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as for the count.
 
 Go around R, S, T, R. The values of a triangle are all heavy, or all light, or in exactly one place a heavy value is
 followed by a light one:
 
 - all heavy or all light: each update finds few such triangles, and each of them is a row of ``M``;
 - b heavy in S, c light in T: an update of R may find any number of them. The pairs of rows of S and T are stored in
-  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, one of T the few heavy b. ``N_ST(a, b)``
-  counts the pairs. The rows of R that have some are in the subset ``listed``;
+  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, and an update of T finds the few heavy b.
+  ``N_ST(a, b)`` counts the pairs. The rows of R that have such pairs are in the subset ``listed``;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
 So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. Each row
-comes exactly once, with constant delay. An update takes O(N^max(eps, 1 - eps)) steps amortised. If its change is
-wanted, the same cases emit it, in as many further steps as it has rows.
+is emitted exactly once, with constant delay. An update takes O(N^max(eps, 1 - eps)) steps amortised. If the change of
+the result is wanted, the same cases emit it, in one further step per changed row.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

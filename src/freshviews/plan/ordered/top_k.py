@@ -1,11 +1,11 @@
 """Rows by their places in an order: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours, of each group.
 
-Order statistics under updates. The rows are the nodes of a search tree (``kernel.ordered.places``), by group, then in
-the order of SQL, then of all columns, so that no two rows are equal. A subtree stores its number of copies, so the row
-at a place is found by a descent. The three forms, over ``r(g, x, id)``:
+This is order statistics under updates. The rows are the nodes of a search tree (``kernel.ordered.places``). They are
+ordered by group, then by ORDER BY, then by all columns, so that no two rows are equal. A subtree stores the number of
+copies of its rows, so a descent finds the row at a place. There are three forms, here over ``r(g, x, id)``:
 
-The first rows of each group. A row that appears or vanishes before the last place shifts one row across it: O(log N)
-for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
+The first rows of each group. A row that appears or vanishes before the last place shifts one row across that place:
+O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 
     r(g, x, id) -> count  ordered by x desc, id  placed
     Q(g, x, id) -> count  journal
@@ -16,15 +16,15 @@ for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-Rows with their neighbours: a change affects the changed row, and the rows up to the neighbour's distance beside it.
+Rows with their neighbours. A change affects the changed row, and the rows within the neighbour's distance of it.
 ``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
-Rows with their numbers, or ranks. A change shifts the numbers of all rows after it, so they are settled once per
-version. Each row stores its reported places. The walk from a changed row ends at the first row whose places are right:
-O(log N) for each row with another number::
+Rows with their numbers, or ranks. A change shifts the numbers of all rows after it, so the numbers are updated once per
+version. Each row stores the places that were last reported for it. The walk from a changed row ends at the first row
+whose stored places are right: O(log N) for each row whose number changed::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count
@@ -43,7 +43,7 @@ O(log N) for each row with another number::
                 Q[g_, x_, id_, n] += d
         clear touched
 
-The query has one relation. An order over a join reads a view of its own.
+The query has one relation. An order over a join reads an internal view of that join.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The initial state of a first-order view, by one leapfrog triejoin over the stored rows.
+"""The initial state of a first-order view, computed by one leapfrog triejoin over the stored rows.
 
 A view over tables with rows is initialised by feeding it the rows. Under ``first_order`` each row costs a delta. For a
-cyclic query all deltas together may cost far more than one join. The stores are the same (``first_order.stores_of``).
-So this program, over the same views and indexes, stores the rows and evaluates the result once; then the view's own
-program takes over. MIN, MAX and DISTINCT aggregates count derivations by value in views of their own under every
-strategy (``plan.assemble``); this program evaluates them, too.
+cyclic query all deltas together may cost far more than one join. This program has the views and indexes of the
+first-order program (``first_order.stores_of``). It stores the rows and evaluates the result once; then the first-order
+program takes over. For MIN, MAX and DISTINCT aggregates every strategy counts derivations by value in separate views
+(``plan.assemble``); this program evaluates these views as well.
 """
 
 from __future__ import annotations

@@ -2,19 +2,21 @@
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The trace of a leapfrog triejoin is the
 sequence of its operations on the iterators of the relations. For each operation an index records, as intervals, which
-changes of the relations would alter its result. A batch repeats only the operations that it affects. Its time is, up to
-logarithms, the edit distance of the traces before and after, plus the number of changes. ``program.reference`` has an
-executable description.
+changes of the relations would alter its result. A batch repeats only the operations that it affects. The time of a
+batch is, up to logarithms, the edit distance of the traces before and after it, plus the number of changes.
+``program.reference`` has an executable description.
 
 The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of their rows.
-The head of the rule is a program of its own over the derivations, that of a query over one atom.
+The head of the rule is a separate program over the derivations: the program of a query over one atom.
 
 Departures, besides those of the reference:
 
-- A summed expression is a variable, too, the last one of its atom. So a derivation has all inputs of the head.
-- Conditions are part of the trace, each where the last of its variables is bound. A condition that may fail, for
-  example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks it again.
-  (No condition of a query has functions of strings: such conditions are over an internal view, which is the join.)
+- An expression that the head sums is also a variable, the last one of its atom. So a derivation has all inputs of the
+  head.
+- Conditions are part of the trace; each is placed where the last of its variables is bound. A condition that may fail,
+  for example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks the
+  condition again. (No condition of a query has functions of strings: such a condition is evaluated over an internal
+  view of the join.)
 - There is no short-circuit for variables of which only the presence matters: all derivations are counted.
 - The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
 
@@ -31,8 +33,8 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
     on #Q(a, b, c) += m:
         Q[] += m
 
-Negated atoms, which must have no matching row, are stored and traced like the others. All their variables are variables
-of other atoms. They are looked up where the last of these is bound::
+Negated atoms, which must have no matching row, are stored and traced like ordinary atoms. All their variables also
+occur in ordinary atoms. A negated atom is looked up where the last of its variables is bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
@@ -51,7 +53,7 @@ variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a)
         ... and the default row, where the first row of a appears or the last one vanishes
 
 The trace and its cost are those of the inner join. The head also joins negated atoms over variables that an optional
-atom opens.
+atom binds.
 """
 
 from __future__ import annotations

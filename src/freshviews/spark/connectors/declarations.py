@@ -1,6 +1,6 @@
-"""Declarations of Spark's sources and sinks, one each; options of others pass through unchanged.
+"""One declaration per known source or sink of Spark; options of unknown ones pass through unchanged.
 
-Spark is not needed.
+This module works without Spark.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
     from.trace 'headers.trace-id'       column trace is the last header of this name
     from.at 'timestamp'                 column at is another column of the source
 
-Options named ``values.x`` and ``keys.x`` belong to the format; ``values.fields`` names the fields of CSV in order.
-Spark is not needed.
+Options named ``values.x`` and ``keys.x`` belong to the format; ``values.fields`` names the fields of CSV in order. This
+module works without Spark.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Options of a table of a database that is polled: read repeatedly, by a column whose values grow.
+"""Options of a polled database table, which is read repeatedly, by a column whose values grow.
 
 ::
 
-    poll 'updated_at'           the rows whose updated_at is new since the last version
-    poll_lag '5 minutes'        by how much a row that is committed later may be lower than the highest one
+    poll 'updated_at'           each poll reads the rows whose updated_at is new since the last version
+    poll_lag '5 minutes'        a row that is committed late may be up to 5 minutes below the greatest updated_at
     poll_every '2 seconds'      time between two reads
 
-Spark is not needed.
+This module works without Spark.
 """
 
 from __future__ import annotations

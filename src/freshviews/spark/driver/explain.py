@@ -1,4 +1,4 @@
-"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of them is split."""
+"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of the rows is split."""
 
 from __future__ import annotations
 

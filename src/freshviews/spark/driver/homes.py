@@ -1,12 +1,13 @@
-"""Homes of cells: one partition for each executor, which Spark runs there in every version.
+"""Homes of cells: each executor has one partition, which Spark runs on this executor in every version.
 
-Spark offers a task to any executor, unless a partition that it reads is cached: then it goes where the block lies. The
-*anchor* is a cached table of one key per executor. Rows of a version carry the key of their partition and are joined
-with the anchor, so each partition has the executor of its key, and its cells stay in one Python worker of it. The join
-looks up one key per row; nothing is shuffled for it beyond the shuffle to the cells.
+Spark offers a task to any executor, unless the task reads a cached partition: then Spark offers it to the executor with
+the cached block. The *anchor* is a cached table of one key per executor. Rows of a version carry the key of their
+partition and are joined with the anchor, so each partition runs on the executor of its key, and the cells of the
+partition stay in one Python worker of that executor. The join looks up one key per row and needs no shuffle besides the
+shuffle to the cells.
 
-If executors come or go, the anchor is mended: a block that is lost is computed again on another executor. If their
-number is another one, there is another anchor, and each cell finds a new home once.
+If an executor is replaced, its lost block of the anchor is computed again on another executor. If the number of
+executors changes, a new anchor is made, and each cell moves to a new home once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The progress of a run's versions, with the names of Spark's ``StreamingQueryProgress`` where these exist."""
+"""The progress of each version of a run: the fields of Spark's ``StreamingQueryProgress`` and further fields."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Views that get another SELECT: their old rows, which their change deletes.
+"""Old rows of views whose SELECT was replaced: the change of such a view deletes them.
 
-In the version that has the new rows, the change of such a view is its new rows minus its old ones. If its columns
-differ, the old rows are written beside the change instead, for sinks that are updated by key.
+In the first version with the new rows, the change of the view is its new rows minus its old rows. If the columns
+changed, the old rows are written separately instead, for sinks that are updated by key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Rows to cells, as Spark expressions: the feeds and cells of every row of a table.
+"""Spark expressions that send rows to cells: the feeds and cells of every row of a table.
 
 A row goes to one cell for each role of its table and each combination of the coordinates that the role leaves open; see
-``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing one.
+``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing a text.
 """
 
 from __future__ import annotations

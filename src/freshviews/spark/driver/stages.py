@@ -1,5 +1,5 @@
-"""The two stages of a version: rows through the cells, in Spark's workers, and changes of shared groups through the
-merge."""
+"""The two stages of a version: rows go through the cells, in Spark's workers, and changes of shared groups go through
+the merge."""
 
 from __future__ import annotations
 

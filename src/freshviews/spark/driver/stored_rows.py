@@ -1,4 +1,4 @@
-"""Rows that a pipeline has stored, as a DataFrame, for later views that need them in other cells."""
+"""Rows that a pipeline has stored, as a DataFrame, for views that are added later and need the rows in other cells."""
 
 from __future__ import annotations
 

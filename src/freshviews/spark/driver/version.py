@@ -1,4 +1,4 @@
-"""Makes a version: runs both stages and writes their results into a manifest. Nothing is committed here."""
+"""Makes a version: runs both stages and makes a manifest of their results. Nothing is committed here."""
 
 from __future__ import annotations
 

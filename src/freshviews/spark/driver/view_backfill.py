@@ -1,13 +1,13 @@
-"""Backfill of later views, and of views with another SELECT, while the stream continues.
+"""Backfill of added views, and of views with a replaced SELECT, while the stream continues.
 
-A pipeline that is started with other views than its checkpoint has continues with those of the checkpoint. Meanwhile
-each cell is loaded a second time, at one version, gets the new views and the rows that only they need, and is written
-as an image. Then, between two micro-batches, the cells continue from these images: the changes since are in their logs,
-which only grow until then. That makes a version of its own; the change of a new view is its whole contents, and that of
-a view with another SELECT is its new rows minus its old ones (``replaced_views``).
+If a pipeline is started with new views, it first continues with the views of its checkpoint. Meanwhile each cell is
+loaded a second time, at one version. This copy gets the new views and the rows that only they need, and is written as
+an image. Then, between two micro-batches, the cells continue from these images: later changes are in the logs of the
+cells, which are not shortened until then. This step is a version of its own. The change of an added view is its whole
+contents; the change of a view with a replaced SELECT is its new rows minus its old rows (``replaced_views``).
 
-The work is a separate Spark job, on at most half of the cores, one cell at a time on each. Nothing is committed before
-that version is, so a run that ends earlier starts again at the next start.
+The work is a separate Spark job, on at most half of the cores, one cell at a time on each. Nothing of a backfill is
+committed before that version. If a run ends earlier, the next run starts the backfill again.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Versions to all sinks: a refusal of one sink does not affect the others.
+"""Delivers versions to all sinks: a refusal of one sink does not affect the others.
 
-A sink outside of this machine may refuse for a while, so it is tried again; each refusal is logged with its cause. If
-it does not take a version, the sink is behind: a continuous run continues, and a thread tries until the sink has every
-version, in order. A run that ends by itself ends with the refusal, when all other sinks have had the version; the next
-run gives it to that sink alone.
+A sink outside of this machine may refuse a version for a while, so delivery is retried; each refusal is logged with its
+cause. If all retries fail, the sink is *behind*: a continuous run continues, and a thread retries until the sink has
+every version, in order. A run that is not continuous delivers the version to all other sinks and then ends with the
+refusal; the next run delivers it to the refusing sink alone.
 
-The version of a sink is recorded after the sink has it, so a crash may lead to a second delivery: see ``sinks``.
+A delivery is recorded after the sink has the version, so a crash may lead to a second delivery: see ``sinks``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Debezium envelopes that are routed to several cells: the primary key of each, by which Spark routes them.
+"""Primary keys of Debezium envelopes, by which Spark routes the envelopes to several cells.
 
-The key is read as workers read it, so that rows of other tables with equal values meet it. The rest of an envelope is
-read in its cell.
+Spark reads the key as workers do, so that the envelope goes to the same cell as rows of other tables with equal values.
+The rest of an envelope is read in its cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages of Spark and Java, without their stacks."""
+"""Messages of Spark and Java, without stack traces."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Messages to rows: the columns of a table from keys, values, headers and the other columns of a source.
 
-Text stays text, which workers convert: they refuse text that is not of a column's type with the column and the reason,
-and round nothing. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals and refuses text
-after the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, unchanged.
+Text stays text until workers convert it. They refuse text that does not fit the type of its column, name the column and
+the reason, and never round. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals and
+refuses text after the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, unchanged.
 """
 
 from __future__ import annotations

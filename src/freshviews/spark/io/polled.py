@@ -1,9 +1,9 @@
-"""Tables of databases that are polled by a column whose values grow: the rows that are in no version yet.
+"""Reads the rows of a polled database table that are in no version yet, by a column whose values grow.
 
-The manifest with the rows of a poll has the poll's position as well: the lowest value to read again, and digests of the
-known rows from there on. The next poll reads from that value on, and drops the known rows. So each row counts once,
-even if others share its value, and a row that is committed late is not missed if its value is within the lag. A row
-that was changed in place has another digest.
+The manifest with the rows of a poll also has the poll's position: the lowest value to read again, and digests of the
+known rows from that value on. The next poll reads from that value on, and drops the known rows. So each row counts
+once, even if several rows have the same value, and a row that is committed late is not missed if its value is within
+the lag. A row that was changed in place has a new digest, so it is not dropped.
 """
 
 from __future__ import annotations

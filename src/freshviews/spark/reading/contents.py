@@ -1,7 +1,7 @@
 """Read a checkpoint from outside: contents of a view at a committed version, its changes, and the status.
 
-Spark is not needed, and a running pipeline is not disturbed. Files that a manifest names are never written again, and
-are kept while the version is one of the last few.
+This module works without Spark, and a running pipeline is not disturbed. Files that a manifest names are never written
+again, and are kept while the version is one of the last few.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The result of a plain SELECT over the contents of a view, as Spark gives it, with Arrow instead of Spark.
+"""Evaluates a plain SELECT over the contents of a view with Arrow; the result equals Spark's result.
 
-Names are found in any case. Numbers are compared by their values; Spark does the same if the common type of both
-sides holds them exactly. Strings are compared by their bytes; NaN equals itself and is above all numbers. A SELECT that
-Spark might answer differently raises NotPlain: values of two kinds, an unknown name, two columns of one name.
+Names are case-insensitive. Numbers are compared by their values; Spark does the same if the common type of both sides
+holds them exactly. Strings are compared by their bytes; NaN equals itself and is above all numbers. A SELECT that Spark
+might answer differently raises NotPlain: values of two kinds, an unknown name, two columns of one name.
 
 ``pa.array`` and ``pa.scalar`` are not called: they import pandas, which takes longer than all else here.
 """

@@ -1,6 +1,6 @@
-"""The views whose table was begun with their first version: an object ``tables`` for all.
+"""The views whose database table was started with the view's first version; the object ``tables`` lists them.
 
-A table gets changes, so it has the view's rows only if it got all of them, from the first version on.
+A database table gets changes, so it has the view's rows only if it got every change from the first version on.
 """
 
 from __future__ import annotations

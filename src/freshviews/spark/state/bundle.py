@@ -1,8 +1,9 @@
 """Rows of several tables in one new object of a store, as Arrow streams.
 
-A section is the rows of a table. Its name says where they are: ``changes/7-0-5f.arrow@0+1200,4800+640`` is two streams,
-each a start and a length in bytes, within the object ``changes/7-0-5f.arrow``. So a version costs a cell one object for
-its log, and one for the changes of its views, however many tables and views there are.
+A section is the rows of a table. The name of a section says where its rows are:
+``changes/7-0-5f.arrow@0+1200,4800+640`` is two streams, each a start and a length in bytes, within the object
+``changes/7-0-5f.arrow``. So a version costs a cell one object for its log, and one for the changes of its views,
+however many tables and views there are.
 """
 
 from __future__ import annotations

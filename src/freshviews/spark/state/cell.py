@@ -6,19 +6,20 @@
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},
              "log": [{"token": t7, "level": 1, "rows": 800, "files": {...}}, {"token": t9, "level": 0, ...}]}
 
-The image holds strings, tables and views in their memory layout and is mapped, so loading a cell costs the length of
-its log. Every version appends one segment to the log. When ``FAN_IN`` segments of a level have gathered, beyond those
-that a lagging worker may need, the oldest are merged into one of the next level, which is in the object of the new
-segment. So a version writes one object: its change and, amortised, a logarithm of it.
+The image holds strings, tables and views in their memory layout and is mapped, so the cost of loading a cell depends
+only on the length of its log. Every version appends one segment to the log. When a level has ``FAN_IN`` segments
+besides those that a lagging worker may need, the oldest are merged into one segment of the next level, which is written
+to the object of the new segment. So a version writes one object; amortised, a row is written a logarithmic number of
+times.
 
-When the log has as many rows as the image, a child of the worker writes a new image from the memory it inherits, while
-versions continue. The image is ``pending`` until it is whole, which its name shows (see
-``engine.durable.database_image``). The first version that sees a whole one uses it as the image and drops the log up to
-it. A killed child leaves files that do not count; another image is begun if nothing was written for ``STALLED``
-seconds. While later views are backfilled (see ``filling``), the log only grows.
+When the log has as many rows as the image, a child process of the worker writes a new image from the memory it
+inherits, while versions continue. The new image is ``pending`` until it is complete, which its name shows (see
+``engine.durable.database_image``). The first version that finds it complete uses it as the image and drops the log up
+to it. A killed child leaves files that do not count; another image is begun if nothing was written for ``STALLED``
+seconds. While added views are backfilled (see ``filling``), the log is not shortened.
 
 A loaded cell stays in the worker's memory under its token, a name that no two tries share. It is used only if the
-manifest names that token, or one that the log leads to from it.
+manifest names that token, or a later token that the log reaches from it.
 """
 
 from __future__ import annotations

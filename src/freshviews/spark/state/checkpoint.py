@@ -1,4 +1,5 @@
-"""A checkpoint in a store: its lock, which pipelines may continue it, and the collection of unneeded objects.
+"""A checkpoint in a store: its lock, the check whether a pipeline may continue it, and the collection of unneeded
+objects.
 
 ::
 
@@ -10,7 +11,7 @@
     <checkpoint>/identity    identifies the checkpoint for sinks
     <checkpoint>/tables      which views have a table of a database
     <checkpoint>/delivered   the last version delivered to the sinks, and the sinks that lack versions
-    <checkpoint>/runs        how often it was started, and what sinks refused
+    <checkpoint>/runs        how often the pipeline was started, and the refusals of sinks
     <checkpoint>/lock        held by the process that runs the pipeline
 """
 

@@ -1,8 +1,8 @@
 """The changes of a definition that are allowed between two runs.
 
-A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may differ, and a column that
-was NOT NULL may have NULLs. Its keys stay. A view may get another SELECT. Its old rows fit the new view if its columns
-keep their names, and their types or wider ones; ``io.replaced_sinks`` checks the sinks for other columns.
+A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a column that
+was NOT NULL may have NULLs. The keys of the table stay. A view may get a new SELECT. The old rows fit the new view if
+each column keeps its name, and its type or a wider one; if not, ``io.replaced_sinks`` checks the sinks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The identity of a checkpoint: an object ``identity``, made when a sink first asks for it.
 
-After a checkpoint is deleted, its successor counts versions from 1 again. A sink distinguishes them by the identity.
+After a checkpoint is deleted, its successor counts versions from 1 again. A sink distinguishes the two checkpoints by
+the identity.
 """
 
 from __future__ import annotations

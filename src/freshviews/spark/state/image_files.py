@@ -4,8 +4,8 @@ In a folder store, the files are at their final place, and the last step of writ
 they are written to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its files. A
 process that loads the image downloads the parts into its cache.
 
-While an image is written, the object ``<name>.begun`` beside it is written again and again, as a sign of life; in a
-folder the files themselves are the sign.
+While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life; in a folder
+the files themselves are the sign.
 """
 
 from __future__ import annotations

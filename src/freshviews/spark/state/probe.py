@@ -2,7 +2,7 @@
 
 The driver writes a name of its run to ``probe/driver``. A worker process reads it before its first version, and writes
 an object of its own, which the driver reads before it commits that version. So a worker with a private disk is refused,
-also one that joins later. Without the proof, versions would be committed whose state is on that disk alone.
+even if it joins later. Without the proof, versions could be committed whose state is on that disk alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Runs of a checkpoint: the lock that a run holds, and counts over all runs, in the object ``runs``: how often it was
-started, and the refusals of its sinks.
+"""Runs of a checkpoint: the lock that a run holds, and the object ``runs`` with counts over all runs: the number of
+starts and the refusals of sinks.
 
 A folder has a lock. Other stores have none: there two runs are noticed when both commit the same version. A count that
-cannot be written is lost: no run fails for it.
+cannot be written is lost; the run does not fail because of it.
 """
 
 from __future__ import annotations

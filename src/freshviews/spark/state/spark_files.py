@@ -1,9 +1,9 @@
 """Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
 
-In a folder, Spark writes them beside ours. Elsewhere Spark writes them to a folder of the driver's disk, because it
-would need a Hadoop file system for the store, and renames that an object store lacks. Before a version is committed,
-the new ones are written to one object, which the manifest names. A run begins with the files that the last manifest
-names, so Spark never knows more than the manifests do. A micro-batch whose offsets are in no manifest is planned again.
+If the store is a folder, Spark writes them beside our files. For other stores Spark writes them to the driver's disk,
+because it needs a Hadoop file system with renames, which an object store lacks. Before a version is committed, the new
+files are copied to one object, which the manifest names. A run begins with the files that the last manifest names, so
+Spark never knows more than the manifests do. A micro-batch whose offsets are in no manifest is planned again.
 """
 
 from __future__ import annotations

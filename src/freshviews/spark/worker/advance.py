@@ -1,4 +1,4 @@
-"""Advance a cell: its engine has applied a change, and all files of the next version are written.
+"""Advances a cell whose engine has applied a change: writes all files of the next version.
 
 Both stages use it: cells in the workers, and the merge in the driver.
 """

@@ -1,9 +1,9 @@
-"""Rows on their way from Spark to a cell: rows of all tables in one schema, and back.
+"""Rows between Spark and a cell: converts the rows of all tables to one schema, and back.
 
 The tables of one micro-batch go through one shuffle, so their rows share a frame, in which ``_t`` is the number of a
-row's table. A table's columns are in slots, which tables share by type, so rows of different tables cost no more than
-the widest. On the way to a worker a row has ``_to`` instead, its cell and its feed in one number, because each column
-costs time per row.
+row's table. A table's columns are in slots, which tables share by type, so a row of any table costs no more than a row
+of the widest table. On the way to a worker, a row has ``_to`` instead of ``_t``: its cell and its feed in one number,
+because each column costs time per row.
 """
 
 from __future__ import annotations

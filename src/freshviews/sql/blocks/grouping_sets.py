@@ -1,7 +1,7 @@
 """ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY, and the value of a group in a row of one set.
 
-As in Spark, a group is identified by its text over the columns of FROM. In ``(SELECT a AS x, a AS y ...)`` x and y are
-two groups, and a row may have one without the other. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL. So a
+As in Spark, a group is identified by its text over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x and y
+are two groups, and a row may have x without y. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL. So a
 SELECT list is bound twice: once to find the groups that its aliases and numbers name, then with a reference in place of
 each group. The reference is nullable if some set lacks the group.
 """

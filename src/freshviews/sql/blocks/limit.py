@@ -1,9 +1,9 @@
-"""``ORDER BY`` and ``LIMIT``: reads the clause, and makes the SELECT of the first rows.
+"""Reads the clauses ``ORDER BY`` and ``LIMIT``, and makes the SELECT of the first rows.
 
-Ties in the columns of ORDER BY are broken by all columns of the list, from left to right, so that the rows of the view
-depend on the tables alone. So LIMIT without ORDER BY keeps the least rows. An ORDER BY expression that is not in the
-list becomes a hidden column. If the query is more than the rows of one relation, an internal view has the rows to
-order.
+Rows that are equal in the ORDER BY columns are ordered by all columns of the SELECT list, from left to right, so that
+the rows of the view depend on the tables alone. LIMIT without ORDER BY keeps the first rows in the order of all
+columns. An ORDER BY expression that is not in the list becomes a hidden column. Unless the query only reads rows of one
+relation, an internal view has the rows to order.
 """
 
 from __future__ import annotations

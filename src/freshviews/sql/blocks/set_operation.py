@@ -1,9 +1,10 @@
-"""UNION, EXCEPT and INTERSECT: each SELECT in them becomes the distinct rows of a join, counted if ALL needs it.
+"""UNION, EXCEPT and INTERSECT: each of their SELECTs becomes the distinct rows of a join, with counts if ALL needs
+them.
 
-An operation on sets reads distinct rows, so UNION ALL and INTERSECT ALL below it are evaluated without ALL. A SELECT is
-unchanged if its rows are distinct and can be looked up by their values. Any other becomes SELECT DISTINCT, with
-COUNT(*) below EXCEPT ALL and INTERSECT ALL. One that is grouped, or computes values that do not determine its row,
-becomes an internal view first.
+A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL. A
+SELECT is unchanged if its rows are distinct and can be looked up by their values. Any other SELECT becomes SELECT
+DISTINCT, with COUNT(*) inside EXCEPT ALL and INTERSECT ALL. A SELECT that is grouped, or computes values that do not
+determine its row, becomes an internal view first.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """TRY_CAST: NULL if CAST refuses the value.
 
-An operation converts a string, and returns NULL for one that it cannot read. For other types, a CASE around the CAST
-excludes values that do not fit.
+Strings are converted by an operation that returns NULL for a string it cannot read. For other types, a CASE around the
+CAST excludes values that do not fit.
 """
 
 from __future__ import annotations

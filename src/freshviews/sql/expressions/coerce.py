@@ -1,8 +1,8 @@
 """The type rules of Spark SQL with ANSI mode on.
 
-Least common types, and the precision and scale of decimal arithmetic. One departure: the scale of a decimal quotient,
-up to 38 digits in Spark, is cut so that an int64 code has room for the integral digits, but not below 6 digits, by the
-rule that Spark applies at 38 digits.
+Least common types, and the precision and scale of decimal arithmetic. One departure: the scale of a decimal quotient is
+reduced so that an int64 code has room for the integral digits, but not below 6 digits. Spark has the same rule, for 38
+digits.
 """
 
 from __future__ import annotations

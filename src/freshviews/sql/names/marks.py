@@ -1,7 +1,7 @@
 """Marks on the names of enclosing queries.
 
-A column of the nearest enclosing query is marked once, one of the next further out twice, until the subquery is tied to
-the row of the enclosing query. A marked column is a constant for the subquery.
+A column of the nearest enclosing query has one mark, a column of the next query further out has two. The marks are
+removed when the subquery is tied to the row of the enclosing query. A marked column is a constant for the subquery.
 """
 
 from __future__ import annotations

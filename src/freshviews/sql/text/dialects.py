@@ -4,13 +4,13 @@
   become subqueries with the columns window_start and window_end. A hopping window joins each row with the numbers of
   the windows that contain it.
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
-  ``TUMBLE_START(...)`` (Calcite), become scalar functions of the moment; so does ``HOP(...)``, with such a join.
+  ``TUMBLE_START(...)`` (Calcite), become scalar functions of the timestamp. ``HOP(...)`` becomes a join as above.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
 - ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) is removed.
-- ``FIRST_VALUE(x) IGNORE NULLS`` (the standard, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
+- ``FIRST_VALUE(x) IGNORE NULLS`` (standard SQL, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
 - ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
-As in Spark, a row whose moment is NULL is in no window. Nodes keep their spans, so errors point at the written text.
+As in Spark, a row whose timestamp is NULL is in no window. Nodes keep their spans, so errors point at the written text.
 """
 
 from __future__ import annotations

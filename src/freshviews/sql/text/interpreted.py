@@ -1,8 +1,8 @@
 """The parser of sqlglot for Spark, as a class from which a Python class can inherit.
 
 ``sqlglot[c]``, which other tools install, has modules compiled by mypyc beside their sources. A Python class cannot
-inherit from a compiled class. So the modules of the parser are loaded from their sources as well, beside the compiled
-ones, which all other code continues to use.
+inherit from a compiled class. So this module loads the parser's modules a second time, from their sources; all other
+code continues to use the compiled modules.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A parser that refuses missing words, items and names, which sqlglot accepts and Spark does not."""
+"""A parser that refuses text with missing words, items or names: sqlglot accepts such text, Spark does not."""
 
 from __future__ import annotations
 

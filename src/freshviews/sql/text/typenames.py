@@ -1,4 +1,4 @@
-"""SQL type names to types."""
+"""Converts SQL type names to types."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """Conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
-A condition over a variable of a stored row and over terms that are known outside the row is TRUE for the values in one
-or several ranges, which expressions over the terms bound.
+A condition has a variable of a stored row, and terms that are known outside the row. It is TRUE for the values in one
+or several ranges, whose ends are expressions over the terms.
 
 Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
-that, so it comes with a *limit*: if the magnitude of each term is at most the limit, no expression of the condition or
-of the bounds can fail. For other values the condition itself is evaluated, row by row. Arithmetic of doubles rounds; a
-condition with it is a range if all terms are on a grid (``grid``). A condition over terms that may fail for other
-reasons does not become a range.
+this error, so it has a *limit*: if the magnitude of each term is at most the limit, no expression of the condition or
+of the bounds can fail. For greater terms the condition itself is evaluated, row by row. Arithmetic of doubles is
+rounded, so a condition with doubles becomes a range only if all terms are on a grid (``grid``). If a term may fail for
+a reason other than overflow, the condition does not become a range.
 """
 
 from __future__ import annotations

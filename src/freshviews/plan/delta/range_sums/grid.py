@@ -1,4 +1,4 @@
-"""Doubles on a grid: multiples of 2^-10 whose magnitude is at most 2^40, as all whole numbers up to there.
+"""Doubles on a grid: multiples of 2^-10 whose magnitude is at most 2^40. Integers up to this magnitude are on the grid.
 
 In general, a sum or difference of doubles is rounded. For up to eight doubles on the grid it is exact: a multiple of
 2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``, and the sum of ``a - b`` over many rows is

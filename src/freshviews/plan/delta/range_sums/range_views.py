@@ -1,6 +1,7 @@
 """Stored views for sums and loops over ranges of the rows of a view, and their maintenance.
 
-The views for ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by ``t <= low``::
+An example: the views of ``S(g, t, v) -> count`` for loops over ``S[g]`` that sum the rows with ``t <= low`` for each
+v::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups
@@ -13,7 +14,7 @@ The views for ``S(g, t, v) -> count``, read by g, with results by v, for the sum
         S_wide[g] += m
     S[g, t, v] += m
 
-Each addition to S first adds to these views.
+Each addition to S adds to these views first.
 """
 
 from __future__ import annotations

@@ -1,20 +1,21 @@
 """Range sums: a loop over rows between two bounds becomes a sum, or a loop over these rows alone.
 
-A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all rows of a group and tests each::
+A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all rows of a group and tests each row::
 
     for t, v, s in S[g]:                      u = sum:
         if t <= x:                                u += S_by_t[g, t <= x]
             Q[g] += m * s.sum_v               if u:
                                                   Q[g] += m * u.sum_v
 
-The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable, ordered by it, with sums of
-subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
+The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable. It is ordered by that
+variable and stores sums of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in
+the first way that fits:
 
-1. by one sum, as above, where the body adds the row's payload linearly, each addition with one factor of it, and reads
-   no variable of the row;
+1. by one sum, as above, if each addition of the body has exactly one factor of the row's payload, and the body reads no
+   variable of the row;
 2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. An
-   update takes time in the number of groups, and of the range view of each. The range has one end: few rows are
-   expected between two::
+   update takes the time of one range sum per group. The range must have one end only, because few rows are expected
+   between two ends::
 
        for t, b, s in S[g]:                      for b, _ in S_groups[g]:
            if t <= x:                                u = sum:
@@ -22,19 +23,20 @@ subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is r
                                                      if u:
                                                          Q[b] += m * u
 
-3. by a loop over the rows of the range. The range view has all columns of S then.
+3. by a loop over the rows of the range. The range view then has all columns of S.
 
-A lift over variables of both sides is split into products (``products``); the range view sums the factors over
-variables of the row. If no condition bounds the rows, such a lift is split, too: the sums of one group are looked up,
-or a loop visits the sums of all groups.
+A lift over variables of the row and variables from outside is split into products (``products``); the range view sums
+the factors over variables of the row. Such a lift is also split if no condition bounds the rows: the sums of one group
+are looked up, or a loop visits the sums of all groups.
 
 Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. The range view has the
-values for which the arithmetic cannot fail (``bounds``), or is exact (``grid``). The *wide view* ``S_wide(g)`` counts
-rows with other values. If the group has such a row, or the update has such a value, the loop runs unchanged.
+values for which integer arithmetic cannot fail (``bounds``), and arithmetic of doubles is exact (``grid``). The *wide
+view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has such a value, the loop
+runs unchanged.
 
 This pass works on programs, so it serves every strategy that loops. ``range_views`` describes the stored views. S is
 dropped if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and
-takes the place of that view.
+replaces that view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes unneeded views of a program with range views: unread views, and range views that equal a view."""
+"""Removes unneeded views of a program with range views: unread views, and range views that equal another view."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Writes rows of a version as messages; headers have the version and the number of the message.
 
-A sink of messages has no transaction: a version may be cut off by a crash, and is then delivered again. Its messages
-are the same each time, written by one task in the same order; their headers show which of them exist already.
+A sink of messages has no transaction: a version may be cut off by a crash, and is then delivered again. One task writes
+the same messages in the same order each time; the headers of messages show which ones exist already.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Writes rows of a version into a table of a database, in one transaction per version.
 
-Spark writes the rows to a staging table in the same schema, ``freshviews_`` and a hash of the table's name. Then one
-transaction copies them and notes the version in the table ``freshviews_versions``. So a version takes effect as a
+Spark writes the rows to a staging table in the same schema, named ``freshviews_`` and a hash of the table's name. Then
+one transaction copies them and notes the version in the table ``freshviews_versions``. So a version takes effect as a
 whole, and once, however often it is tried::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
     INSERT INTO t (k, v) SELECT k, v FROM beside WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-``changes`` are inserted, ``complete`` first deletes all rows. Names are quoted, and types chosen, by Spark's dialect
-of the database.
+With ``changes`` the rows are inserted; with ``complete`` all old rows are deleted first. Spark's dialect of the
+database quotes the names and chooses the types.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Stores of checkpoints: names to bytes, each kind in a module of its own."""
+"""Stores of checkpoints, which map names to bytes; each kind of store is a module."""
 
 __all__ = ["addresses", "folder", "store"]

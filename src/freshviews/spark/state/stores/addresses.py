@@ -1,4 +1,4 @@
-"""From the address of a checkpoint to the store that serves it: the one place that decides."""
+"""Chooses the store for the address of a checkpoint; no other module makes this choice."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """A store in Azure's blob storage: ``abfss://container@account.dfs.core.windows.net/folder``.
 
-``write_if_absent`` is an upload with the condition If-None-Match. Credentials are those of
-``AZURE_STORAGE_CONNECTION_STRING``, which also names the server, of ``AZURE_STORAGE_KEY`` or
-``AZURE_STORAGE_SAS_TOKEN``, otherwise those that azure-identity finds: its variables, the identity of the machine, the
-login of ``az``.
+``write_if_absent`` is an upload with the condition If-None-Match. Credentials come from
+``AZURE_STORAGE_CONNECTION_STRING``, which also names the server, or from ``AZURE_STORAGE_KEY`` or
+``AZURE_STORAGE_SAS_TOKEN``. Otherwise azure-identity finds them in its own variables, the identity of the machine or
+the login of ``az``.
 """
 
 from __future__ import annotations

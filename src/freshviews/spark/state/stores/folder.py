@@ -1,6 +1,6 @@
 """A store in a folder: of this machine, or of a file system that driver and workers have mounted under one path.
 
-Files are synced, and their folders, too. ``write_if_absent`` is a link to a synced file: it fails if the name exists.
+Files and their folders are synced. ``write_if_absent`` links a synced file to its name, which fails if the name exists.
 """
 
 from __future__ import annotations

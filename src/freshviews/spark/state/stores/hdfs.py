@@ -1,8 +1,9 @@
 """A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``.
 
 Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is written to a file
-in ``aside/``, whose name is used once; datanodes sync it, and it is renamed when it is closed. A rename is atomic, and
-by its options it replaces the object of that name (``write``) or fails if there is one (``write_if_absent``).
+in ``aside/``, whose name is used once; datanodes sync the file, and it is renamed after it is closed. A rename is
+atomic, and by its options it replaces the object of that name (``write``) or fails if there is one
+(``write_if_absent``).
 """
 
 from __future__ import annotations

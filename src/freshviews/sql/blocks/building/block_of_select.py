@@ -1,9 +1,9 @@
-"""Stage 4: a bound SELECT to a ``Block``.
+"""Stage 4 turns a bound SELECT into a ``Block``.
 
-The result is one block in most cases. An inner SELECT becomes an internal view if the outer one needs an expression
-over several sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
-MIN, MAX or COUNT(DISTINCT), or an expression that NOT EXISTS compares with. The inner block is then the join, as a bag
-of the needed columns, and every expression is over its one source.
+The result is one block in most cases. If the SELECT needs an expression over several sources at a leaf, its join
+becomes an internal view, a bag of the needed columns, and every expression of the SELECT is over this one source. Such
+expressions are a condition with a string function across tables, a GROUP BY expression, an argument of MIN, MAX or
+COUNT(DISTINCT), and an expression that NOT EXISTS compares with.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Texts of all rows of a group, as internal views.
 
-Each aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share one.
-The SELECT joins these views with a view of its other aggregates::
+Each aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
+view. The SELECT joins these views with a view of its other aggregates::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
@@ -9,10 +9,11 @@ The SELECT joins these views with a view of its other aggregates::
     v#2(k, text)     the texts of SELECT k, y FROM t, by k
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
-With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of their
-rows, with the number of the set and NULL for the groups that the set lacks, and is joined by these columns.
+With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of the rows
+of these views, with the number of the set and NULL for the groups that the set lacks. The SELECT joins this union by
+these columns.
 
-The rows of relations (a gathering with ``listed``) are themselves groups, of one more internal view::
+A gathering with ``listed`` is a relation; its rows are the groups of one more internal view::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 
@@ -21,7 +22,7 @@ The rows of relations (a gathering with ``listed``) are themselves groups, of on
                                 GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
     v#3(k, text, text1, ...)    the texts of v#2, by k
 
-A group without such a row has no texts, so the view of texts is the right side of an outer join.
+A group without a row in ``v#2`` has no texts, so the view of texts is the right side of an outer join.
 """
 
 from __future__ import annotations

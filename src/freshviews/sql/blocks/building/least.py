@@ -1,9 +1,9 @@
 """MIN and MAX of a sum over several sources, without the join of all their rows.
 
-Addition is monotonic, so the least sum is the sum of the least terms: min and + are a semiring, as + and * are, and a
-MIN passes through a join as a SUM does (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with the semiring of least sums in the
-place of a ring). This semiring has no subtraction: a view with MIN keeps all values of a group in order, so that a
-delete finds the next one.
+Addition is monotonic, so the least sum is the sum of the least terms. min and + form a semiring, as + and * do, so a
+MIN is pushed through a join as a SUM is (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with this semiring instead of a
+ring). The semiring has no subtraction, so a view with MIN keeps all values of a group in order, and a delete finds the
+next value.
 
 Each source becomes an internal view of the least and greatest values of its terms, grouped by the other columns that
 the SELECT reads. With tables r(k, x) and s(k, y)::
@@ -13,9 +13,9 @@ the SELECT reads. With tables r(k, x) and s(k, y)::
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r costs a logarithm of the rows with its k. It changes the join, which has one row per k, only if it
-changes the least value. Without these views it costs as many steps as s has rows with its k, and the rows of the join
-are stored.
+An update of r takes O(log n) steps if r has n rows with the same k. The join has one row per k, which changes only if a
+least value changes. Without the internal views, an update of r takes as many steps as s has rows with the same k, and
+all rows of the join are stored.
 
 Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so they are not monotonic.
 """

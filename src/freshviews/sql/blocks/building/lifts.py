@@ -2,8 +2,8 @@
 
 ``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
 factor to its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for
-c, times v) have factors. A factorised product of several tables is exact: only the sum is checked, not that an INT
-product fits an INT.
+c, times v) have factors. A product over several tables is exact: the check is whether the sum fits its type, not
+whether each INT product fits an INT.
 """
 
 from __future__ import annotations

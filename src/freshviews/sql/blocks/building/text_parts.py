@@ -1,7 +1,7 @@
 """Internal views store the part of a text that is read, not the whole text.
 
-If every reader of an internal view reads the same part of a column, the view has this part in the place of the column.
-It is then computed when the rows arrive, and the strings of the column need no codes::
+If every reader of an internal view reads the same part of a column, the view stores this part instead of the column.
+The part is computed when a row arrives, and the whole strings need no codes. Before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1

@@ -1,3 +1,3 @@
-"""Aggregate calls in terms of others: moments, cofactors, and values of an element of a user's ring."""
+"""Aggregates that are computed from other aggregates: moments, cofactors, and values of an element of a user's ring."""
 
 __all__ = ["cofactors", "moments", "own_rings"]

@@ -2,11 +2,12 @@
 
 ``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``; the matrices
 have one column per pair. All are read from one payload, the cofactor of the arguments (``freshviews.ring.cofactor``).
-Rows where an argument is NULL do not count. Integers and decimals stay exact; if an argument is a double, all are.
+Rows where an argument is NULL do not count. Integers and decimals stay exact; if one argument is a double, all
+arguments become doubles.
 
-An argument of COFACTOR may be a category, ``CATEGORY(city)``. The entries of categories are relations, as texts: for
-each value, or each pair of values of two categories, the count of rows or the sum of a number. Each is a call of its
-own, and all are texts of one ``query.block.Gathering``.
+An argument of COFACTOR may be a category, ``CATEGORY(city)``. An entry of a category is a relation, written as a text:
+for each value of the category, or each pair of values of two categories, the count of rows or the sum of a number. Each
+entry is a separate aggregate call; all are texts of one ``query.block.Gathering``.
 """
 
 from __future__ import annotations

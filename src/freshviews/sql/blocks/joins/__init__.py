@@ -1,3 +1,3 @@
-"""FROM clauses: trees of joins, lowered to sources with a key, and independent of enclosing queries."""
+"""FROM clauses: trees of joins, their lowering to sources with a key, and their separation from enclosing queries."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

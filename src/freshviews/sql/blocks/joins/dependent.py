@@ -1,15 +1,15 @@
 """Rewrites dependent queries as independent ones.
 
-A query depends on an enclosing query if it names columns of it; it then has rows for each value of these columns. If
-the names occur only in equalities, the other sides of these become columns of the query. Otherwise the query is joined
-with the distinct values of the columns, its *domain*, and also groups by them. An aggregate without GROUP BY has a row
-for each value of the domain, even if it has no rows::
+A query depends on an enclosing query if it names columns of the enclosing query; it then has rows for each value of
+these columns. If it names them only in equalities, the other sides of the equalities become columns of the query.
+Otherwise the query is joined with the distinct values of the columns, its *domain*, and is also grouped by them. An
+aggregate without GROUP BY has a row for each value of the domain, even for a value without rows::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n
     FROM d LEFT JOIN (SELECT d.k, COUNT(*) AS n FROM d JOIN i ON i.k < d.k GROUP BY d.k) q ON q.k = d.k
 
-The domain may have values that no row of the enclosing query has: they are never looked up.
+The domain may have values that no row of the enclosing query has; such values are never looked up.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""Outer joins: the tree of a FROM clause, and its lowering to sources with a key.
+"""Lowers the outer joins of a FROM clause to sources that are looked up by a key.
 
-``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner. ``lowered`` then makes
-every LEFT JOIN a source that is looked up by a key (``blocks.optional``), with internal views if SQL allows more::
+``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner. ``lowered`` then turns
+the right side of every LEFT JOIN into a source that is looked up by a key (``blocks.optional``). Some joins need an
+internal view for this::
 
     l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
     l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,
                                          looked up by x
     l FULL JOIN r ON ..                  a view of l LEFT JOIN r, and of the rows of r without a partner
 
-A column of a source that became part of a view is replaced by the view's column in all expressions.
+If a source becomes part of a view, all expressions read the view's columns instead of the source's columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stage 2: bind a query expression to SELECTs, and make the internal views they need.
+"""Stage 2: binds a query expression to SELECTs, and makes the internal views that the SELECTs need.
 
 A query is one SELECT, or several in set operations. Every clause is either bound or refused; none is ignored.
 """

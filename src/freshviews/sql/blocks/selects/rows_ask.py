@@ -1,4 +1,4 @@
-"""Finds the subqueries of a SELECT that are values of the rows of its join, not of its groups."""
+"""Finds the subqueries of a SELECT that have a value for each row of its join, not for each of its groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites the expressions of a grouped SELECT to the text of the groups in GROUP BY."""
+"""Replaces each part of a grouped SELECT that equals a group by the text of that group in GROUP BY."""
 
 from __future__ import annotations
 

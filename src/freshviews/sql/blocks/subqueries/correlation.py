@@ -1,4 +1,4 @@
-"""Correlation: equalities that tie a subquery to a row of the enclosing query, and grouping by its sides of them."""
+"""Correlation: equalities that tie a subquery to a row of the enclosing query, and grouping by the subquery's sides."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""ANY and ALL: the facts about a subquery's rows that decide them, in one row per key.
+"""ANY and ALL: an internal view has the facts about a subquery's rows that decide the comparison, one row per key.
 
-``x < ANY`` depends on the greatest value, ``x <> ANY`` on whether there are several values and, if not, on the one
-value. Both also depend on whether there is a row, and whether one is NULL. An internal view of these facts changes only
-if one of them does::
+``x < ANY`` depends on the greatest value. ``x <> ANY`` depends on whether there are several values and, if there is
+one, on this value. Both also depend on whether the subquery has a row, and whether it has a NULL. The internal view
+changes only if one of these facts changes::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)
     WHERE x < ANY (SELECT y ...)            JOIN (SELECT k, MAX(y) AS extreme ...) ON x < extreme

@@ -1,12 +1,12 @@
 """Subqueries, as joins.
 
-A term of WHERE becomes a source beside those of FROM, with at most one row for each row of the join, and predicates
-over it::
+A subquery that is a term of WHERE becomes one more source, with at most one row for each row of the join, and
+predicates over this source::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS is not a join: it names a source of which no row may match. So does NOT IN if neither side may be NULL.
+NOT EXISTS is not a join: it names a source of which no row may match. NOT IN does the same if neither side may be NULL.
 
 Elsewhere a subquery is a value: a column of a source of an outer join, which is NULL if the subquery has no row::
 
@@ -18,7 +18,7 @@ A predicate that is not TRUE for such a NULL turns the outer join into an inner 
 
 A subquery may name columns of the enclosing query in its WHERE. If each is on one side of an equality, the other side
 becomes a column of the source. Otherwise the subquery is joined with the distinct values of the columns that it names.
-Until then columns of the enclosing query are marked.
+Before this step, columns of the enclosing query are marked (``sql.names.marks``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Window functions, bound and lowered to columns of views.
 
-The rows are those of one source, here ``t(id, p, x)``. Each function is lowered by what an update may change::
+The rows are those of one source, here ``t(id, p, x)``. What an update may change determines how a function is lowered::
 
     SUM(x) OVER (PARTITION BY p)              JOIN (SELECT p, SUM(x) AS v FROM t GROUP BY p) q ON q.p <=> t.p
     SUM(x) OVER (PARTITION BY p ORDER BY x)   JOIN (SELECT d.p, d.x, SUM(t.x) AS v
@@ -12,8 +12,8 @@ The rows are those of one source, here ``t(id, p, x)``. Each function is lowered
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. If all comparisons of their
-numbers are with constants, ``building.narrowing`` cuts them to the first places. ``QUALIFY ROW_NUMBER() OVER (PARTITION
+The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. If their numbers are compared
+only with constants, ``building.narrowing`` limits these views to the first rows. ``QUALIFY ROW_NUMBER() OVER (PARTITION
 BY p ORDER BY x, id) <= 3`` is then::
 
     v#1(id, p, x)    the first 3 rows of each p, in the order of x, id
