@@ -176,7 +176,7 @@ def test_files_of_changes_add_up_to_the_view(tmp_path: Path) -> None:
     assert (view.came, view.went, view.count) == (1, 2, 2)
     assert view.greatest("name", 3) == [{"name": "b"}, {"name": "a"}]
     change(tmp_path, 3, [("c", -1)])
-    with pytest.raises(ValueError, match="that they have not brought"):
+    with pytest.raises(ValueError, match="that they have not inserted"):
         view.read_on()
 
 

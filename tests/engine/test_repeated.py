@@ -13,7 +13,7 @@ import pytest
 
 from freshviews.codegen.compiled_block import CompiledBlock, compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.codegen.writing import repeated
+from freshviews.codegen.writing import parts
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.expr.nodes import Column
@@ -82,7 +82,7 @@ def test_repeated_statements_become_one_function_with_the_same_meaning(monkeypat
 def test_short_triggers_are_written_without_functions() -> None:
     program = crown.plan_enumerated(query("Q(a, b, c) = R(a, b), S(b, c)"))
     assert program is not None
-    assert not repeated.repeated_in(program)
+    assert not parts.repeated_in(program)
 
 
 STAR = query("Q(k, o, p, s, u) = I(k, o, p), P(p, s), S(s), O(o, u), C(u)")

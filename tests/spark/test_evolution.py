@@ -222,7 +222,7 @@ def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
     ("statement", "place", "message"),
     [
         ("ALTER TABLE zz ADD COLUMN x INT", (7, 13), "unknown table zz"),
-        ("ALTER TABLE sales ADD COLUMN shop INT", (7, 30), "table sales has a column shop already"),
+        ("ALTER TABLE sales ADD COLUMN shop INT", (7, 30), "table sales already has a column shop"),
         ("ALTER TABLE sales DROP COLUMN shop", (7, 1), "this ALTER TABLE"),
         ("ALTER VIEW by_shop SET TBLPROPERTIES ('a' = 'b')", (7, 1), "begins with ALTER is refused here"),
         ("ALTER TABLE", (7, 1), "begins with ALTER is refused here"),
