@@ -12,6 +12,8 @@ The tier (tests/tiers.py) and the marks of tests (pyproject.toml) decide here wh
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import signal
 from collections import Counter, defaultdict
@@ -24,7 +26,22 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.found import Found, cases_of
-from tests.tiers import CHANGE, FUZZ, LONG, QUICK, QUICK_JAVA, SEED, compiled, examples, seeds
+from tests.tiers import (
+    BUDGET,
+    CHANGE,
+    FUZZ,
+    LONG,
+    QUICK,
+    QUICK_JAVA,
+    SECONDS,
+    SEED,
+    SHARE_OF_A_FILE,
+    SLOWEST,
+    USUAL,
+    compiled,
+    examples,
+    seeds,
+)
 
 # Many images, as cells of tests are small. Set before anything reads it; Spark's workers inherit it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
@@ -42,6 +59,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
+JOB = "plain" if PLAIN_PYTHON else "compiled"
 
 # Hypothesis also draws constants from all modules of the source tree, generated ones included. Which modules these are
 # depends on earlier tests, and reading them takes a quarter of a minute in each process.
@@ -54,6 +72,7 @@ settings.load_profile("fuzz" if FUZZ else "fixed")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--regenerate", action="store_true", help="write golden files instead of comparing")
+    parser.addoption("--measure", action="store_true", help="write the seconds per test of each file that ran")
 
 
 @pytest.fixture
@@ -84,6 +103,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if _belongs(item)]
     if QUICK or CHANGE:
         kept = _few(kept)
+    if QUICK:
+        kept = _within_the_budget(kept)
     # One worker of xdist has the first half of the list: all tests of the one Spark session.
     kept.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
     chosen = set(kept)
@@ -124,6 +145,28 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
                 if share and files[item.path] % share == 0:
                     kept.append(item)
                 files[item.path] += 1
+    return kept
+
+
+def _within_the_budget(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Of each file as many tests as its share of the time allows, from all over the file. UsageError if all take too
+    long."""
+    by_file: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        by_file[item.nodeid.partition("::")[0]].append(item)
+    kept: list[pytest.Item] = []
+    total = 0.0
+    for file, own in by_file.items():
+        each = SECONDS[JOB].get(file, USUAL[JOB])
+        if each <= SLOWEST:
+            few = own[:: math.ceil(len(own) / max(1, int(SHARE_OF_A_FILE / each)))]
+            kept += few
+            total += each * len(few)
+    if total > 2 * BUDGET[JOB]:
+        raise pytest.UsageError(
+            f"the {JOB} tests of make test take {total / 2:.0f} s in each of two processes, and {BUDGET[JOB]:.0f} s are "
+            "the limit: mark slow tests with full, or lower SHARE_OF_A_FILE in tests/tiers.py"
+        )
     return kept
 
 
@@ -204,6 +247,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     """Reports tests that took long without a reason, where the time went, and whether the previous job failed."""
     reports = [one for several in terminalreporter.stats.values() for one in several if hasattr(one, "duration")]
+    if terminalreporter.config.getoption("--measure"):
+        _write_seconds(reports)
     slow = [one for one in reports if one.duration > LONG and "long" not in one.keywords]
     if slow:
         terminalreporter.section(f"more than {LONG} s without a reason: @pytest.mark.long(reason) gives one")
@@ -219,3 +264,16 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.line(f"of all processes, by folder: {spent}")
     if os.environ.get("FRESHVIEWS_FAILED_BEFORE"):
         terminalreporter.section("the tests in plain Python FAILED, see above", red=True)
+
+
+def _write_seconds(reports: list[Any]) -> None:
+    """Write the average seconds of the tests of each file, where they are more than usual."""
+    total: Counter[str] = Counter()
+    tests: dict[str, set[str]] = defaultdict(set)
+    for one in reports:
+        file = one.nodeid.partition("::")[0]
+        total[file] += one.duration
+        tests[file].add(one.nodeid)
+    known = SECONDS[JOB] | {file: round(seconds / len(tests[file]), 2) for file, seconds in total.items()}
+    SECONDS[JOB] = {file: each for file, each in sorted(known.items()) if each > USUAL[JOB]}
+    (Path(__file__).parent / "seconds.json").write_text(json.dumps(SECONDS, indent=1) + "\n")

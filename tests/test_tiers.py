@@ -58,7 +58,7 @@ def test_drawn(x): assert x < 990_000
 def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
     """``run(FRESHVIEWS_...=...)``: how many cases of each of TESTS ran, and the output."""
     (tmp_path / "tests").mkdir()
-    for name in ("conftest.py", "tiers.py", "found.py", "__init__.py"):
+    for name in ("conftest.py", "tiers.py", "found.py", "seconds.json", "__init__.py"):
         (tmp_path / "tests" / name).write_text((ROOT / "tests" / name).read_text())
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     (tmp_path / "tests" / "test_some.py").write_text(TESTS)
@@ -80,6 +80,22 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
         return counts, done.stdout
 
     return started
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("pure", ["", "1"], ids=["compiled", "plain"])
+def test_all_that_make_test_runs_fits_into_eight_minutes(pure: str) -> None:
+    """Collecting the quick tier fails if its tests take too long, by tests/seconds.json."""
+    given = os.environ | {"FRESHVIEWS_TESTS": "quick", "FRESHVIEWS_PURE_PYTHON": pure}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"],
+        cwd=ROOT,
+        env=given,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:

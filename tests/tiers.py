@@ -2,7 +2,8 @@
 
 ``FRESHVIEWS_TESTS`` names the tier:
 
-- ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
+- ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases, and of each
+  file no more tests than take ``SHARE_OF_A_FILE`` seconds from an empty cache (tests/seconds.json).
 - ``change`` is ``make test-change``, which .ci/run runs: every test, with a tenth of the random examples; not every
   case compiled, and each case of a table of cases in one way of several and under half of the strategies, in turn.
   .ci/run also runs make fuzz and make states, which draw new cases.
@@ -15,11 +16,24 @@ pyproject.toml; tests/conftest.py acts on them.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+
+SHARE_OF_A_FILE = 1.0
+"""Seconds that the quick tier spends on the tests of a file in a job. Each file has one test at least."""
+SLOWEST = 6.0
+"""Seconds per test, on average over its file, above which the quick tier leaves a file out."""
+BUDGET = {"plain": 120.0, "compiled": 200.0}
+"""By job, most seconds of each of two processes for the quick tier: with set-up and imports that is 8 minutes."""
+SECONDS = json.loads((Path(__file__).parent / "seconds.json").read_text())
+"""By job and file, the average seconds of a test from an empty cache, which ``pytest --measure`` writes. Tests of other
+files take ``USUAL`` seconds."""
+USUAL = {"plain": 0.02, "compiled": 0.1}
 
 TIER = os.environ.get("FRESHVIEWS_TESTS", "full")
 QUICK, CHANGE, FUZZ = TIER == "quick", TIER == "change", TIER == "fuzz"
