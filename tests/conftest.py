@@ -164,8 +164,8 @@ def _within_the_budget(items: list[pytest.Item]) -> list[pytest.Item]:
             total += each * len(few)
     if total > 2 * BUDGET[JOB]:
         raise pytest.UsageError(
-            f"the {JOB} tests of make test take {total / 2:.0f} s in each of two processes, and {BUDGET[JOB]:.0f} s are "
-            "the limit: mark slow tests with full, or lower SHARE_OF_A_FILE in tests/tiers.py"
+            f"the {JOB} tests of make test take {total / 2:.0f} s in each of two processes, of {BUDGET[JOB]:.0f} s: "
+            "mark slow tests with full, or lower SHARE_OF_A_FILE in tests/tiers.py"
         )
     return kept
 
