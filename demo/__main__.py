@@ -19,7 +19,7 @@ from demo.data import Tables, load
 from demo.replay import Month, make_folders, months, months_written, write
 from demo.screen import Screen
 from demo.verify import answers, first_difference
-from freshviews.cli.planned_script import only, plan_script
+from freshviews.cli.planned_script import plan_script, reduced_to
 from freshviews.errors import FreshviewsError
 from freshviews.plan.explain import explain
 from freshviews.spark import Pipeline, Query, start_session
@@ -84,7 +84,7 @@ def demonstrate(folder: Path, count: int, console: Console) -> int:
     finally:
         spark.stop()
     console.print(f"[bold]EXPLAIN {EXPLAINED}[/]\n")
-    planned = only(plan_script(SCRIPT.read_text()), EXPLAINED)
+    planned = reduced_to(plan_script(SCRIPT.read_text()), EXPLAINED)
     text = "\n".join(explain(one.view, one.plans, {}) for one in planned.views)
     console.print(text, markup=False, highlight=False, soft_wrap=True)
     console.print(_files(folder / "out"))

@@ -15,7 +15,7 @@ from freshviews.plan import STRATEGIES
 from tests.codegen.test_source import block_of, undefined
 from tests.query.notation import query
 
-pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+pytestmark = pytest.mark.plain_python(only=True)
 
 LIMITS = [(2, 99), (99, 4), (99, 5), (2, 6)]
 """Loops within each other, and levels, from which parts begin."""

@@ -65,8 +65,8 @@ REFUSED: dict[str, tuple[str, list[Any], str, Any]] = {
     # table, signed rows, rule, what the error names
     "duplicate primary key": ("orders", [(3, 1, None, None, 1), (1, 1, None, None, 1)], "PRIMARY KEY", ("orders", 1)),
     "a row twice under a primary key": ("orders", [(3, 1, None, None, 2)], "PRIMARY KEY", ("orders", 0)),
-    "delete of a missing row": ("items", [(1, "bolt", 3, -1), (1, "bolt", 9, -1)], "is there", ("items", 1)),
-    "one delete too many": ("items", [(1, "bolt", 3, -3)], "is there", ("items", 0)),
+    "delete of a missing row": ("items", [(1, "bolt", 3, -1), (1, "bolt", 9, -1)], "must be stored", ("items", 1)),
+    "one delete too many": ("items", [(1, "bolt", 3, -3)], "must be stored", ("items", 0)),
     "child without parent": ("items", [(9, "bolt", 3, 1)], "FOREIGN KEY", ("items", 0)),
     "parent with children": ("orders", [(1, 7, None, None, -1)], "FOREIGN KEY", ("orders", 0)),
     "multiplicity overflow": ("items", [(None, "x", 1, 2**63 - 1), (None, "x", 1, 1)], "BIGINT", ("items", 1)),

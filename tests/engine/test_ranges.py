@@ -210,7 +210,7 @@ def test_rows_between_two_bounds_are_visited_and_no_groups() -> None:
     (made,) = programs(db)
     assert any(isinstance(s, RangeLoop) for t in made.triggers for s in visit(t.body))
     assert not any(isinstance(s, RangeSum) for t in made.triggers for s in visit(t.body))
-    assert dict(made.bounds)["update"].startswith("O(N): O(log N) for each row whose range has the value")
+    assert dict(made.bounds)["update"].startswith("O(N): O(log N) for each row whose range contains the value")
     # Each side is stored once, in the order of its range.
     sides = [view for view in made.views if view.name.split("_")[0] in ("r", "q") and "wide" not in view.name]
     assert len(sides) == 2 and all(view.ordered for view in sides)

@@ -230,7 +230,7 @@ def test_a_failed_sync_is_reported_by_the_next_commit(
         with pytest.raises(fv.StoreError, match=r"log-\d+\.fvlog could not be synced: .*Input/output error.*record"):
             put(db, 1)
         for call in (lambda: put(db, 1), lambda: db.execute("DROP MATERIALIZED VIEW v"), db.sync, db.snapshot):
-            with pytest.raises(fv.FreshviewsError, match="open the database again to see what was committed"):
+            with pytest.raises(fv.FreshviewsError, match="reopen the database to see what was committed"):
                 call()
     with opened(tmp_path) as db:
         check(db, 4)
@@ -431,7 +431,7 @@ def test_sync_reports_a_file_that_was_closed_unsynced(tmp_path: Path, monkeypatc
     with pytest.raises(fv.StoreError, match="could not be synced"):
         log.close()
     disk.fails = None
-    with pytest.raises(fv.StoreError, match=r"could not be synced: .*open the database again to see what"):
+    with pytest.raises(fv.StoreError, match=r"could not be synced: .*reopen the database to see what"):
         db.sync()
     db.close()
 
