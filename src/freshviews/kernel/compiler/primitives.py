@@ -35,7 +35,7 @@ def primitive(function: Callable[..., Any], lowering: Callable[..., Any]) -> Non
     """
     body = getattr(function, "body", function)
     names = body.__code__.co_varnames[: body.__code__.co_argcount]
-    *kinds, result = (_KINDS.get(body.__annotations__.get(name), types.int64) for name in (*names, "return"))
+    *kinds, result = (_KINDS.get(body.__annotations__.get(name, "int"), types.int64) for name in (*names, "return"))
 
     def typer(*args: Any) -> Any:
         return result if len(args) == len(kinds) else None
