@@ -669,7 +669,7 @@ ALIKE: dict[str, Scenario] = {
         " AND q.b = o.a AND r.a = o.a AND r.b = s.a AND s.b = t.a AND t.b = o.a GROUP BY o.a",
     ),
 }
-"""Cyclic views with isomorphic bags: for ``crown`` alone, as other strategies take minutes over so many joins."""
+"""Cyclic views with isomorphic bags: for ``crown`` alone; other strategies take minutes over these joins."""
 
 
 _ONLY = "SELECT r.a, {0}(CASE WHEN r.a > 1 THEN r.a END) AS x, {0}(s.b - s.b) AS y FROM r JOIN s USING (b) GROUP BY r.a"

@@ -236,7 +236,7 @@ def test_new_views_changed_views_and_views_with_other_programs_are_backfilled(
         return found
 
     monkeypatch.setattr("freshviews.engine.views.maintained.read_image", noted)
-    # Images are told apart by strings in comparisons, and by the definitions of input views.
+    # Images differ by strings in comparisons, and by the definitions of input views.
     other = SCRIPT.replace("'p3'", "'p4'") + "CREATE MATERIALIZED VIEW late AS SELECT COUNT(*) AS n FROM pairs;"
     with Database.from_image(folder, statements(other)) as db, filled() as never:
         assert sorted(name.split("#")[0] for name in read) == ["busy", "busy", "pairs"]

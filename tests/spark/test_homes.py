@@ -6,20 +6,23 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.spark.driver.homes import workers
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.clusters import EXECUTOR, running
 from tests.spark.faults import command_of, descendants, environment, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
-pytestmark = [pytest.mark.spark, pytest.mark.full]
+pytestmark = pytest.mark.spark
 
 MASTER = "local-cluster[3,1,1024]"
 VERSIONS = 100 if "KILLS" in os.environ else 8
@@ -52,6 +55,25 @@ def moves(checkpoint: Path, first: int) -> list[tuple[int, int]]:
     kept: list[Manifest] = [found.read(version) for version in found.versions() if version > first]
     assert kept
     return [(one.cells_loaded, one.cells_moved) for one in kept]
+
+
+def test_threads_do_not_share_a_pool_of_workers() -> None:
+    """Functions that one thread gives to Spark never get the pool that another thread has chosen."""
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(environment={}))
+    seen: list[tuple[str, str]] = []
+
+    def choose(pool: str) -> None:
+        for _ in range(50):
+            with workers(spark, pool), workers(spark, "inner"):  # type: ignore[arg-type]
+                time.sleep(0)
+                seen.append((pool, *spark.sparkContext.environment.values()))
+
+    threads = [threading.Thread(target=choose, args=(pool,)) for pool in ("cells", "filling")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(seen) == {("cells", "cells"), ("filling", "filling")} and not spark.sparkContext.environment
 
 
 @pytest.mark.long("a cluster of three executors")

@@ -144,7 +144,7 @@ class Writer:
 
     @property
     def is_deep(self) -> bool:
-        """True if what nests further is to be written as a function of its own (``part``)."""
+        """True if statements that nest further must be written as a function of their own (``part``)."""
         return self._depth >= MOST_LEVELS or self._loops >= MOST_LOOPS
 
     def line(self, text: str) -> None:

@@ -223,7 +223,7 @@ def _whole(array: pa.Array, factor: int, low: int, high: int) -> tuple[Codes, Ma
 def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
     """``values * factor``, and a mask of results that are outside ``low`` to ``high``, or are NULL."""
     low, high = max(low, _LEAST), min(high, _GREATEST)
-    if factor > _GREATEST:  # only 0 fits: no other int64 ends in so many zeros
+    if factor > _GREATEST:  # only 0 fits: no other int64 is a multiple of the factor
         return np.zeros_like(values), values != 0
     least, greatest = -(-low // factor), high // factor
     bad = None

@@ -140,7 +140,7 @@ def _locals(context: Context, name: Name) -> list[str]:
 
 
 def _meaning(context: Context, name: Name) -> Hashable:
-    """What a name that is bound outside stands for."""
+    """The meaning of a name that is bound outside."""
     if isinstance(name, Variable):
         return name, context.elements.get(name.name)
     holder = context.aliases[name.alias]

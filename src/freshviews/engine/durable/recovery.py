@@ -26,7 +26,7 @@ from freshviews.types.dictionary import Dictionary
 
 @dataclass(frozen=True)
 class Recovery:
-    """What opening a durable database found: ``Database.recovery``.
+    """The findings of opening a durable database: ``Database.recovery``.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class TableState:
     encoder: TableEncoder
     decoder: Decoder
     stored: BaseTable | None
-    """None if the table is trusted."""
+    """The stored rows; None if the table is trusted."""
     foreign: tuple[Link, ...] = ()
     """Foreign keys of this table."""
     links: tuple[Link, ...] = ()

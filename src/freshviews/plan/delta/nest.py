@@ -88,7 +88,7 @@ class Pending:
         return Pending(query.conditions, spanning_lifts(query))
 
     def where(self, test: Callable[[tuple[str, ...]], bool]) -> Pending:
-        """Those whose variables pass a test."""
+        """The conditions and lifts whose variables pass a test."""
         lifts = tuple(lift for lift in self.lifts if test(columns_of(lift[1].expr)))
         return Pending(tuple(c for c in self.conditions if test(columns_of(c))), lifts)
 

@@ -92,7 +92,7 @@ def plan(query: Query, limit: Limit) -> Program:
     views: tuple[View, ...] = (rows, result)
     if limit.number or limit.ranks:
         rows = replace(rows, components=(*rows.components, Component(HELD, "integer"), Component(NUMBER, "integer")))
-        touched = View(namer.view("touched"), query.free, COUNTED, definition="rows whose numbers are to be settled")
+        touched = View(namer.view("touched"), query.free, COUNTED, definition="rows whose numbers must be settled")
         body, settle = _number_rows(query, limit, namer, rows, touched)
         upkeep, views = Settled(settle), (rows, touched, result)
     else:

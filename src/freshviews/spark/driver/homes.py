@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +31,7 @@ _TRIES = 5
 _LOCALITY = "spark.shuffle.reduceLocality.enabled"
 _LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
+_POOLS = RLock()
 
 
 @dataclass(frozen=True)
@@ -54,19 +55,21 @@ class Partitions:
 
 @contextmanager
 def workers(spark: SparkSession, pool: str) -> Iterator[None]:
-    """Functions given to Spark here run in Python workers of their own.
+    """Functions given to Spark here run in Python workers of their own; an outer pool of the same thread counts.
 
     Spark gives a task any idle worker of the same environment. So an executor has one worker with cells, whatever
-    other Python functions run there.
+    other Python functions run there. All threads have one environment, so another thread waits: plan jobs here, and run
+    them afterwards.
     """
     environment = spark.sparkContext.environment
-    before = environment.get(_POOL)
-    environment[_POOL] = before or pool
-    try:
-        yield
-    finally:
-        if before is None:
-            del environment[_POOL]
+    with _POOLS:
+        before = environment.get(_POOL)
+        environment[_POOL] = before or pool
+        try:
+            yield
+        finally:
+            if before is None:
+                del environment[_POOL]
 
 
 class Homes:

@@ -78,7 +78,8 @@ def touch_workers(spark: SparkSession, at: Partitions) -> None:
     each = spark.range(at.count)
     sent = each.coalesce(1) if at.count == 1 else at.sent(each, "id")
     with workers(spark, "cells"):
-        sent.mapInArrow(_nothing, "id bigint").collect()
+        job = sent.mapInArrow(_nothing, "id bigint")
+    job.collect()
 
 
 def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
