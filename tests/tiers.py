@@ -25,12 +25,12 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SHARE_OF_A_FILE = 0.6
-"""Seconds that the quick tier spends on the tests of a file in a job. Each file has one test at least, unless it is left out."""
+"""Seconds that the quick tier spends on the tests of a file in a job: on one test at least."""
 SLOWEST = 3.5
 """Seconds per test, on average over its file, above which the quick tier leaves a file out."""
 BUDGET = {"plain": 60.0, "compiled": 80.0}
-"""By job, most seconds of each of two processes for the quick tier. With set-up, imports, Spark's start, and kernels that
-all tests compile first, that is eight minutes."""
+"""By job, most seconds of each of two processes for the quick tier. With set-up, imports, Spark's start, and kernels
+that all tests compile first, that is eight minutes."""
 SECONDS = json.loads((Path(__file__).parent / "seconds.json").read_text())
 """By job and file, the average seconds of a test from an empty cache, which ``pytest --measure`` writes. Tests of other
 files take ``USUAL`` seconds."""
