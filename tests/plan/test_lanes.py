@@ -29,8 +29,9 @@ STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"
 
 
 def divided(program: Program, number: int) -> tuple[Trigger, ...]:
+    """The lanes of a trigger that has several."""
     found = lanes_of(program, number, Assumed(program, {}))
-    return () if found is None else found.triggers
+    return () if found is None or len(found.lanes) == 1 else tuple(lane.trigger for lane in found.lanes)
 
 
 def in_lanes(program: Program, seed: int) -> Program | None:

@@ -17,7 +17,7 @@ from freshviews.kernel.rings import elements
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.ring import NARROW, REAL, CofactorRing, named
+from freshviews.ring import NARROW, REAL, RINGS, CofactorRing, named
 from freshviews.types import NULL
 
 STATUS = 0
@@ -72,12 +72,19 @@ def payload_layout(components: Sequence[Component]) -> tuple[int, ...]:
         if isinstance(ring, CofactorRing) and ring.number == "double":
             runs.append((elements.WIDE, len(ring.variables)))
             continue
-        assert ring is not NARROW, "narrow sums are not emitted"
-        run = (elements.REALS, 1) if ring is REAL else (elements.INTEGERS, ring.words)
+        run = (elements.INTEGERS, ring.words)
+        if ring is REAL or ring is NARROW:
+            run = (elements.REALS if ring is REAL else elements.NARROWS, 1)
         if runs and runs[-1][0] == run[0]:
             run = (run[0], run[1] + runs.pop()[1])
         runs.append(run)
     return (0, len(runs), *(word for run in runs for word in run))
+
+
+def addable(view: View) -> bool:
+    """Whether the rows of a table are added to those of the view by key, payload and indexes alone."""
+    plain = not (view.ordered or view.subsets or view.tally or view.running or view.placed)
+    return plain and all(one.ring in RINGS or isinstance(named(one.ring), CofactorRing) for one in view.components)
 
 
 def narrow_runs(components: Sequence[Component]) -> tuple[int, ...]:

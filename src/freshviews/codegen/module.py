@@ -218,8 +218,8 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
     return None not in made
 
 
-def order(*functions: Function) -> bool:
-    """Have functions that ``build`` loaded compiled by another process, without waiting. Whether all are compiled."""
+def order(*functions: Callable[..., int | None]) -> bool:
+    """Have kernels, and functions that ``build`` loaded, compiled by another process, without waiting. Whether all are compiled."""
     if mem.PURE_PYTHON:
         return True
     found: list[Any] = [getattr(function, "function", function) for function in functions]

@@ -1,12 +1,16 @@
-"""Runs a trigger over a large batch in lanes (``plan.costs.lanes``), each lane in a thread.
+"""Runs a trigger over a large batch in several threads: in lanes (``plan.costs.lanes``), and the rows of a lane shared.
 
-Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each lane has its
-own copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
+Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each has its own
+copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
 trigger that reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
 
-Lanes run only if they save time. To find out, the time of the trigger in one thread is measured first, then the time of
-its lanes, one by one and together. Another process compiles the functions of the lanes once large batches have taken
-some time. Until that is done, and for all small batches, the trigger runs as a whole.
+If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
+empty tables of its own, the *drafts*, and in the end their rows are added to the tables of the state. So results,
+images and logs are those of one thread.
+
+Several threads run only if they save time. To find out, the time of the trigger in one thread is measured first, then
+the time of its lanes, one by one and together. Another process compiles the functions of the lanes once large batches
+have taken some time. Until that is done, and for all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -22,15 +27,28 @@ from itertools import chain
 import numpy as np
 
 from freshviews.codegen.compiled_block import CompiledTrigger, compile_lanes
-from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_SHAPES, STATUS_STEPS, STATUS_WORDS
-from freshviews.codegen.module import order
+from freshviews.codegen.layout import (
+    FIRST_TABLE,
+    STATUS,
+    STATUS_ERROR,
+    STATUS_ROW,
+    STATUS_SHAPES,
+    STATUS_STEPS,
+    STATUS_WORDS,
+    addable,
+    payload_layout,
+    row_layout,
+)
+from freshviews.codegen.module import Function, order
 from freshviews.engine.blocks.calls import Call
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address
-from freshviews.kernel.hash import pending
+from freshviews.kernel.hash import merging, pending, table
+from freshviews.kernel.memory.mem import store
 from freshviews.plan.costs.degrees import Assumed
 from freshviews.plan.costs.lanes import lanes_of
+from freshviews.program.views import View
 
 LEAST = 0.0005
 """Seconds that lanes must save. Starting a thread and waiting for its end takes 0.1 to 0.2 ms."""
@@ -41,6 +59,9 @@ milliseconds, and compiling it, in another process, much longer: too much for a 
 
 REST = 16
 """Batches after which lanes that did not save time are tried again: perhaps the cores were busy."""
+
+CHUNK = 4096
+"""Rows that a thread takes at a time of a lane whose rows are shared."""
 
 Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 
@@ -103,13 +124,18 @@ class Divided:
         for number in self._flushed:
             if pending.enter_pending(state.tables[number], address(state.status)) < 0:
                 return True  # Memory ran out; the table has the flag.
-        for lane in self._lanes:
-            lane.begin(state.words, self._call.block)
-        # The longest first, so that all threads end at about the same time.
-        run_together([partial(lane.run, n) for lane in sorted(self._lanes, key=lambda one: -one.seconds)], threads)
-        for lane in self._lanes:
+        # The longest first, so that all threads end at about the same time; threads that are left share rows.
+        lanes = sorted(self._lanes, key=lambda one: (bool(one.drafted), -one.seconds))
+        jobs = [job for lane in lanes for job in lane.begin(state, self._call.block, n, threads)]
+        try:
+            run_together(jobs, threads)
+        finally:
+            merges = [merge for lane in lanes for merge in lane.end(state)]
+            if merges:
+                run_together(merges, threads)
+        for lane in lanes:
             lane.report(state.status)
-        whole = sum(lane.seconds for lane in self._lanes) / self._cost
+        whole = sum(lane.seconds for lane in lanes) / self._cost
         self._pace = whole / n
         self._saved = (whole - (time.perf_counter() - start)) / n
         return True
@@ -123,7 +149,7 @@ class Divided:
             return False
         if self._lanes is None:
             self._lanes = self._compiled_lanes(state)
-        if not self._lanes or not order(*(lane.function for lane in self._lanes)):
+        if not self._lanes or not order(merging.merge_table, *(lane.function for lane in self._lanes)):
             return False
         if self._saved * n > LEAST:
             return True
@@ -139,55 +165,149 @@ class Divided:
         found = lanes_of(program, call.number, Assumed(program, self._keys))
         if found is None:
             return ()
+        added = [lane.added if all(addable(program.view(name)) for name in lane.added) else () for lane in found.lanes]
+        if len(added) == 1 and not added[0]:
+            return ()
         self._cost = found.cost
-        compiled = compile_lanes(program, state.compiled.source, call.number, found.triggers)
+        compiled = compile_lanes(program, state.compiled.source, call.number, [lane.trigger for lane in found.lanes])
         self._flushed = [program.places[view] for view in compiled.flushed]
-        return [_Lane(one, call.columns, state.scratch, compiled.shapes) for one in compiled.triggers]
+        shapes = list(chain.from_iterable(compiled.shapes))
+        triggers = zip(compiled.triggers, added, strict=True)
+        return [_Lane(one, shapes, names, call.columns, state) for one, names in triggers]
 
 
 class _Lane:
-    """A lane of a trigger, and the memory that it writes besides tables. ``columns``: of the whole trigger's block."""
+    """A lane of a trigger, and the memory that it writes besides tables.
+
+    ``drafted``: the places of the views to which it adds, if threads share its rows. ``columns``: of the whole
+    trigger's block.
+    """
 
     def __init__(
         self,
         trigger: CompiledTrigger,
+        shapes: Sequence[int],
+        added: Sequence[str],
         columns: Sequence[str],
-        scratch: Mapping[int, Codes],
-        shapes: Sequence[Sequence[int]],
+        state: BlockState,
     ) -> None:
         self.function = trigger.run
         self.seconds = 0.0
-        """Seconds that it took the last time."""
+        """Seconds of all threads that it took the last time."""
         places = [0, *(1 + columns.index(column) for column in trigger.columns)]
         self._words = np.array([word for place in places for word in (2 * place, 2 * place + 1)])
         self._block = np.zeros(len(self._words), np.int64)
-        self._scratch = {word: np.zeros_like(block) for word, block in scratch.items()}
-        self._shapes = np.array([*chain.from_iterable(shapes)] or [0], np.int64)
-        self._status = np.zeros(STATUS_WORDS, np.int64)
-        self._state = np.zeros(0, np.int64)
+        self._shapes = shapes
+        self._scratch = state.scratch
+        self.drafted = [state.program.places[name] for name in added]
+        self._views = [state.program.views[place] for place in self.drafted]
+        self._layouts = [np.array(payload_layout(view.components), np.int64) for view in self._views]
+        self._runs: list[_Run] = []
+        self._parts: Sequence[_Run] = ()
 
-    def begin(self, state: Codes, block: Codes) -> None:
-        """Prepare a run over the columns in the whole trigger's block."""
+    def begin(self, state: BlockState, block: Codes, n: int, threads: int) -> list[Callable[[], None]]:
+        """Prepare a run over ``n`` rows of the whole trigger's block; returns the jobs that together are the run."""
         self._block[:] = block[self._words]
-        self._state = state.copy()
-        self._state[STATUS] = address(self._status)
-        for word, own in self._scratch.items():
-            self._state[word] = address(own)
-        self._status[:] = 0
-        self._status[STATUS_ROW] = -1
-        self._status[STATUS_SHAPES] = address(self._shapes)
+        count = min(threads, max(n // CHUNK, 1)) if self.drafted else 1
+        while len(self._runs) < count:
+            self._runs.append(_Run(self.function, self._shapes, self._scratch, self._views))
+        self._parts = self._runs[:count]
+        size = CHUNK if self.drafted else n
+        waiting = deque((start, min(size, n - start)) for start in range(0, n, size))
+        for part in self._parts:
+            part.begin(state.words, self._block, self.drafted if count > 1 else ())
+        return [partial(part.run, waiting) for part in self._parts]
 
-    def run(self, n: int) -> None:
-        """Run over ``n`` rows."""
-        start = time.perf_counter()
-        self.function(address(self._state), address(self._block), n)
-        self.seconds = time.perf_counter() - start
+    def end(self, state: BlockState) -> list[Callable[[], None]]:
+        """The jobs that add the drafts to the tables of the state, one for each table."""
+        if len(self._parts) == 1:
+            return []
+        return [
+            partial(self._merge, state.tables[place], layout, [part.drafts[i] for part in self._parts])
+            for i, (place, layout) in enumerate(zip(self.drafted, self._layouts, strict=True))
+        ]
+
+    def _merge(self, handle: int, layout: Codes, drafts: Sequence[int]) -> None:
+        layout[0] = 0
+        for draft in drafts:
+            merging.merge_table(handle, draft, address(layout))
 
     def report(self, status: Codes) -> None:
-        """Add the steps to those of the whole trigger, and report an error unless there is one."""
-        status[STATUS_STEPS] += self._status[STATUS_STEPS]
-        if status[STATUS_ERROR] == 0:
-            status[[STATUS_ERROR, STATUS_ROW]] = self._status[[STATUS_ERROR, STATUS_ROW]]
+        """Add the steps to those of the whole trigger, and report the first error unless there is one."""
+        self.seconds = sum(part.seconds for part in self._parts)
+        for part in sorted(self._parts, key=lambda part: part.row):
+            status[STATUS_STEPS] += part.status[STATUS_STEPS]
+            if status[STATUS_ERROR] == 0:
+                status[[STATUS_ERROR, STATUS_ROW]] = part.status[STATUS_ERROR], part.row
+        for layout in self._layouts:
+            if status[STATUS_ERROR] == 0:
+                status[STATUS_ERROR] = layout[0]
+
+
+class _Run:
+    """What a thread writes while it runs a lane, besides tables of the state. ``views``: those of its drafts."""
+
+    def __init__(
+        self, function: Function, shapes: Sequence[int], scratch: Mapping[int, Codes], views: Sequence[View]
+    ) -> None:
+        self.seconds = 0.0
+        self.row = -1
+        self.status = np.zeros(STATUS_WORDS, np.int64)
+        self._function = function
+        self._scratch = {word: np.zeros_like(block) for word, block in scratch.items()}
+        self._shapes = np.array(shapes or [0], np.int64)
+        self._state = self._block = np.zeros(0, np.int64)
+        self._views = views
+        self.drafts: list[int] = []
+        """Tables of its own."""
+        self._free = weakref.finalize(self, _free_tables, self.drafts)
+
+    def begin(self, state: Codes, block: Codes, drafted: Sequence[int]) -> None:
+        """Prepare a run over the columns of the lane's block. ``drafted``: the places of tables to replace by
+        drafts."""
+        self._block = block.copy()
+        self._state = state.copy()
+        self._state[STATUS] = address(self.status)
+        for word, own in self._scratch.items():
+            self._state[word] = address(own)
+        if drafted and not self.drafts:
+            self.drafts += map(_new_draft, self._views)
+        for place, draft in zip(drafted, self.drafts, strict=False):
+            self._state[FIRST_TABLE + place] = draft
+        self.status[:] = 0
+        self.status[STATUS_ROW] = -1
+        self.status[STATUS_SHAPES] = address(self._shapes)
+        self.seconds, self.row = 0.0, -1
+
+    def run(self, waiting: deque[tuple[int, int]]) -> None:
+        """Run over chunks of rows until none waits."""
+        start = time.perf_counter()
+        at = 0
+        while True:
+            try:
+                first, n = waiting.popleft()
+            except IndexError:
+                break
+            self._block[0::2] += 8 * (first - at) * self._block[1::2]
+            at = first
+            failed = self.status[STATUS_ERROR]
+            self._function(address(self._state), address(self._block), n)
+            if self.status[STATUS_ERROR] and not failed and self.status[STATUS_ROW] >= 0:
+                self.row = first + int(self.status[STATUS_ROW])
+        self.seconds = time.perf_counter() - start
+
+
+def _new_draft(view: View) -> int:
+    """The handle of a table for what a thread adds to a view: no indexes, no journal, no deferred rows."""
+    layout = row_layout(view)
+    handle: int = table.new_table(layout.key, layout.payload, 0, 0, 0)
+    store(handle, table.EAGER_BELOW, pending.NEVER)
+    return handle
+
+
+def _free_tables(handles: Sequence[int]) -> None:
+    for handle in handles:
+        table.free_table(handle)
 
 
 def run_together(jobs: Sequence[Callable[[], None]], threads: int) -> None:

@@ -1,24 +1,38 @@
 """Adds payloads of any rings, by a layout that describes them as runs of elements of one kind.
 
-The words of a *layout* are one for a status that nothing reads, the number of runs, then two per run: its kind and its
-size. The size counts words (INTEGERS), sums (REALS) or the variables of one cofactor element of doubles (WIDE).
-Integers add modulo 2^64. No overflow is reported here, because the results are payloads that rows had, or will have, at
-another time.
+The words of a *layout* are one for a status, the number of runs, then two per run: its kind and its size. The size
+counts words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor element of doubles (WIDE). Integers add
+modulo 2^64, and their overflows are not reported: most callers add payloads that rows had, or will have, at another
+time. These callers do not read the status either.
 """
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import add_wrapping, jit, load, mul_wrapping, store
+from freshviews.kernel.memory.mem import add_wrapping, inlined, jit, load, mul_wrapping, store
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.rings.cofactor import PRODUCT_SIZE, SUM_SIZE, wide_cofactor_add_scaled
+from freshviews.kernel.rings.narrow import NARROW_WORDS, narrow_add_scaled
 from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
 
 INTEGERS = 0
 REALS = 1
 WIDE = 2
+NARROWS = 3
 
 RUNS = 1
 FIRST_RUN = 2
+
+
+@inlined
+def words_of_run(kind: int, size: int) -> int:
+    """Words of a run of elements."""
+    if kind == INTEGERS:
+        return size
+    if kind == REALS:
+        return size * REAL_WORDS
+    if kind == NARROWS:
+        return size * NARROW_WORDS
+    return 1 + SUM_SIZE * size + PRODUCT_SIZE * (size * (size + 1) // 2)
 
 
 @outside
@@ -28,16 +42,17 @@ def add_elements(target: int, source: int, layout: int, k: int) -> None:
         kind = load(layout, FIRST_RUN + 2 * run)
         size = load(layout, FIRST_RUN + 2 * run + 1)
         if kind == INTEGERS:
-            words = size
             for i in range(size):
                 store(target, i, add_wrapping(load(target, i), mul_wrapping(load(source, i), k)))
         elif kind == REALS:
-            words = size * REAL_WORDS
             for i in range(size):
                 real_add_scaled(target + 8 * i * REAL_WORDS, source + 8 * i * REAL_WORDS, k)
+        elif kind == NARROWS:
+            for i in range(size):
+                narrow_add_scaled(target + 8 * i * NARROW_WORDS, source + 8 * i * NARROW_WORDS, k, layout)
         else:
-            words = 1 + SUM_SIZE * size + PRODUCT_SIZE * (size * (size + 1) // 2)
             wide_cofactor_add_scaled(target, source, size, k, layout)
+        words = words_of_run(kind, size)
         target += 8 * words
         source += 8 * words
 

@@ -1,42 +1,31 @@
 """Lanes: parts of a trigger that change different views and may run in parallel.
 
-A lane is a trigger with some of the additions of the original trigger, and the loops and lookups around these
-additions. No lane reads a view that another lane changes. So each view is changed by the same additions in the same
-order as by the whole trigger, and the lanes may run over a batch one after the other in any order, or at the same time.
-The trigger of a self-join has one lane, because its statements read views that other statements change.
+A lane is a trigger with some of the changes of the original trigger, and the loops and lookups around these changes. No
+lane reads a view that another lane changes. So each view is changed in the same order as by the whole trigger, and the
+lanes may run over a batch one after the other in any order, or at the same time. The trigger of a self-join has one
+lane, because its statements read views that other statements change.
 
 Lanes share nothing: a row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost
 little.
+
+The rows of a batch may be shared among threads if a lane only adds to views that it does not read: each thread adds to
+tables of its own, and the tables are added up in the end. That pays if a row costs more lookups than additions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
 
-from freshviews.plan.costs.cost import cost_of
+from freshviews.plan.costs.cost import Cost, cost_of
 from freshviews.plan.costs.degrees import Degrees
 from freshviews.program.program import Program, Trigger
-from freshviews.program.statements import (
-    Add,
-    Body,
-    Changed,
-    Emit,
-    Exists,
-    If,
-    Into,
-    Let,
-    Lookup,
-    Loop,
-    RangeLoop,
-    RangeSum,
-    Scan,
-    Smaller,
-    Statement,
-    Sum,
-)
-from freshviews.program.structure import bodies, uses, visit, with_bodies
+from freshviews.program.roles import Often, Part, Role, mapped
+from freshviews.program.statements import Add, Body, Statement
+from freshviews.program.structure import bodies, slice_of, uses, values_of, visit, visits, with_bodies
 from freshviews.program.upkeep import BY_TRIGGERS
 
 MOST_LANES = 4
@@ -48,17 +37,28 @@ MOST_STATEMENTS = 60
 
 _EMITTED = ""
 """Stands for a view: the rows that are emitted."""
+_FEEDS = (Role.DEFINES, Role.SUM)
+"""Roles by which a statement without bodies serves other statements, instead of changing the state."""
 
-_Inner = If | Lookup | Loop | Exists | Smaller | RangeLoop | Changed
-_Divided = _Inner | Sum | Add | Scan | Emit | Let | Into | RangeSum
-"""Statements of divisible triggers. All others change views or rows through aliases."""
+
+Rows = Mapping[str, str]
+"""The views of the rows that statements bind, by alias."""
+NO_ROWS: Rows = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A part of a trigger. ``added``: the views to which it adds, if threads may share its rows; else empty."""
+
+    trigger: Trigger
+    added: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Lanes:
-    """Triggers that together do the work of one. ``cost``: their steps per step of that trigger."""
+    """Lanes that together do the work of a trigger. ``cost``: their steps per step of that trigger."""
 
-    triggers: tuple[Trigger, ...]
+    lanes: tuple[Lane, ...]
     cost: float
 
 
@@ -78,44 +78,56 @@ class _Part:
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
-    """The lanes of a trigger; None if it has one."""
+    """The lanes of a trigger; None if it has one, whose rows threads cannot share."""
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS or program.balancing is not None:
         return None
-    changes = [part.changes for part in independent(trigger.body)]
-    if len(changes) < 2:
+    parts = independent(trigger.body)
+    if not parts:
         return None
 
-    def steps(views: frozenset[str]) -> float:
-        lane = replace(trigger, body=changing(trigger.body, views))
-        triggers = (*program.triggers[:number], lane, *program.triggers[number + 1 :])
-        return cost_of(replace(program, triggers=triggers), number, degrees).steps
+    def cut(part: _Part) -> Trigger:
+        return replace(trigger, body=changing(trigger.body, part.changes))
 
-    whole = steps(frozenset().union(*changes))
-    costs = list(map(steps, changes))
-    while len(changes) > MOST_LANES or sum(costs) > MOST_REPEATED * whole:
+    def cost(part: _Part) -> Cost:
+        triggers = (*program.triggers[:number], cut(part), *program.triggers[number + 1 :])
+        return cost_of(replace(program, triggers=triggers), number, degrees)
+
+    whole = cost_of(program, number, degrees).steps
+    costs = list(map(cost, parts))
+    while len(parts) > MOST_LANES or (sum(one.steps for one in costs) > MOST_REPEATED * whole and len(parts) > 1):
         # Neighbours have the most in common.
-        joined = [steps(one | other) for one, other in pairwise(changes)]
-        if not joined:
-            return None
-        saved = [costs[i] + costs[i + 1] - both for i, both in enumerate(joined)]
+        joined = [cost(one.with_(other)) for one, other in pairwise(parts)]
+        saved = [costs[i].steps + costs[i + 1].steps - both.steps for i, both in enumerate(joined)]
         i = saved.index(max(saved))
-        changes[i : i + 2] = [changes[i] | changes[i + 1]]
+        parts[i : i + 2] = [parts[i].with_(parts[i + 1])]
         costs[i : i + 2] = [joined[i]]
-    if len(changes) < 2:
+    found = tuple(
+        Lane(trigger if len(parts) == 1 else cut(part), _added(trigger.body, part, one))
+        for part, one in zip(parts, costs, strict=True)
+    )
+    if len(found) == 1 and not found[0].added:
         return None
-    triggers = tuple(replace(trigger, body=changing(trigger.body, views)) for views in changes)
-    return Lanes(triggers, sum(costs) / whole)
+    return Lanes(found, sum(one.steps for one in costs) / whole)
+
+
+def _added(body: Body, part: _Part, cost: Cost) -> tuple[str, ...]:
+    """The views to which a part adds, if threads may share its rows, and should."""
+    if part.changes & part.reads or cost.lookups + cost.walked < cost.writes:
+        return ()
+    for statement in visit(changing(body, part.changes)):
+        if _is_effect(statement) and not (isinstance(statement, Add) and not any(bodies(statement))):
+            return ()
+    return tuple(sorted(part.changes))
 
 
 def independent(body: Body) -> list[_Part]:
     """Splits a trigger's body into the largest number of parts such that no part changes a view that another reads or
-    changes, in the order of their first statements; empty if a statement cannot be divided."""
-    statements = list(visit(body))
-    if len(statements) > MOST_STATEMENTS or not all(isinstance(s, _Divided) for s in statements):
+    changes, in the order of their first statements; empty if the body is too long."""
+    if sum(1 for _ in visit(body)) > MOST_STATEMENTS:
         return []
     parts: list[_Part] = []
-    for part in _parts(body, frozenset()) or ():
+    for part in _parts(body, frozenset(), NO_ROWS):
         # A part that meets several joins them into one.
         met = [i for i, other in enumerate(parts) if part.meets(other)]
         for i in met:
@@ -128,71 +140,92 @@ def independent(body: Body) -> list[_Part]:
     return parts
 
 
-def _parts(body: Body, around: frozenset[str]) -> list[_Part] | None:
-    """The statements that change views, with all statements inside them. ``around``: the views that enclosing
-    statements read. None if the statements cannot be separated."""
-    found: list[_Part] = []
+def _is_effect(statement: Statement) -> bool:
+    """Whether a statement changes the state as a whole: a view, a row in place, the rows that are emitted; or whether
+    its sum does."""
+    if uses(statement).changes or values_of(statement, Role.UPDATED):
+        return True
+    if not bodies(statement):
+        return not any(values_of(statement, role) for role in _FEEDS)
+    return any(_is_effect(inner) for one in _summed(statement) for inner in visit(one))
+
+
+def _summed(statement: Statement) -> list[Body]:
+    """The bodies that a statement runs to compute a sum, on which its other bodies depend."""
+    each = zip(visits(statement), bodies(statement), strict=True)
+    return [body for visited, body in each if visited.often is Often.SUMMED]
+
+
+def _parts(body: Body, around: frozenset[str], rows: Rows) -> Iterator[_Part]:
+    """The statements that change the state, each with all statements inside it. ``around``: the views that enclosing
+    statements read; ``rows``: the rows that these bind."""
     for statement in body:
-        if isinstance(statement, Add | Scan | Emit):
-            found.append(_part(statement, around))
+        if _is_effect(statement):
+            found = _whole((statement,), rows)
+            yield _Part(found.changes, found.reads | around)
             continue
-        inner = list(bodies(statement))
-        reads = around.union(uses(statement).views)
-        if isinstance(statement, Sum):
-            summed = _views_summed(statement)
-            if summed is None:
-                return None
-            inner, reads = [statement.then], reads | summed
-        for one in inner:
-            parts = _parts(one, reads)
-            if parts is None:
-                return None
-            found += parts
-    return found
+        reads, known = around.union(uses(statement).views), _with_row(statement, rows)
+        for one in _summed(statement):
+            reads |= _whole(one, known).reads
+        for one in bodies(statement):
+            yield from _parts(one, reads, known)
 
 
-def _part(statement: Statement, around: frozenset[str]) -> _Part:
-    within = list(visit((statement,)))
-    changes = {view for s in within for view in uses(s).changes} | {_EMITTED for s in within if isinstance(s, Emit)}
-    return _Part(frozenset(changes), around.union(view for s in within for view in uses(s).views))
+def _whole(body: Body, rows: Rows) -> _Part:
+    """The views that statements read and change, those inside them included."""
+    changes: set[str] = set()
+    reads: set[str] = set()
+    for statement in body:
+        found, updated = uses(statement), values_of(statement, Role.UPDATED)
+        changes.update(found.changes, (rows[alias] for alias in updated))
+        reads.update(found.views, (rows[alias] for alias in values_of(statement, Role.ROW) if alias in rows))
+        if not found.changes and not updated and not bodies(statement) and _is_effect(statement):
+            changes.add(_EMITTED)
+        for one in bodies(statement):
+            inner = _whole(one, _with_row(statement, rows))
+            changes |= inner.changes
+            reads |= inner.reads
+    return _Part(frozenset(changes), frozenset(reads))
 
 
-def _views_summed(statement: Sum) -> frozenset[str] | None:
-    """The views that a Sum reads; None if its body changes one."""
-    within = list(visit(statement.body))
-    if any(isinstance(s, Add | Scan | Emit) for s in within):
-        return None
-    return frozenset(view for s in within for view in uses(s).views)
+def _with_row(statement: Statement, rows: Rows) -> Rows:
+    found = slice_of(statement)
+    return rows if found is None or not found.alias else {**rows, found.alias: found.view}
 
 
-def changing(body: Body, views: frozenset[str]) -> Body:
+def changing(body: Body, views: frozenset[str], rows: Rows = NO_ROWS) -> Body:
     """The statements of a body that change these views, with the statements around them, and all that they need."""
-    kept = (_changing(statement, views) for statement in body)
+    kept = (_changing(statement, views, rows) for statement in body)
     return _without_last_needs(tuple(statement for statement in kept if statement is not None))
 
 
-def _changing(statement: Statement, views: frozenset[str]) -> Statement | None:
-    match statement:
-        case Add(view) | Scan(view):
-            return statement if view in views else None
-        case Emit():
-            return statement if _EMITTED in views else None
-        case Let() | Into() | RangeSum():
-            return statement
-        case Sum():
-            then = changing(statement.then, views)
-            return replace(statement, then=then) if then else None
-        case Smaller(left, right):
-            sides = [replace(side, body=changing(side.body, views)) for side in (left, right)]
-            return Smaller(sides[0], sides[1]) if any(side.body for side in sides) else None
-        case _:
-            made = with_bodies(statement, lambda inner: changing(inner, views))
-            return made if any(bodies(made)) else None
+def _changing(statement: Statement, views: frozenset[str], rows: Rows) -> Statement | None:
+    if _is_effect(statement):
+        return statement if views & _whole((statement,), rows).changes else None
+    if not bodies(statement):
+        return statement
+    known = _with_row(statement, rows)
+    kept = False
+
+    def cut(part: Part, value: Any) -> Any:
+        nonlocal kept
+        if part.runs is None or part.runs.often is Often.SUMMED:
+            return value
+        if part.role is Role.SIDE:
+            side = with_bodies(value, lambda one: changing(one, views, _with_row(value, known)))
+            kept |= any(bodies(side))
+            return side
+        made = changing(value, views, known)
+        kept |= bool(made)
+        return made
+
+    made: Statement = mapped(statement, cut)
+    return made if kept else None
 
 
 def _without_last_needs(body: Sequence[Statement]) -> Body:
     """A body without the Lets at its end, which nothing reads."""
     last = len(body)
-    while last and isinstance(body[last - 1], Let):
+    while last and not bodies(body[last - 1]) and values_of(body[last - 1], Role.DEFINES):
         last -= 1
     return tuple(body[:last])
