@@ -1,3 +1,3 @@
-"""Source of readers: the change of a result, its rows, one row of it, output expressions."""
+"""Writes the source of readers: of the change of a result, of its rows, and of one row; and output expressions."""
 
 __all__ = ["enumeration", "evaluation", "listing", "member", "projection", "readers", "settling"]

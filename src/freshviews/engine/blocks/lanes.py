@@ -4,9 +4,9 @@ Lanes read the same columns and the same tables, and no lane reads a table that 
 own copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
 trigger that reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
 
-Lanes run only if they save time. To find out, the time of the trigger in one thread is measured first, then the time of
-its lanes, one by one and together. Another process compiles the functions of the lanes once large batches have taken
-some time. Until that is done, and for all small batches, the trigger runs as a whole.
+Lanes run only if they save time. To find out, the trigger is timed in one thread, then its lanes, one after the other
+and at the same time. Another process compiles the functions of the lanes after large batches have taken some time.
+Until they are compiled, and for all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations
