@@ -1,9 +1,9 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
 
 A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
-begins when the strings added and rows deleted since the last collection number half of all strings, and runs in steps
-after commits. The work of a step is proportional to what the commits since the last step added and deleted. So a step
-takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
+begins when strings added and rows deleted since the last collection are at least half as many as all strings. It runs
+in steps after commits. The work of a step is proportional to what the commits since the last step added and deleted. So
+a step takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, as after most rows were
 deleted. An urgent collection begins earlier, and each step does at least ``URGENT`` work, so that the collection ends

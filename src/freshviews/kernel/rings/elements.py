@@ -1,6 +1,6 @@
 """Adds payloads of any rings, by a layout that describes them as runs of elements of one kind.
 
-The words of a *layout* are one for a status that nothing reads, the number of runs, then two per run: its kind and its
+A *layout* has a word for a status that nothing reads, the number of runs, then two words per run: its kind and its
 size. The size counts words (INTEGERS), sums (REALS) or the variables of one cofactor element of doubles (WIDE).
 Integers add modulo 2^64. No overflow is reported here, because the results are payloads that rows had, or will have, at
 another time.

@@ -1,4 +1,4 @@
-"""Negated atoms that are looked up where a value of a group appears, instead of where rows are joined.
+"""Looks up negated atoms when a value of a group appears, instead of when rows are joined.
 
 If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
 the join leaves the atom out: ``D`` has the excluded rows as well, and a row of ``D`` changes its group only if no
@@ -13,7 +13,8 @@ needs an index for such an update. ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k)
                         Q[a] += (count: 1, number: 1)   vanishes: the same with 1
         R[a, k] += m
 
-An update takes no longer than with the atom in the join. ``D`` is as large as the result without the atom.
+An update takes no longer than with the negated atom in the join. ``D`` is as large as the result would be without the
+negated atom.
 """
 
 from __future__ import annotations
