@@ -5,7 +5,7 @@ insertion to its deletion. The enclosureness of a tuple is the largest number of
 within its own. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
 The enclosureness for a join tree (Definitions 6.3 and 6.4) counts only tuples in nodes below the tuple's node, by
-*effective* lifespans. A tuple has two of these: one ends at the first deletion in a node below the tuple, the other
+*effective* lifespans. A tuple has two of these: one ends at the first deletion in a node below its own, the other
 begins at the last insertion there. If the enclosureness for the join tree is lambda_T, an update takes O(lambda_T)
 steps on average.
 

@@ -1,6 +1,6 @@
 """The metrics of a running pipeline, as Prometheus text (exposition format 0.0.4).
 
-Numbers about the checkpoint come from the ``Status`` that ``freshviews status`` prints, too. The seconds of each phase
+Numbers about the checkpoint come from the ``Status`` that ``freshviews status`` also prints. The seconds of each phase
 are measured in this process. ``METRICS`` lists every metric; docs/metrics.md documents them.
 """
 

@@ -1,4 +1,4 @@
-"""Turns programs into readable Python source, which Numba compiles and a folder on disk caches.
+"""Turns programs into readable Python source, compiled by Numba and cached on disk.
 
 ``compiled_block`` makes the module of a block's program. ``writing`` writes a function per trigger; ``reading`` writes
 the functions that read the result. Both write expressions through ``scalars``, and lines, local names and imports

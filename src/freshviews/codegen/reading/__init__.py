@@ -1,3 +1,3 @@
-"""Writes the source of readers: of the change of a result, of its rows, and of one row; and output expressions."""
+"""Writes the source of functions that read the change of a result, its rows or one row, and of output expressions."""
 
 __all__ = ["enumeration", "evaluation", "listing", "member", "projection", "readers", "settling"]

@@ -1,4 +1,4 @@
-"""Chooses the views to which a trigger appends rows, and looks up their keys only later.
+"""Chooses the views to which a trigger appends rows whose keys are looked up only later.
 
 A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
 by those of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots and

@@ -5,9 +5,9 @@ begins when strings added and rows deleted since the last collection are at leas
 in steps after commits. The work of a step is proportional to what the commits since the last step added and deleted. So
 a step takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
 
-A collection is *urgent* if there are twice as many strings as stored rows can refer to, as after most rows were
-deleted. An urgent collection begins earlier, and each step does at least ``URGENT`` work, so that the collection ends
-even if few rows change from then on.
+A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
+were deleted. An urgent collection begins earlier, and each step does at least ``URGENT`` work, so that the collection
+ends even if few rows change from then on.
 
 **What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
 (``engine.commit.string_keys``); rows that Python stores (windows of trusted tables, recomputed views); constants, which

@@ -5,8 +5,8 @@ advance together. A cursor stands before a row, or before a whole page of any le
 the parent page. If both cursors stand before the same page, both skip it. Otherwise the cursor with the lesser key
 moves: it enters the page that it stands before, or passes the row, which only its version has. If both keys are equal,
 the cursor before the page of the higher level enters that page. So a cursor enters only pages that the other version
-does not have. At most as many pages are entered as were copied, split, merged or created between the two versions: a
-few per level and edit.
+does not have. These are at most the pages that were copied, split, merged or created between the two versions: a few
+per level and edit.
 
 A row with a changed payload is reported twice: a deletion of the old row, then an insertion of the new one.
 

@@ -11,9 +11,9 @@ same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
 is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores its birth:
-the number that the next pinned version will have when the page is made. The birth shows whether a pinned version has
-the page; if none has, the page is written in place. A page that leaves the tree is released immediately if no version
-needs it; otherwise it joins the list of dead pages of the newest version that needs it. When the last reader unpins a
+the number of the version that is not yet pinned when the page is made. The birth shows whether a pinned version has the
+page; if none has, the page is written in place. A page that leaves the tree is released immediately if no version needs
+it; otherwise it joins the list of dead pages of the newest version that needs it. When the last reader unpins a
 version, each page of its list moves to the list of the next older version, if that version has the page too; otherwise
 the page is released. So the cost depends only on the number of pages that leave the tree. (With a reference count in
 each page instead, copying an inner page would change the counts of all its children.)

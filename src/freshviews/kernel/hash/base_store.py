@@ -20,12 +20,12 @@ The block ``spec`` of a base table::
     row table | columns | sides | address of a scratch block | mixed | fresh | flags | packing
         | per side: table, count, positions ...
 
-``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
-last ``settle_base``, and ``flags`` combines the flags of the rows added since then (see ``add_count``). ``packing``:
-see ``hash.packing``. The scratch block has room for a key, for AHEAD rows with a word per column, and for these rows in
-packed form. Then follows, for the row table and for each side, room for the hashes of these rows and for the numbers of
-the stored rows that they probably match. The columns of a batch are given by a block of two words per column: the
-address, and the stride in words.
+``mixed`` is set if a batch changed one row twice and had both inserts and deletes. ``fresh`` is the number of rows
+appended since the last ``settle_base``, and ``flags`` combines the flags of the rows added since then (see
+``add_count``). ``packing``: see ``hash.packing``. The scratch block has room for a key, for AHEAD rows with a word per
+column, and for these rows in packed form. Then follows, for the row table and for each side, room for the hashes of
+these rows and for the numbers of the stored rows that they probably match. The columns of a batch are given by a block
+of two words per column: the address, and the stride in words.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ bounds hold amortised.
   the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed, and no insert is
   deferred until the table has twice as many rows.
 - Merging rows cannot overflow: while rows are deferred, no component of a row that is not deferred reaches ``LARGE`` in
-  magnitude, and the components of all deferred rows add up to less (``ROOM``). A table that once had a larger component
-  never defers again, so an overflow is reported in the batch that causes it.
+  magnitude, and the components of all deferred rows add up to less than that (``ROOM``). A table that once had a larger
+  component never defers again, so an overflow is reported in the batch that causes it.
 - ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with a journal or an ordered index
   never has deferred rows, except the row table of a base table, which flushes them before it journals any row.
 

@@ -5,8 +5,8 @@ the parts after it, the object file of the function, and the object file of an *
 function (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is
 loaded once.
 
-Only code for this processor is loaded: its name and features are part of a file's name. A file that is cut off or
-damaged counts as missing.
+Only code for this processor is loaded: the processor's name and features are part of a file's name. A file that is cut
+off or damaged counts as missing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 A *layout* has a word for a status that nothing reads, the number of runs, then two words per run: its kind and its
 size. The size counts words (INTEGERS), sums (REALS) or the variables of one cofactor element of doubles (WIDE).
-Integers add modulo 2^64. No overflow is reported here, because the results are payloads that rows had, or will have, at
-another time.
+Integers add modulo 2^64, and no overflow is reported here.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ each addition to the view becomes a sum that is passed to the node, as an update
 One program may serve several bags (``plan.crown.alike``). Then the nodes of all these bags get the change, one after
 the other, as if the rows of one bag changed before those of the next. The output of such a program may have more
 variables than a node reads. If the variables of a node are bound before a loop, the node gets the sum of all changes in
-the loop. An example are triangles over one table, where one node reads the last corner and another node the first
+the loop. An example is triangles over one table, where one node reads the last corner and another node the first
 corner::
 
     for c, s in E[b]:                     becomes          first = sum:

@@ -27,8 +27,8 @@ up at every change; a free node passes up only that a row appears or vanishes. F
 paper.
 
 ``plan.crown.free_connex_query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic
-queries, ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` has the numbers of updates by which
-the tree is chosen.
+queries, ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of
+updates.
 
 ``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: over a free-connex query
 the payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the
