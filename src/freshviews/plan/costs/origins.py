@@ -1,6 +1,4 @@
-"""Finds the origins of values in views: the triggers that add to a view, and the parameters that they put in its
-columns.
-"""
+"""Finds the origins of values in views: the triggers that add to a view, and the parameters that its columns get."""
 
 from __future__ import annotations
 
