@@ -1,4 +1,4 @@
-"""Rebalancing in the interpreter: a Balance statement, or a batch as a whole, moves values between parts.
+"""Rebalancing in the interpreter: values move between parts at a Balance statement, and before and after a batch.
 
 The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 

@@ -1,5 +1,4 @@
-"""The interpreter of the trigger language, in plain Python over dicts. It defines the semantics: every back end must
-agree with it.
+"""The interpreter of the trigger language, in plain Python over dicts. It defines the semantics for every back end.
 
 A view is a dict from key tuples to payload tuples, in the order of the view's columns and components. A row whose
 payload is zero in every component is absent. Payload elements are those of ``freshviews.ring``. Integers are unbounded;

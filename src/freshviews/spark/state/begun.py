@@ -1,6 +1,6 @@
-"""The views whose database table was started with the view's first version; the object ``tables`` lists them.
+"""The object ``tables``: the views whose database table got every change, from the view's first version on.
 
-A database table gets changes, so it has the view's rows only if it got every change from the first version on.
+Only then does the table have the view's rows, because a database table gets changes, not contents.
 """
 
 from __future__ import annotations
