@@ -1,7 +1,7 @@
 """The order in which the rows of tables initialise an empty view, so that their deltas are cheap.
 
-The cost of a delta depends on the rows that it can join with. An example is the number of paths of three edges, over a
-view tree::
+The cost of a delta depends on the rows that it can join with. An example is a view tree that counts paths of three
+edges::
 
     on R(a, b) += m:                on S(b, c) += m:                  on T(c, d) += m:
         V_a[b] += m                     if v_d := V_d[c]:                 V_d[c] += m

@@ -4,8 +4,8 @@ Planning, the interpreter (``program.reference.balances``), compiled code (``ker
 share this definition.
 
 - The *threshold base* N follows the number D of rows of the stores: ``N / 4`` (rounded down) ``<= D < N`` after every
-  update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Both are a *major rebalancing*: all
-  values are classified again and the auxiliary views are recomputed.
+  update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Each such change of N is a *major
+  rebalancing*: all values are classified again and the auxiliary views are recomputed.
 - The *degree* of a value is the number of rows of a view that have it at some positions of their key.
 - The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
   light otherwise. Between two major rebalancings, a light value becomes heavy at 3/2 of the threshold, and a heavy one

@@ -1,4 +1,4 @@
-"""The exponents of the costs of views of a view tree, over sets of names.
+"""Computes the exponents of the costs of the views in a view tree.
 
 A view tree is built top-down. One variable of a connected component becomes its root; the rest splits into components,
 and so on. The *neighbours* of a component are the ancestors that share an atom with it. The cost of a root depends only

@@ -1,7 +1,7 @@
 """The dictionary of a database: each distinct string and its code.
 
 Codes count from 0 in the order of first use. ``engine.commit.collection`` finds the codes that nothing refers to, and
-``free`` frees them; a new string gets the lowest free code. Until it is freed, a code stands for the same string. One
+``free`` frees them; a new string gets the lowest free code. A code stands for the same string until it is freed. One
 thread at a time may add strings; other threads may decode at the same time.
 
 The dictionary first holds its strings as Python objects. ``engine.codes.string_codes`` moves them to native memory

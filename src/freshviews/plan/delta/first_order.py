@@ -1,8 +1,8 @@
 """First-order maintenance: delta queries over stored base relations.
 
 Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2, "First-Order IVM".
-Base relations are stored, with only the columns that are variables or lifts. The result is stored. An update is joined
-with the other relations when it arrives.
+Base relations are stored; a stored row has only variables and lifts. The result is stored. An update is joined with the
+other relations when it arrives.
 
 Departures. If two relations bind the same variables, the program loops over the smaller slice and probes the other
 relation (the O(N) of the lecture becomes the smaller degree). Occurrences of one relation with the same columns and

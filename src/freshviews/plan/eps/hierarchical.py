@@ -30,8 +30,8 @@ Departures from the paper:
 - Relations without free variables below X have no parts, as only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
 - If a value becomes heavy or light, all its rows of L_X are removed or computed in one step.
-- There are no parts for eps = 0, where nothing is joined before the result is read, and for eps = 1, where everything
-  is.
+- For eps = 0 there are no parts, and nothing is joined before the result is read. For eps = 1 there are none either,
+  and everything is joined before.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 
@@ -103,8 +103,8 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """
     if not is_kept(query):
         raise PlanError(
-            f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS and "
-            "without conditions or summed expressions that may fail or need several relations; take 'view_tree'"
+            f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS, "
+            "and without conditions or summed expressions that may fail or need several relations; take 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

@@ -1,4 +1,4 @@
-"""The strategies with heavy and light values; chooses the program of a block, and its exponent.
+"""The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose a block's program, and its exponent for heavy values.
 
 ``ivm_eps`` takes every query that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space.
 ``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. The property ``'freshviews.epsilon'``

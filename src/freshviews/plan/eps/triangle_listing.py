@@ -1,9 +1,9 @@
 """IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
 Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles with
-constant delay after each update. The paper does not give details. In this variant, each of R(a, b), S(b, c), T(c, a) is
-partitioned by its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as
-in ``triangle``, which only counts the rows.
+constant delay after each update. The paper gives no details. Here, each of R(a, b), S(b, c), T(c, a) is partitioned by
+its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as in
+``triangle``, which only counts the rows.
 
 Go around R, S, T, R. The values of a triangle are all heavy, or all light, or in exactly one place a heavy value is
 followed by a light one:

@@ -1,6 +1,6 @@
 """The object ``tables``: the views whose database table got every change, from the view's first version on.
 
-Only then does the table have the view's rows, because a database table gets changes, not contents.
+A database table gets only changes, so it lacks rows if it missed one.
 """
 
 from __future__ import annotations

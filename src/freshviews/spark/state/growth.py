@@ -1,7 +1,7 @@
 """Checks which changes of a pipeline's definition are allowed between two runs.
 
-A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a column that
-was NOT NULL may have NULLs. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
+A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a NOT NULL
+column may become nullable. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
 view if each column keeps its name, and its type becomes no narrower; otherwise ``io.replaced_sinks`` checks the sinks.
 """
 

@@ -2,8 +2,8 @@
 
 All tables of a micro-batch go through one shuffle, so their rows are in one frame, in which ``_t`` is the number of a
 row's table. Columns of different tables share a column of the frame, a *slot*, if they have the same type. So the frame
-has few columns. On the way to a worker, a row has ``_to`` instead of ``_t``. It has the cell and the feed of the row in
-one number, because each column costs time per row.
+has few columns. On the way to a worker, a row has ``_to`` instead of ``_t``: the numbers of its cell and of its feed
+(``intake.Feed``) in one number, because each column costs time per row.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Streaming SQL: separates sources and sinks from a script.
 
-::
+A script such as::
 
     SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');

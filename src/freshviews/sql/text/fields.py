@@ -2,7 +2,7 @@
 
 For each class of nodes that the binder knows, ``READ`` has the arguments that the binder reads, and those without a
 meaning. Any other argument is a clause that sqlglot parses and the binder would ignore, so the statement is refused. A
-node of a class that ``READ`` lacks is refused by the binder, or after it by ``unknown_nodes``.
+node of a class that ``READ`` lacks is refused by the binder or, after the binder, by ``unknown_nodes``.
 """
 
 from __future__ import annotations

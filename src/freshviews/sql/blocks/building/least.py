@@ -17,7 +17,7 @@ An update of r takes O(log n) steps if r has n rows with the same k. The join ha
 min_x or max_y changes. Without the internal views, an update of r would take as many steps as s has rows with the same
 k, and all rows of the join would be stored.
 
-Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so they are not monotonic.
+Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
 """
 
 from __future__ import annotations
