@@ -1,4 +1,4 @@
-"""Optional and negated atoms: the effect of their updates, for every strategy that joins views.
+"""Writes the updates of optional and negated atoms, for every strategy that joins views.
 
 An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. A
 lookup by values of the given variables finds the default row if no row has these values. So the default row of these

@@ -1,4 +1,4 @@
-"""The fractional edge cover number, computed exactly.
+"""Computes the fractional edge cover number exactly.
 
 rho*(S) is the least total weight of edges such that, for every variable in S, the weights of its edges add up to at
 least 1. Over relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx): 3/2 for

@@ -1,4 +1,4 @@
-"""CAST, explicit or implied, as operations over codes.
+"""Expresses CAST, explicit or implied, by operations over codes.
 
 ``cast`` converts the code of one type to the code of another. If both types have the same code for a value (INT as
 BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)), only the type of the expression changes.
