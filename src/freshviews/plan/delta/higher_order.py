@@ -1,5 +1,4 @@
-"""Higher-order maintenance: joins an update with a view of the rest of the query, and maintains that view in the same
-way.
+"""Higher-order maintenance: joins an update with views of the rest of the query, and maintains these in the same way.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
 DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
