@@ -96,7 +96,9 @@ def test_compiled_and_general_encoding_give_equal_codes(
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_a_slice_of_an_arrow_array_is_encoded_from_its_offset(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
+def test_a_slice_of_an_arrow_array_is_encoded_from_its_offset(
+    kind: SqlType, given: pa.DataType, values: list[Any]
+) -> None:
     fitting = [v for v in values if _fits(kind, given, v)] * 3
     compiled, general = both(kind, pa.array(fitting, given).slice(3, len(fitting) - 4))
     assert compiled == general

@@ -284,7 +284,9 @@ def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [BOOLEAN, TINYINT, INT, DATE, STRING, decimal(5, 2), decimal(18, 0)])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_the_code_below_the_least_one_of_its_type_is_refused_and_not_read_as_null(kind: SqlType, nullable: bool) -> None:
+def test_the_code_below_the_least_one_of_its_type_is_refused_and_not_read_as_null(
+    kind: SqlType, nullable: bool
+) -> None:
     stored = table(nullable=nullable, types=(kind, BIGINT))
     with pytest.raises(AssertionError, match="outside the type"):
         stored.add(batch([((range_of(kind)[0] - 1, 1), 1)]))

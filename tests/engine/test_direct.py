@@ -108,7 +108,9 @@ def _act(db: Database, step: tuple[str, int, Any]) -> object:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_direct_way_of_a_batch_agrees_with_the_general_way(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_direct_way_of_a_batch_agrees_with_the_general_way(
+    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     chosen = random.Random(seed)
     steps = [_step(chosen) for _ in range(160)]
     found: list[list[Any]] = []
@@ -190,7 +192,9 @@ def test_errors_on_the_direct_way_have_the_messages_of_the_general_way() -> None
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_views_are_backfilled_if_memory_runs_out_on_the_direct_way(noted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_backfilled_if_memory_runs_out_on_the_direct_way(
+    noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])

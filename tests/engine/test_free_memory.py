@@ -195,7 +195,9 @@ def test_dropping_a_view_makes_room_for_rows(db: fv.Database) -> None:
     assert sum(contents(db).values()) == there + 1_000
 
 
-def test_the_memory_check_counts_a_view_during_its_backfill(db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_check_counts_a_view_during_its_backfill(
+    db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db.execute(SCRIPT)
     db.insert("t", rows(0, 50_000))
     seen: list[int] = []
@@ -419,7 +421,9 @@ def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: 
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_freshviews_spare_memory_sets_the_default_of_spare_memory(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freshviews_spare_memory_sets_the_default_of_spare_memory(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

@@ -96,7 +96,9 @@ def drained(db: fv.Database, held: dict[str, Counter[Any]]) -> None:
 
 @pytest.mark.parametrize("aggregates", [SHARED, APART], ids=["shared", "apart"])
 @pytest.mark.parametrize("grouped", SETS)
-def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(grouped: str, aggregates: str, tmp_path: Path) -> None:
+def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(
+    grouped: str, aggregates: str, tmp_path: Path
+) -> None:
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     with fv.Database(tmp_path / "db") as db:
         db.execute(script(grouped, aggregates))

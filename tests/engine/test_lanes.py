@@ -75,7 +75,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_contents_changes_and_errors_with_lanes_equal_those_of_one_thread(view: str, strategy: str, ran: list[int]) -> None:
+def test_contents_changes_and_errors_with_lanes_equal_those_of_one_thread(
+    view: str, strategy: str, ran: list[int]
+) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -284,7 +286,9 @@ def test_lanes_are_made_after_large_batches_took_some_time(monkeypatch: pytest.M
         assert bool(ran) == (large >= 5 + (lanes.LEAST > 0))
 
 
-def test_lanes_that_saved_no_time_are_tried_again_after_some_batches(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_that_saved_no_time_are_tried_again_after_some_batches(
+    monkeypatch: pytest.MonkeyPatch, ran: list[int]
+) -> None:
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks

@@ -53,7 +53,9 @@ def steps_of(db: Database) -> int:
     [("BIGINT", ""), ("BIGINT", " WHERE s.k = r.k"), ("BIGINT NOT NULL", " WHERE s.k = r.k AND r.a > 3")],
 )
 @pytest.mark.parametrize("query", QUERIES)
-def test_an_insert_that_changes_no_result_of_a_quantified_comparison_takes_few_steps(counting: None, query: str, names: str, where: str) -> None:
+def test_an_insert_that_changes_no_result_of_a_quantified_comparison_takes_few_steps(
+    counting: None, query: str, names: str, where: str
+) -> None:
     with Database() as db:
         db.execute(f"CREATE TABLE r (a BIGINT, k BIGINT, b {names}); CREATE TABLE s (k BIGINT, c {names})")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query.replace('{}', where)}")

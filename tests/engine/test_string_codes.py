@@ -59,7 +59,9 @@ def agrees(dictionary: Dictionary, model: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4 if PURE_PYTHON else 12))
-def test_random_operations_of_the_string_dictionary_agree_with_a_dict(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_operations_of_the_string_dictionary_agree_with_a_dict(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("freshviews.types.dictionary.RECENT", 20)
     rng = random.Random(seed)
     dictionary, store = native(["", "first"])

@@ -56,7 +56,9 @@ def test_a_cache_folder_that_other_users_can_write_to_is_not_used(
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
 
 
-def test_a_cache_folder_that_other_users_could_replace_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_other_users_could_replace_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     above = tmp_path / "open"
     above.mkdir()
     above.chmod(0o777)
@@ -75,7 +77,9 @@ def test_folders_of_other_users_are_not_used_as_cache() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_a_file_in_the_place_of_the_cache_folder_is_named_in_the_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_the_place_of_the_cache_folder_is_named_in_the_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.warns(UserWarning, match=f"File exists: {file}"):

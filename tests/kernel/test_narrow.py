@@ -104,7 +104,9 @@ def test_value_and_rest_of_a_narrow_sum_equal_those_of_the_real(units: int, shif
     st.integers(0, 255),
     multiplicity,
 )
-def test_adding_a_scaled_narrow_sum_is_exact_or_reports_an_overflow(target: int, source: int, shift: int, k: int) -> None:
+def test_adding_a_scaled_narrow_sum_is_exact_or_reports_an_overflow(
+    target: int, source: int, shift: int, k: int
+) -> None:
     source >>= shift
     words = [NARROW.to_words(Real(Fraction(units, UNIT))) for units in (target, source)]
     with block(words[0]) as at, block(words[1]) as other, block([0]) as status:

@@ -86,7 +86,9 @@ def test_a_key_column_fixed_by_a_filter_needs_no_variable() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_a_q_hierarchical_reduct_has_dynamic_width_0_if_all_relations_obey_the_dependencies(data: st.DataObject) -> None:
+def test_a_q_hierarchical_reduct_has_dynamic_width_0_if_all_relations_obey_the_dependencies(
+    data: st.DataObject
+) -> None:
     of = data.draw(queries())
     rules = data.draw(dependencies(of, anywhere=True))
     width = dynamic_width(best_order(of, True, rules), of, rules)
