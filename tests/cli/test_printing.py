@@ -38,7 +38,7 @@ def test_values_in_a_table_are_escaped(script: Path) -> None:
     assert sorted(line.split() for line in result.stdout.splitlines()) == [["NULL", "1"], [SHOWN, "1"], ["part", "n"]]
 
 
-def test_values_in_json_are_escaped_and_read_back(script: Path) -> None:
+def test_values_in_json_are_escaped_and_read_back_unchanged(script: Path) -> None:
     result = run("query", script, "SELECT part FROM by_part WHERE part IS NOT NULL", "--json")
     assert not OBEYED.search(result.stdout) and "ä日" in result.stdout
     assert json.loads(result.stdout) == {"part": HOSTILE}
