@@ -68,7 +68,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [3, 1])
-def test_versions_continue_while_new_views_are_backfilled(
+def test_versions_are_made_while_new_views_are_backfilled(
     spark: Any, tmp_path: Path, cells: int, held: threading.Event
 ) -> None:
     world = World(tmp_path)

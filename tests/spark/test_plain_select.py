@@ -74,7 +74,7 @@ def comparable(table: pa.Table) -> tuple[object, ...]:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_plain_select_equals_spark(in_spark: Any, sql: str) -> None:
+def test_a_plain_select_has_the_rows_of_spark(in_spark: Any, sql: str) -> None:
     assert comparable(plain(sql)) == comparable(in_spark.sql(sql).toArrow())
 
 
@@ -103,7 +103,7 @@ def condition(pick: random.Random, depth: int) -> str:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.seeds(40)
-def test_random_conditions_equal_spark(in_spark: Any, seed: int) -> None:
+def test_random_conditions_select_the_same_rows_as_spark(in_spark: Any, seed: int) -> None:
     pick = random.Random(seed)
     found = [condition(pick, depth) for depth in (1, 2, 3)]
     for one in found:
