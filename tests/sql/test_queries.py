@@ -348,7 +348,7 @@ def test_a_view_may_read_a_view_of_the_same_script() -> None:
     assert printed(second.views) == "w: N BIGINT NOT NULL\n  bag w(n) = V:v(n | gt(n, 1))\n  -> N=n"
 
 
-def test_star_lists_columns_joined_by_using_first_and_once() -> None:
+def test_select_star_lists_the_columns_of_using_first_and_once() -> None:
     names = [
         c.name
         for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns
@@ -362,7 +362,7 @@ def test_star_lists_columns_joined_by_using_first_and_once() -> None:
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
-def test_a_column_without_a_name_has_its_text_as_its_name() -> None:
+def test_a_column_without_an_alias_is_named_by_its_text() -> None:
     assert [c.name for c in view("SELECT count( * ), a +\n  1 FROM r GROUP BY a").columns] == ["count( * )", "a + 1"]
 
 
@@ -372,7 +372,7 @@ def test_the_atoms_of_a_block_have_different_names() -> None:
     assert len(set(names)) == len(names) == 6
 
 
-def test_a_guarded_branch_of_a_case_is_not_computed_at_the_leaf() -> None:
+def test_a_branch_of_case_guarded_by_another_table_is_not_computed_before_the_join() -> None:
     sql = "SELECT CASE WHEN s.b > 0 THEN r.a / r.b ELSE 0 END AS z FROM r JOIN s ON r.a = s.a"
     (block,) = view(sql).blocks
     assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), b), 0.0)"

@@ -277,7 +277,7 @@ def test_with_a_sync_per_commit_no_batch_is_accepted_after_a_failed_sync(
         assert check(db) in (2, 3)
 
 
-def test_a_full_disk_refuses_only_the_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_only_the_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(name: str) -> None:
         if name == "record half written":
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -370,7 +370,7 @@ def test_threads_may_commit_and_sync_at_the_same_time(tmp_path: Path) -> None:
         assert list(db.view("v")) == [(200, 200)] and db.version == 200
 
 
-def test_another_thread_may_sync_while_a_timer_is_created(
+def test_another_thread_may_sync_while_the_timer_of_the_next_sync_is_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The batch was in the log by then, but was refused with an AttributeError."""
