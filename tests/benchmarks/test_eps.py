@@ -40,7 +40,7 @@ def test_first_order_and_view_trees_take_linear_time_on_the_hard_stream(name: st
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("exponent", [1 / 4, 2 / 3])
-def test_exponents_1_4_and_2_3_keep_their_bounds(exponent: float, shape: str) -> None:
+def test_exponents_one_quarter_and_two_thirds_keep_their_bounds(exponent: float, shape: str) -> None:
     time, space = slopes(shape, f"ivm_eps, eps = {'1/4' if exponent == 1 / 4 else '2/3'}")
     assert time <= max(exponent, 1 - exponent) + 0.05
     assert space <= 1 + min(exponent, 1 - exponent) + 0.05
@@ -60,7 +60,7 @@ def test_every_edge_that_enters_the_window_is_deleted_later(monkeypatch: pytest.
     assert len(signs) == 400 and signs.sum() == 0 and np.cumsum(signs).max() == 40
 
 
-def test_charts_are_drawn_for_two_or_more_sizes(tmp_path: Path) -> None:
+def test_a_chart_is_drawn_only_if_two_sizes_are_measured(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     measured = [
         {

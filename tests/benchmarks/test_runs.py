@@ -49,7 +49,7 @@ def test_a_process_that_takes_too_much_memory_is_ended() -> None:
     assert found["cut"].startswith("out of memory, with 0.") and found["peak_bytes"] > 200 << 20
 
 
-def test_memory_includes_child_processes() -> None:
+def test_the_measured_memory_includes_child_processes() -> None:
     child = "import time; x = bytearray(300 << 20); time.sleep(60)"
     found = worker(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])", memory=200 << 20)
     assert found["cut"].startswith("out of memory")

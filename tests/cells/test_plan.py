@@ -188,7 +188,7 @@ def test_a_table_keeps_its_role_when_all_views_are_dropped() -> None:
 
 @pytest.mark.parametrize("heavy", [None, HEAVY])
 @pytest.mark.parametrize("cells", [2, 3, 8])
-def test_every_row_of_a_table_is_counted_once(
+def test_every_row_of_a_table_is_counted_in_exactly_one_cell(
     heavy: dict[tuple[str, str], dict[str, float]] | None, cells: int
 ) -> None:
     plan = plan_cells(catalog_of(SHOP), cells, SIZES, heavy)
@@ -218,7 +218,7 @@ def test_a_value_is_heavy_if_its_rows_would_overfill_a_cell() -> None:
     assert len(plan.parts_of("v")) == 1
 
 
-def test_rows_of_heavy_values_stay_when_the_view_that_split_them_is_dropped() -> None:
+def test_rows_of_heavy_values_are_counted_once_after_the_view_that_split_them_is_dropped() -> None:
     catalog = catalog_of(
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"

@@ -57,7 +57,7 @@ def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]
     }
 
 
-def test_every_number_of_a_status_becomes_a_sample() -> None:
+def test_every_number_of_a_status_is_among_the_metrics() -> None:
     found = samples(text_of(NUMBERS))
     v = (("sink", "parquet"), ("view", "v"))
     expected = {
@@ -148,7 +148,7 @@ def test_a_count_of_starts_or_failures_that_cannot_be_written_is_not_an_error(tm
     assert runs_of(store_of(tmp_path / "file")) == Runs()
 
 
-def test_phases_of_a_job_are_those_of_its_slowest_cell() -> None:
+def test_the_phases_of_a_job_take_the_seconds_of_its_slowest_cell() -> None:
     phases = Phases()
     phases.add_job(10.0, [{"load": 0.0, "apply": 2.0, "sync": 1.0}, {"load": 1.0, "apply": 3.0, "sync": 2.0}, {}])
     found = phases.seconds
@@ -319,7 +319,7 @@ def test_a_port_in_use_is_refused_with_the_remedy_until_close_frees_it(server: H
 
 
 @pytest.mark.parametrize("host", ["", "no.such.host.invalid", "203.0.113.7", "a" * 300, "a..b"])
-def test_an_address_of_another_machine_is_refused(host: str) -> None:
+def test_a_metrics_host_that_is_not_this_machine_is_refused(host: str) -> None:
     with pytest.raises(ServerError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
         HttpServer(host, 0, metrics_page(lambda patience: b""), option="metrics-")
 

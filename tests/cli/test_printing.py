@@ -31,7 +31,7 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "shop.sql"
 
 
-def test_values_in_a_table_are_escaped(script: Path) -> None:
+def test_values_in_a_printed_table_are_escaped(script: Path) -> None:
     result = run("query", script, "SELECT part, n FROM by_part")
     assert result.exit_code == 0, result.output
     assert not OBEYED.search(result.stdout)
@@ -57,7 +57,7 @@ def test_the_status_and_its_last_error_are_escaped(script: Path) -> None:
     assert not OBEYED.search(result.stdout.replace("\t", "")) and r"last error: the sink says a\x1b]0" in result.stdout
 
 
-def test_errors_and_scripts_are_escaped(tmp_path: Path) -> None:
+def test_names_printed_by_check_and_explain_are_escaped(tmp_path: Path) -> None:
     script = tmp_path / "s.sql"
     script.write_text("CREATE TABLE t (a INT);\nCREATE MATERIALIZED VIEW `v\x1b[2J` AS SELECT a FROM t")
     result = run("check", script)
@@ -69,7 +69,7 @@ def test_errors_and_scripts_are_escaped(tmp_path: Path) -> None:
     assert result.exit_code == 1 and r"b\x1b[2J" in result.output and not OBEYED.search(result.output)
 
 
-def test_letters_of_any_script_are_printed_unchanged() -> None:
+def test_letters_of_every_alphabet_are_printed_unchanged() -> None:
     text = "emoji 👩‍👩‍👧, עברית, \u3000wide, C:\\new"
     assert printable(text) == cell(text) == text and json.loads(json_line({"a": text})) == {"a": text}
     assert printable("a\tb\nc\x00") == "a\tb\nc\\x00" and cell("a\tb\nc\ud800") == r"a\tb\nc\ud800"

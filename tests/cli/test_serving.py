@@ -355,7 +355,7 @@ def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> No
     assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
 
 
-def test_reading_an_older_version_moves_no_cell_back(
+def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"

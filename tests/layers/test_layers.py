@@ -1,4 +1,4 @@
-"""The shape of the source: imports go down, packages have a docstring and an ``__all__``, names are not vague."""
+"""The shape of the source: packages import only packages before them, modules have docstrings, names are not vague."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "ke
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_a_library_of_one_package_is_imported_by_no_other(package: str, room: str) -> None:
+def test_libraries_such_as_pyspark_are_imported_by_one_package_only(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == {room}
 

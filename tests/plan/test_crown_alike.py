@@ -68,7 +68,7 @@ def test_bags_with_different_sums_have_programs_of_their_own() -> None:
     assert_maintained(crown.plan(made), made, Stream(relations_of(made), 1), 15)
 
 
-def test_bags_that_read_different_variables_share_no_program_if_it_stores_joins() -> None:
+def test_bags_that_read_different_variables_share_no_program_that_stores_joins() -> None:
     """The two ends read different corners; in the other query both read all corners."""
     assert [len(kept(query(text), False)) for text in ALIKE[:2]] == [2, 1]
     programs = [crown.plan(query(ALIKE[0]), inner=bag_strategy(name)) for name in ("first_order", "view_tree")]

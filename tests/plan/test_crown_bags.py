@@ -120,7 +120,7 @@ def test_a_condition_restricts_every_bag_that_has_its_variables() -> None:
     assert not made.query.conditions
 
 
-def test_explain_draws_the_atoms_that_restrict_a_bag() -> None:
+def test_explain_shows_the_atoms_that_restrict_a_bag() -> None:
     bags = dict(crown.plan(query("Q() = R(a, b, x), S(b, c), T(c, a), U(b, d), V(d, a)")).bounds)["bags"]
     assert bags.splitlines() == [
         "S_T(b, a) = S(b, c) * T(c, a) where R(a, b), by first_order",

@@ -59,7 +59,7 @@ def state() -> State:
     return state
 
 
-def test_the_plan_is_that_of_figure_1_c() -> None:
+def test_the_join_tree_of_the_example_equals_figure_1_c() -> None:
     tree = best_tree(hypergraph(QUERY), {})
     assert isinstance(tree, JoinTree)
     assert str(tree) == "[x3]\n  R2(x2, x3)\n    R1(x1, x2)\n  R3(x3, x4)\n    R4(x4, x5)"

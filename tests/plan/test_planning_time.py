@@ -370,7 +370,7 @@ def test_the_search_for_join_trees_is_limited(monkeypatch: pytest.MonkeyPatch) -
     check_tree(tree, graph)
 
 
-def test_the_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
+def test_the_variable_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
     with Counted(2 * SECOND):
         assert STRATEGIES["view_tree"].of_query(star(60)).views
 

@@ -35,7 +35,7 @@ def test_every_condition_for_choosing_a_strategy_has_a_docstring() -> None:
         assert one.condition.__doc__, one.condition
 
 
-def test_a_property_is_owned_by_one_strategy() -> None:
+def test_no_two_strategies_own_the_same_property_of_views() -> None:
     owned = [name for one in STRATEGIES.values() for name in one.owns]
     assert len(set(owned)) == len(owned)
     assert all(one.owns <= one.properties for one in STRATEGIES.values())

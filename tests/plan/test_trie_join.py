@@ -79,7 +79,7 @@ def test_a_four_cycle_tabulates_the_paths_back_from_the_opposite_corner() -> Non
     assert not [s for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
 
 
-def test_a_five_cycle_caches_the_sums_of_two_corners() -> None:
+def test_a_five_cycle_caches_sums_for_each_pair_of_corners() -> None:
     program = trie_join.plan(count_of(FIVE))
     assert [view.key for view in program.upkeep.scratch] == [("d",)]
     remembered = [s.remembered for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
@@ -189,7 +189,7 @@ def test_a_join_ends_at_the_first_match_if_only_presence_matters() -> None:
     assert some.steps < every.steps / 3
 
 
-def test_atoms_of_one_relation_in_one_order_share_a_trie() -> None:
+def test_atoms_with_the_same_relation_and_key_order_share_a_trie() -> None:
     query = count_of({"r": "ab", "s": "ac", "t": "bc"})
     clique = replace(query, atoms=tuple(replace(atom, relation="e") for atom in query.atoms))
     program = trie_join.plan(clique)

@@ -259,7 +259,7 @@ def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_pa
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 
 
-def test_two_spellings_of_a_table_are_one_table(spark: Any, tmp_path: Path) -> None:
+def test_two_spellings_of_a_table_name_are_one_table(spark: Any, tmp_path: Path) -> None:
     made = goods(spark, tmp_path)
     first, second = sold(spark, (1, "x", 1)), sold(spark, (2, "x", 2))
     with pytest.raises(SourceError, match="table goods: Goods and GOODS name the same table"):

@@ -54,7 +54,7 @@ def expected(rows: dict[int, tuple[str | None, str]]) -> Counter[tuple[Any, ...]
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_every_output_mode_equals_the_view(spark: Any, tmp_path: Path) -> None:
+def test_every_output_mode_gives_the_rows_of_the_view(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     made = pipeline(spark, tmp_path / "ckpt", tmp_path / "upsert")
     for output in ("complete", "changes"):

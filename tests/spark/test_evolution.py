@@ -118,7 +118,7 @@ def run(spark: Any, folder: Path, script: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_script_that_alters_a_table_continues_with_its_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_a_table_that_a_script_alters_keeps_its_stored_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
     store = store_of(tmp_path / "sales.checkpoint")
     write(tmp_path / "in", "1.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))
     run(spark, tmp_path, FIRST)

@@ -68,7 +68,7 @@ def test_a_request_takes_effect_once_even_if_it_or_its_answer_is_lost(losing: Be
     assert losing.losses == []
 
 
-def test_one_of_many_writers_succeeds_if_all_answers_are_lost(losing: Between) -> None:
+def test_exactly_one_of_many_writers_succeeds_even_if_all_answers_are_lost(losing: Between) -> None:
     store = new_store(losing.web)
     losing.losses = [Loss("RENAME", "namenode", how) for how in ("after", "before", "after", "after") for _ in range(3)]
     won: list[int] = []

@@ -115,7 +115,7 @@ def test_cells_of_advance_stay_in_their_process_while_other_python_functions_run
 
 @pytest.mark.long("Spark ends workers after a minute")
 @pytest.mark.kills
-def test_cells_stay_in_memory_while_a_stream_waits_for_minutes(tmp_path: Path) -> None:
+def test_cells_stay_in_memory_while_a_stream_is_idle_for_minutes(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, "local[1]", environment()) as started:

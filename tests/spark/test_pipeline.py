@@ -98,7 +98,7 @@ def test_the_deleted_spark_part_of_a_checkpoint_is_noticed(spark: Any, tmp_path:
         run_once(spark, tmp_path)
 
 
-def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: Any, tmp_path: Path) -> None:
+def test_a_bad_row_and_its_place_are_named_and_nothing_is_applied(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -110,7 +110,7 @@ def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: 
     assert latest(store_of(tmp_path / "shop.checkpoint")) == before
 
 
-def test_a_file_with_other_columns_stops_the_pipeline_with_its_name(spark: Any, tmp_path: Path) -> None:
+def test_a_file_with_other_columns_stops_the_pipeline_and_is_named(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)

@@ -185,7 +185,7 @@ def test_without_pyspark_plain_queries_work_and_others_name_the_package(
         select(store_of(made), "SELECT SUM(n) FROM counts")
 
 
-def test_settings_of_spark_sql_leave_every_query_to_spark(
+def test_with_settings_of_spark_sql_every_query_is_left_to_spark(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")

@@ -99,7 +99,7 @@ class Polled:
 
 
 @pytest.mark.spark
-def test_a_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_a_polled_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, BY_KEY, "poll 'AT', poll_lag '0 seconds'")
     at = "2026-01-02 03:04:05.000006+00"
     t.put((1, 10), (2, 20), at=at)
@@ -144,7 +144,7 @@ def test_equal_rows_with_the_same_polled_value_are_counted(spark: Any, tmp_path:
 
 
 @pytest.mark.spark
-def test_a_longer_lag_deletes_or_a_new_column_repeat_no_row(
+def test_no_row_is_repeated_if_the_lag_grows_or_rows_are_deleted_or_columns_are_added(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")

@@ -91,7 +91,7 @@ def test_output_complete_replaces_the_previous_contents(tmp_path: Path, provider
 @pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
-def test_a_version_delivered_again_after_an_interrupted_try_is_there_once(
+def test_a_version_delivered_again_after_an_interrupted_try_is_in_the_sink_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, output: str
 ) -> None:
     view = sink(provider, tmp_path, output)

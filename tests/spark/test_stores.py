@@ -221,7 +221,7 @@ def test_paths_and_file_addresses_name_folders(tmp_path: Path, monkeypatch: pyte
         assert store_of(address).address == str(tmp_path / "c")
 
 
-def test_a_missing_server_or_bucket_is_named(
+def test_a_missing_s3_server_or_bucket_is_named(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -233,7 +233,7 @@ def test_a_missing_server_or_bucket_is_named(
         check_store(store_of("s3://no-such-server/x"))
 
 
-def test_a_missing_bucket_or_container_is_named(
+def test_a_missing_google_bucket_or_azure_container_is_named(
     gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**gcs, **azure}.items():

@@ -119,7 +119,7 @@ def test_values_of_a_category_are_in_the_order_of_their_type(category: str, list
         ("COFACTOR(CATEGORY(6 / x)) FILTER (WHERE z > 0) AS f", {"count": 1, "sum_arg1": "[[3.0, 1]]"}),
     ],
 )
-def test_a_cofactor_may_have_filters_and_only_categories(items: str, found: dict[str, Any]) -> None:
+def test_a_cofactor_may_have_a_filter_or_only_categories(items: str, found: dict[str, Any]) -> None:
     assert values(f"SELECT {items} FROM t") == [found]
 
 

@@ -190,7 +190,7 @@ def test_a_predicate_over_the_left_side_keeps_the_right_side_optional() -> None:
         ("s.m <=> r.n", False),
     ],
 )
-def test_a_where_that_rejects_nulls_makes_an_inner_join(where: str, inner: bool) -> None:
+def test_only_a_where_that_rejects_nulls_turns_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
     sql = f"SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k WHERE {where}"
     assert _optional(sql) == [("r", False), ("s", not inner)]
 

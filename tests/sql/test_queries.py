@@ -280,7 +280,7 @@ v: z BIGINT
 
 
 @pytest.mark.parametrize(("claim", "sql", "expected"), PRINTED, ids=[claim for claim, _, _ in PRINTED])
-def test_a_query_becomes_the_printed_block(claim: str, sql: str, expected: str) -> None:
+def test_a_query_becomes_the_expected_block(claim: str, sql: str, expected: str) -> None:
     assert printed(views(sql)) == expected
 
 
@@ -331,7 +331,7 @@ def test_two_spellings_of_a_query_become_the_same_block(one: str, other: str) ->
     assert printed(views(one)) == printed(views(other))
 
 
-def test_a_grouped_with_query_is_one_internal_view_for_all_uses() -> None:
+def test_a_with_query_that_groups_becomes_one_internal_view_for_all_its_uses() -> None:
     sql = "WITH q AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT x.n FROM q x JOIN q y ON x.a = y.n"
     assert [one.name for one in views(sql)] == ["v#1", "v"]
 

@@ -105,7 +105,7 @@ def test_a_statement_with_if_exists_or_if_not_exists_may_do_nothing() -> None:
     assert parse_script(" ;; -- nothing at all\n", known) == []
 
 
-def test_dropping_a_view_drops_its_internal_views_last_created_first() -> None:
+def test_dropping_a_view_drops_its_internal_views_in_reverse_order_of_creation() -> None:
     script = """
         CREATE MATERIALIZED VIEW v AS SELECT q.n FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS q
         JOIN (SELECT DISTINCT a FROM s) AS w ON q.a = w.a;

@@ -229,7 +229,7 @@ CONSTANTS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), CONSTANTS)
-def test_constants_are_computed_at_create(sql: str, expected: str) -> None:
+def test_constant_expressions_are_computed_at_create(sql: str, expected: str) -> None:
     (block,) = view(f"SELECT CAST({sql} AS STRING) AS y FROM r").blocks
     value = block.outputs[0].expr
     assert isinstance(value, Literal)

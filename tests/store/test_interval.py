@@ -118,7 +118,9 @@ def test_a_lost_machine_loses_only_unsynced_versions(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_may_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_a_database_reopens_even_if_blocks_reached_the_disk_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """The file system may keep a record and lose those before it, back to the last sync."""
     disk, order = Disk(monkeypatch), random.Random(seed)
     with opened(tmp_path / "db") as db:
@@ -136,7 +138,7 @@ def test_blocks_may_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pyt
                     check(again, lost.version)
 
 
-def test_damage_before_the_last_sync_is_corruption(tmp_path: Path) -> None:
+def test_damage_before_the_last_sync_is_reported_as_corruption(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         log = only(tmp_path, "log-*")
         put(db, 3)

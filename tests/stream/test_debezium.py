@@ -82,7 +82,7 @@ def test_fields_are_found_in_any_case_and_unknown_ones_ignored():
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
 
-def test_changes_by_key_look_up_the_old_row_and_ignore_the_image_before():
+def test_changes_by_key_look_up_the_old_row_and_ignore_the_before_image():
     stored = Stored(EVENTS, (1, None, Decimal("1.00"), True, 0.5), (2, None, None, None, None))
     after = {"id": 1, "at": None, "amount": "2", "ok": False, "x": 1}
     signed = signed_rows(
