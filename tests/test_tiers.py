@@ -84,7 +84,7 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("pure", ["", "1"], ids=["compiled", "plain"])
-def test_all_that_make_test_runs_fits_into_eight_minutes(pure: str) -> None:
+def test_the_tests_of_make_test_fit_into_eight_minutes(pure: str) -> None:
     """Collecting the quick tier fails if its tests take too long, by tests/seconds.json."""
     given = os.environ | {"FRESHVIEWS_TESTS": "quick", "FRESHVIEWS_PURE_PYTHON": pure}
     done = subprocess.run(
@@ -98,7 +98,7 @@ def test_all_that_make_test_runs_fits_into_eight_minutes(pure: str) -> None:
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
-def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:
+def test_each_tier_runs_its_share_of_the_cases(run: Callable[..., tuple[dict[str, int], str]]) -> None:
     seeded = {"of_a_seed": 10, "drawn": 1}
     full, _ = run()
     assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, "largest": 4, "killed": 1, **seeded}

@@ -10,10 +10,10 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``). Stored base tables
-apply and check the rows (``engine.tables.constraints``). Every view that reads such a table runs its compiled trigger
-and passes its change on (``engine.commit.commit``). The log is synced (``store.log``), the version is committed, and
-subscribers are called (``engine.commit.notices``).
+The life of one update: ``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds
+the rows and checks its keys (``engine.tables.constraints``). The views that read the table run their compiled triggers,
+then the views that read these views (``engine.commit.commit``). The log is synced (``store.log``), and subscribers get
+the changes (``engine.commit.notices``).
 """
 
 from __future__ import annotations

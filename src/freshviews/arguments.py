@@ -1,4 +1,4 @@
-"""Checks of the arguments of public functions: each error names the argument, what is expected, and what was passed."""
+"""Checks the arguments of public functions. An error names the argument, what is expected, and what was passed."""
 
 from __future__ import annotations
 

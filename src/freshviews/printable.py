@@ -1,5 +1,4 @@
-"""Text for a terminal or a pipe: control characters in names and values are escaped, because a terminal would obey
-them.
+"""Escapes control characters in names and values, because a terminal would obey them.
 
 The escaped characters are C0 and C1 controls, DEL, line and paragraph separators, marks that reorder text, and lone
 surrogates, which no output can encode. In a cell of a table, line feeds and tabs are escaped as well.

@@ -34,7 +34,7 @@ def rows_now(bag: BagQuery, relations: dict[str, Relation]) -> Counter[tuple[int
 
 
 @pytest.mark.parametrize("text", [f"Q(c, d) = {DUMBBELL}", f"Q(a, f) = {GUARDED}"])
-def test_the_changes_of_a_bag_add_up_to_its_rows_at_every_time(text: str) -> None:
+def test_the_changes_of_a_bag_add_up_to_its_rows_after_every_update(text: str) -> None:
     made = query(text)
     rng = random.Random(4)
     stream: list[tuple[str, tuple[int, ...], int]] = []

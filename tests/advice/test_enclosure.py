@@ -31,7 +31,7 @@ def pairs(spans: Spans) -> list[tuple[int, int]]:
     return sorted(zip(spans.starts.tolist(), spans.ends.tolist(), strict=True))
 
 
-def test_a_lifespan_is_from_an_insertion_to_the_deletion_that_ends_it() -> None:
+def test_a_lifespan_lasts_from_an_insertion_to_its_deletion() -> None:
     updates: list[Update] = [
         ("R", (1,), 1), ("R", (2,), 1), ("R", (1,), 1), ("R", (1,), -2), ("R", (1,), 1), ("R", (3,), -1),
     ]  # fmt: skip
@@ -48,7 +48,7 @@ def brute_force(inside: list[tuple[int, int]], start: int, end: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_most_disjoint_spans_are_as_many_as_by_trying_all(seed: int) -> None:
+def test_most_disjoint_finds_as_many_spans_as_an_exhaustive_search(seed: int) -> None:
     rng = random.Random(seed)
     inside = [(s, s + rng.randrange(8)) for s in (rng.randrange(20) for _ in range(9))]
     asked = [(s, s + rng.randrange(25)) for s in (rng.randrange(20) for _ in range(12))]
@@ -75,7 +75,7 @@ def long_and_short(n: int) -> list[Update]:
     return updates
 
 
-def test_figure_4_is_hard_for_two_trees_and_easy_for_the_third() -> None:
+def test_the_stream_of_figure_4_is_hard_for_two_trees_and_easy_for_the_third() -> None:
     for n in (8, 64, 512):
         spans = spans_of(long_and_short(n))
         assert kind_of(spans) == "neither"
@@ -99,13 +99,13 @@ def arrivals(size: int, window: int | None) -> list[Update]:
     return updates
 
 
-def test_insert_only_streams_have_1_for_every_tree() -> None:
+def test_insert_only_streams_have_enclosureness_1_for_every_tree() -> None:
     spans = spans_of(arrivals(300, None))
     assert kind_of(spans) == "insert-only"
     assert {of_tree(tree, spans) for tree in all_trees(hypergraph(PATH))} == {1.0} == {of_stream(spans)}
 
 
-def test_first_in_first_out_streams_have_enclosureness_1_for_trees_of_height_2() -> None:
+def test_first_in_first_out_streams_have_enclosureness_at_most_2_for_trees_of_height_2() -> None:
     spans = spans_of(arrivals(300, 40))
     assert kind_of(spans) == "first-in-first-out"
     low = [tree for tree in all_trees(hypergraph(PATH)) if tree.height <= 2]
@@ -113,7 +113,7 @@ def test_first_in_first_out_streams_have_enclosureness_1_for_trees_of_height_2()
     assert of_stream(spans) == 1
 
 
-def test_a_million_updates_take_seconds() -> None:
+def test_disjoint_spans_of_a_million_updates_are_found_in_seconds() -> None:
     rng = np.random.default_rng(1)
     n = 500_000
     starts = np.sort(rng.integers(0, 10**7, n))

@@ -48,7 +48,7 @@ def _pairs() -> list[Any]:
 
 @pytest.mark.large(60)
 @pytest.mark.parametrize(("strategy", "name"), _pairs())
-def test_compiled_code_agrees_over_many_streams(strategy: str | None, name: str) -> None:
+def test_compiled_code_agrees_with_the_oracle_over_many_streams(strategy: str | None, name: str) -> None:
     case = COMPILED[name]
     for seed in range(STREAMS):
         wild = seed % 4 == 3
@@ -60,7 +60,7 @@ def test_compiled_code_agrees_over_many_streams(strategy: str | None, name: str)
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("strategy", ["crown", BAGS_BY_TRACE])
 @pytest.mark.parametrize("name", ALIKE)
-def test_compiled_code_agrees_on_isomorphic_bags(name: str, strategy: str) -> None:
+def test_compiled_crown_agrees_with_the_oracle_on_isomorphic_bags(name: str, strategy: str) -> None:
     case = ALIKE[name]
     for seed in range(4):
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [strategy], interpreted=False)
@@ -76,5 +76,5 @@ def test_compiled_code_agrees_with_duckdb_on_many_rows(name: str) -> None:
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(2))
-def test_compiled_code_agrees_on_random_views(seed: int) -> None:
+def test_compiled_code_agrees_with_the_oracle_on_random_views(seed: int) -> None:
     check(scenario(seeded(seed)), [None], interpreted=False, database=("live", "late", "durable")[seed % 3])

@@ -79,13 +79,13 @@ def scenario_of(query: str, seed: int) -> Scenario:
 
 
 @pytest.mark.parametrize("what", BELOW)
-def test_subqueries_that_name_enclosing_queries_agree_with_duckdb(what: str) -> None:
+def test_correlated_subqueries_below_outer_semi_and_anti_joins_agree_with_duckdb(what: str) -> None:
     for seed in range(4):
         replay(scenario_of(f"SELECT p.a AS c1, p.b AS c2, {BELOW[what]} AS c3 FROM r AS p", seed), Course())
     replay(scenario_of(f"SELECT p.a AS c1 FROM r AS p WHERE p.a >= {BELOW[what]}", 4), Course())
 
 
 @pytest.mark.seeds(12)
-def test_random_dependent_subqueries_agree_with_duckdb(seed: int) -> None:
+def test_random_correlated_subqueries_agree_with_duckdb(seed: int) -> None:
     shown: list[str] = []
     assert not run_number(0, seed, Totals(), shown.append, [dependent_scenario]), "\n".join(shown)

@@ -30,14 +30,14 @@ pytestmark = pytest.mark.plain_python(only=True)
 _DATABASES = (None, "live", None, "late", None, "live", None, "durable")
 
 
-def test_these_tests_run_as_plain_python() -> None:
+def test_kernels_run_as_plain_python_in_this_module() -> None:
     assert mem.PURE_PYTHON
 
 
 @pytest.mark.long("all strategies, in plain Python, over one case")
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
+def test_every_strategy_agrees_with_the_oracle_on_the_table_of_cases(name: str) -> None:
     case, number = CASES[name], sorted(CASES).index(name)
     for seed, database in in_turn(((0, None), (1, "late"), (2, "durable")), number):
         wild = seed == 2
@@ -50,7 +50,7 @@ def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(ALIKE))
-def test_crown_agrees_on_isomorphic_bags(name: str) -> None:
+def test_crown_agrees_with_the_oracle_on_isomorphic_bags(name: str) -> None:
     case = ALIKE[name]
     for seed in range(3):
         stream = versions(seeded(seed), case.tables, seed == 2)
@@ -59,14 +59,14 @@ def test_crown_agrees_on_isomorphic_bags(name: str) -> None:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(name for name in CASES if "triangle" in name))
-def test_traced_bags_agree_on_cyclic_cases(name: str) -> None:
+def test_traced_bags_agree_with_the_oracle_on_triangles(name: str) -> None:
     case = CASES[name]
     for seed in range(2):
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [BAGS_BY_TRACE])
 
 
 @pytest.mark.seeds(192)
-def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
+def test_every_strategy_agrees_with_the_oracle_on_random_views(seed: int) -> None:
     found = scenario(seeded(seed))
     # Every commit of a durable database is synced, which is slow.
     database = _DATABASES[seed % len(_DATABASES)]
@@ -77,17 +77,17 @@ def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
 @pytest.mark.full
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())
-def test_every_strategy_agrees_on_hypothesis_views_and_streams(drawn: Scenario) -> None:
+def test_every_strategy_agrees_with_the_oracle_on_views_of_hypothesis(drawn: Scenario) -> None:
     check(drawn)
 
 
 @pytest.mark.seeds(100)
-def test_set_operations_agree_on_random_terms_and_streams(seed: int) -> None:
+def test_random_set_operations_agree_with_the_oracle(seed: int) -> None:
     _check_alone(set_scenario(seeded(seed)), seed, (None, "crown", "recompute"))
 
 
 @pytest.mark.seeds(40)
-def test_first_rows_agree_on_random_orders_and_streams(seed: int) -> None:
+def test_first_rows_in_random_orders_agree_with_the_oracle(seed: int) -> None:
     _check_alone(top_scenario(seeded(seed)), seed, (None, "first_order"))
 
 
@@ -96,12 +96,12 @@ def _check_alone(found: Scenario, seed: int, strategies: tuple[str | None, ...])
 
 
 @pytest.mark.seeds(40)
-def test_subqueries_in_every_place_agree_on_random_streams(seed: int) -> None:
+def test_random_subqueries_in_every_clause_agree_with_the_oracle(seed: int) -> None:
     _check_accepted(places_scenario(seeded(seed), refused=False), seed)
 
 
 @pytest.mark.seeds(40)
-def test_range_joins_and_running_sums_agree_on_random_streams(seed: int) -> None:
+def test_random_range_joins_and_running_sums_agree_with_the_oracle(seed: int) -> None:
     _check_accepted(range_scenario(seeded(seed)), seed)
 
 

@@ -34,7 +34,7 @@ def test_a_run_is_determined_by_its_seed() -> None:
     assert f"{first.states:,} states" in first.report(1.0)
 
 
-def test_a_difference_is_shown_with_the_least_stream() -> None:
+def test_a_difference_is_reported_with_a_shortened_stream_that_shows_it() -> None:
     """DuckDB gets another query than the engine."""
     table = BaseTable("r", (TableColumn("a", "BIGINT"),))
     view = NamedView("v", Text("SELECT a FROM r", "SELECT a FROM r WHERE a > 1"))
@@ -47,7 +47,7 @@ def test_a_difference_is_shown_with_the_least_stream() -> None:
     assert "version 1: r +1 (0,)" in str(least)
 
 
-def test_constructs_are_found_in_the_text_of_a_view() -> None:
+def test_sql_constructs_are_recognised_in_the_text_of_a_view() -> None:
     view = NamedView(
         "v",
         Text.same(

@@ -55,7 +55,7 @@ def test_random_scenarios_run_views_in_parallel(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("threads_at_once", ["lanes"], indirect=True)
-def test_random_scenarios_have_lanes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_scenarios_run_lanes_in_parallel(monkeypatch: pytest.MonkeyPatch) -> None:
     run_together, sizes = lanes.run_together, []
 
     def noted(jobs: Sequence[Callable[[], None]], count: int) -> None:

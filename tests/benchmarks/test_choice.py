@@ -25,7 +25,9 @@ def joined() -> Stream:
     return Stream(relations, "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b", tuple(steps), (len(steps) - 1,))
 
 
-def test_the_choice_is_compared_with_every_strategy_that_accepts_the_view(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_planners_choice_is_compared_with_every_strategy_that_accepts_the_view(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(choice, "module_of", lambda name: SimpleNamespace(stream=lambda case: joined()))
     monkeypatch.setattr(choice, "ENOUGH", 0.0)
     monkeypatch.setattr(choice, "BEHIND", 1e9)

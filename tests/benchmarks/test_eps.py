@@ -25,7 +25,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
-def test_with_exponent_one_half_steps_grow_at_most_with_the_square_root(name: str, shape: str) -> None:
+def test_with_exponent_one_half_steps_grow_at_most_with_the_square_root_of_the_rows(name: str, shape: str) -> None:
     time, space = slopes(shape, name)
     assert time <= 0.55
     assert space <= (1.05 if "linear" in name else 1.55)
@@ -33,34 +33,34 @@ def test_with_exponent_one_half_steps_grow_at_most_with_the_square_root(name: st
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["first_order", "view_tree"])
-def test_deltas_and_view_trees_take_linear_time_on_the_same_stream(name: str) -> None:
+def test_first_order_and_view_trees_take_linear_time_on_the_hard_stream(name: str) -> None:
     assert slopes("wide", name)[0] >= 0.9
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("exponent", [1 / 4, 2 / 3])
-def test_exponents_besides_one_half_keep_their_bounds(exponent: float, shape: str) -> None:
+def test_exponents_one_quarter_and_two_thirds_keep_their_bounds(exponent: float, shape: str) -> None:
     time, space = slopes(shape, f"ivm_eps, eps = {'1/4' if exponent == 1 / 4 else '2/3'}")
     assert time <= max(exponent, 1 - exponent) + 0.05
     assert space <= 1 + min(exponent, 1 - exponent) + 0.05
 
 
-def test_edges_of_the_hubs_are_distinct_and_have_one_hub() -> None:
+def test_edges_of_hubs_are_distinct_and_have_one_hub_each() -> None:
     edges = eps.hubs(5_000, 400, 10)
     assert len(np.unique(edges, axis=0)) == 5_000
     assert ((edges < 10).sum(axis=1) == 1).all()
     assert np.bincount(np.where(edges[:, 0] < 10, edges[:, 0], edges[:, 1])).min() > 300
 
 
-def test_edges_that_pass_a_window_are_all_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_edge_that_enters_the_window_is_deleted_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eps, "epinions", lambda: np.arange(400).reshape(200, 2))
     steps = eps.stream(eps.EPINIONS).steps
     signs = np.concatenate([step.rows.column(MULTIPLICITY).to_numpy() for step in steps])
     assert len(signs) == 400 and signs.sum() == 0 and np.cumsum(signs).max() == 40
 
 
-def test_charts_are_drawn_for_two_or_more_sizes(tmp_path: Path) -> None:
+def test_a_chart_is_drawn_only_if_two_sizes_are_measured(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     measured = [
         {

@@ -25,7 +25,9 @@ def named(workload: str, case: str, strategy: str, found: dict[str, Any]) -> dic
 
 
 @pytest.mark.parametrize(("case", "others"), [("m = 4", ("numpy", "DuckDB")), ("m = 3, DOUBLE", ("numpy",))])
-def test_peers_compute_the_same_cofactor(case: str, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_compute_the_same_cofactor_as_freshviews(
+    case: str, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(star, "KEYS", 100)
     stream = cofactor.stream(case)
     found = {name: named("cofactor", case, name, run(stream, name)) for name in (PLANNED, *others)}
@@ -38,7 +40,7 @@ def test_peers_compute_the_same_cofactor(case: str, others: tuple[str, ...], mon
         compare_answers(found[name], found[PLANNED])
 
 
-def test_peers_compute_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_compute_the_same_cofactor_of_a_snowflake_as_freshviews(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "ROWS", 300)
     monkeypatch.setattr(inventory, "DAYS", 3)
     monkeypatch.setattr(inventory, "ITEMS", 20)
@@ -55,7 +57,7 @@ def test_peers_compute_the_same_cofactor_of_a_snowflake(monkeypatch: pytest.Monk
         compare_answers(other, ours)
 
 
-def test_variables_of_the_cofactor_cover_all_tables_and_columns() -> None:
+def test_the_cofactor_benchmark_has_variables_of_all_tables_and_columns() -> None:
     assert [one.partition(".")[0] for one in cofactor.variables_of(6)] == list(star.COLUMNS)
     every = cofactor.variables_of(27)
     assert len(set(every)) == 27 and every[-1] == "house.postcode"
@@ -80,13 +82,13 @@ def test_the_numpy_join_equals_nested_loops() -> None:
     assert len(expected) > 10 and sorted(map(tuple, found.T.tolist())) == sorted(expected)
 
 
-def test_numpy_has_no_program_for_a_view_without_cofactors() -> None:
+def test_the_numpy_peer_is_missing_for_views_without_cofactors() -> None:
     rows = pa.record_batch({"x": [1]})
     stream = Stream((Relation("t", "x BIGINT", ("x",)),), "SELECT COUNT(*) AS n FROM t", (Step(1, "t", rows),), (0,))
     assert "missing" in numpy_arrays.recompute(stream)
 
 
-def test_the_model_equals_scikit_learn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_benchmarked_model_equals_scikit_learn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ridge, "BATCHES", 3)
     found = [named("ridge", "few", name, ridge.measure("join of 2,000 rows", name)) for name in ridge.STRATEGIES]
     assert [list(one["answers"]) for one in found] == [["0", "1", "2", "3"]] * 2
@@ -104,13 +106,13 @@ def test_a_window_of_sales_keeps_its_size() -> None:
     assert len(held) == 100
 
 
-def test_readiness_is_measured_after_create_and_batches() -> None:
+def test_the_measured_time_to_readiness_includes_create() -> None:
     assert not hasattr(cofactor_ready, "stream"), "the worker would take it for a stream"
     found = cofactor_ready.measure("once m = 3", PLANNED)
     assert found["value"] >= found["create"] > 0
 
 
-def test_the_learning_benchmarks_are_a_part_with_two_line_charts(tmp_path: Any) -> None:
+def test_the_learning_benchmarks_are_a_separate_part_with_two_line_charts(tmp_path: Any) -> None:
     assert "learning" in APART
     entries = [entry for entry in apart() if entry.group == "learning"]
     assert {entry.workload for entry in entries} == {"cofactor", "cofactor_ready", "ridge"}

@@ -17,13 +17,13 @@ ORDER = ("measuring", "workloads", "timing", "counting", "pipeline", "peers", "r
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_has_a_docstring_and_lists_its_modules(package: str) -> None:
+def test_a_benchmark_package_has_a_docstring_and_lists_its_modules(package: str) -> None:
     found = importlib.import_module(f"benchmarks.{package}")
     assert found.__doc__
     assert list(found.__all__) == sorted(path.stem for path in (ROOT / package).glob("*.py") if path.stem != "__init__")
 
 
-def test_imports_go_down() -> None:
+def test_a_benchmark_package_imports_only_packages_before_it() -> None:
     assert set(ORDER) == set(PACKAGES)
     for path in ROOT.glob("*/*.py"):
         for node in ast.parse(path.read_text()).body:

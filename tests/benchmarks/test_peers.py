@@ -46,7 +46,7 @@ def by_definition(name: str, edges: set[Edge]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_by_hand_agrees_with_the_definition(name: str) -> None:
+def test_a_hand_written_program_agrees_with_the_definition_of_its_view(name: str) -> None:
     kept = PROGRAMS[name]()
     edges: set[Edge] = set()
     for number, (a, b, sign) in enumerate(changes(5, 120)):
@@ -61,7 +61,7 @@ def test_a_program_by_hand_agrees_with_the_definition(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", plain_order_book.PROGRAMS)
-def test_a_program_over_an_order_book_agrees_with_the_query(name: str) -> None:
+def test_a_hand_written_program_over_an_order_book_agrees_with_the_query(name: str) -> None:
     random = np.random.default_rng(7)
     there: list[tuple[str, tuple[int, ...]]] = []
     batches: list[tuple[str, tuple[int, ...], int]] = []
@@ -89,7 +89,7 @@ def test_a_program_over_an_order_book_agrees_with_the_query(name: str) -> None:
     assert set(one["answers"]) == set(other["answers"])
 
 
-def test_a_large_book_without_events_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_of_the_large_order_book_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORDERBOOK", "no such file")
     with pytest.raises(NoData, match="ORDERBOOK"):
         large_book.stream("vwap")
@@ -111,17 +111,17 @@ def agree(stream: Stream) -> None:
 
 
 @pytest.mark.parametrize("name", [*graph.PATTERNS, "triangle listed", "2-hop listed", "3-hop projected"])
-def test_delta_sql_of_a_pattern_equals_the_query(name: str) -> None:
+def test_delta_sql_of_a_graph_pattern_gives_the_rows_of_the_query(name: str) -> None:
     agree(of_edges(name))
 
 
 @pytest.mark.parametrize("case", ["posts of friends", "friends of friends", "tags among friends"])
-def test_delta_sql_of_groups_equals_the_query(case: str) -> None:
+def test_delta_sql_of_groups_gives_the_rows_of_the_query(case: str) -> None:
     stream = snb.stream(case)
     agree(Stream(stream.relations, stream.view, stream.steps[:16], (5, 15)))
 
 
-def test_delta_sql_of_sums_equals_the_query() -> None:
+def test_delta_sql_of_sums_gives_the_rows_of_the_query() -> None:
     stream = orderbook.stream("axf")
     agree(Stream(stream.relations, stream.view, stream.steps[:40], (10, 39)))
 

@@ -71,7 +71,7 @@ RUST = {"differential": differential, "dbsp": dbsp}
 @pytest.mark.parametrize("size", [1, 100])
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("peer", RUST)
-def test_a_crate_gives_the_answers_of_the_query(peer: str, name: str, size: int) -> None:
+def test_rust_programs_give_the_answers_of_the_query(peer: str, name: str, size: int) -> None:
     """Cargo takes many minutes to build the crates, so a test does not."""
     missing = programs.missing(peer)
     if missing is not None:
@@ -94,7 +94,7 @@ def test_a_program_that_is_not_built_is_reported_as_missing(tmp_path: Path, monk
     assert programs.versions()["cpp"] == "unknown"
 
 
-def test_a_window_moves_over_all_rows() -> None:
+def test_a_stream_deletes_only_stored_rows_and_ends_with_a_full_window() -> None:
     stream = compiled.stream("star, small, batches of 10")
     there: dict[str, set[Any]] = {relation.name: set() for relation in stream.relations}
     for step in stream.steps:
@@ -104,7 +104,7 @@ def test_a_window_moves_over_all_rows() -> None:
     assert len(there["sale"]) == round(compiled.FILLED * compiled.SALES * 0.01)
 
 
-def test_columns_become_integers() -> None:
+def test_columns_of_every_type_become_integers() -> None:
     money = pa.array([12345, -1], pa.int64()).cast(pa.decimal128(19, 0))
     for column, expected in (
         (pa.array(["1.25", "-0.01"]).cast(pa.decimal128(15, 2)), [125, -1]),

@@ -33,14 +33,14 @@ def fixed(much: float) -> str:
     return table([measured("pipeline_fixed", case, "freshviews", value) for case, value in cases]).splitlines()[-1]
 
 
-def test_a_case_shows_its_ratio_to_a_second_case() -> None:
+def test_a_case_shows_its_ratio_to_the_case_that_its_target_names() -> None:
     assert "0.50 s: reached; at most 1.2 times that with 20 MB of state: reached, 1.10" in fixed(0.44)
     assert "0.50 s: missed; at most 1.2 times that with 20 MB of state: missed, 1.50" in fixed(0.6)
     alone = table([measured("pipeline_fixed", "2 GB of state", "freshviews", 0.44)])
     assert "that with" not in alone
 
 
-def test_the_table_shows_how_far_a_peer_came() -> None:
+def test_the_table_shows_when_a_peer_was_cut_off() -> None:
     rows = [
         measured("pipeline_graph", "triangles", "freshviews", 20_000),
         measured("pipeline_graph", "triangles", "Spark, stream joins", 100, note="cut off after 180 s"),
@@ -50,7 +50,7 @@ def test_the_table_shows_how_far_a_peer_came() -> None:
     assert "200 times as fast" in line and "100 times: reached" in line
 
 
-def test_a_strategy_without_a_figure_has_a_reason() -> None:
+def test_a_strategy_without_a_figure_is_shown_with_the_reason() -> None:
     rows = [
         measured("snb", "posts of friends", "freshviews", 1e6),
         measured("snb", "posts of friends", "Flink", None, missing="not installed"),
@@ -63,7 +63,7 @@ def test_a_strategy_without_a_figure_has_a_reason() -> None:
     assert "tpch, q13: `LEFT JOIN is not supported`" in ahead(rows)
 
 
-def test_a_faster_peer_is_listed_first() -> None:
+def test_faster_peers_are_listed_before_faster_strategies() -> None:
     rows = [
         measured("orderbook", "axf", "freshviews", 100.0),
         measured("orderbook", "axf", "DuckDB", 300.0),
@@ -94,14 +94,14 @@ def test_a_difference_within_the_spread_does_not_count_as_a_lead() -> None:
     assert "| as fast |" in table([*ours, theirs])
 
 
-def test_memory_is_shown_with_its_bound() -> None:
+def test_memory_is_shown_with_the_bound_of_space() -> None:
     more = {"rows": 10, "state_rows": 4, "state_bytes": 400, "space": "O(N + |result|)", "ready_seconds": 0.5}
     line = states([measured("snb", "posts of friends", "view_tree", 1.0, **more)]).splitlines()[-1]
     assert "| 10 | 4 | 400 | 100 | O(N + \\|result\\|) | 0.50 s |" in line
     assert states([measured("snb", "posts of friends", "DuckDB", 1.0)]) == ""
 
 
-def test_different_answers_are_noticed_at_common_steps() -> None:
+def test_answers_that_differ_at_a_common_step_are_reported() -> None:
     one = measured("pipeline_graph", "triangles", "freshviews", 1, answers={"0": [["1"]], "1": [["2"]]})
     same = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["2"]]})
     other = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["3"]]})
@@ -110,7 +110,7 @@ def test_different_answers_are_noticed_at_common_steps() -> None:
         compare_answers(one, other)
 
 
-def test_hashes_depend_on_rows_and_not_on_their_order() -> None:
+def test_a_hash_depends_on_rows_and_not_on_their_order() -> None:
     import numpy as np
 
     a, b = np.arange(100), np.arange(100) * 7
@@ -191,7 +191,7 @@ def test_generated_text_is_put_between_the_marks_of_its_part(tmp_path: Path) -> 
         fill(page, "c", "")
 
 
-def test_rows_of_a_chart_begin_with_the_worst_for_freshviews() -> None:
+def test_a_chart_begins_with_the_worst_case_of_freshviews() -> None:
     rows = [
         measured("orderbook", "axf", "freshviews", 300.0),
         measured("orderbook", "axf", "DuckDB", 100.0),

@@ -26,14 +26,14 @@ def worker(program: str, limit: float = 100.0, memory: float = 1e12) -> dict[str
     return Worker([sys.executable, "-c", program], limit, memory).run()
 
 
-def test_a_process_that_takes_too_long_is_ended_and_has_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_takes_too_long_is_ended_and_its_rate_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker(f"{PROGRESS}\nimport time; time.sleep(60)", limit=1.0)
     assert found["cut"] == "cut off after 1 s, in batch 4"
     assert found["rows_per_second"] == 300.0
 
 
-def test_a_process_that_finished_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_was_ended_before_its_first_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "START", 0.5)
     monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker("import time; time.sleep(60)", limit=0.5)
@@ -49,7 +49,7 @@ def test_a_process_that_takes_too_much_memory_is_ended() -> None:
     assert found["cut"].startswith("out of memory, with 0.") and found["peak_bytes"] > 200 << 20
 
 
-def test_memory_includes_child_processes() -> None:
+def test_the_measured_memory_includes_child_processes() -> None:
     child = "import time; x = bytearray(300 << 20); time.sleep(60)"
     found = worker(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])", memory=200 << 20)
     assert found["cut"].startswith("out of memory")
@@ -60,12 +60,12 @@ def test_a_failed_process_reports_its_error() -> None:
     assert found == {"failed": "ValueError: what was wrong"}
 
 
-def test_a_result_is_read_from_the_last_line_of_the_process() -> None:
+def test_a_result_is_read_from_the_last_line_that_a_process_prints() -> None:
     found = worker(f"{PROGRESS}\nprint('noise')\nprint('{{\"value\": 7}}')")
     assert found["value"] == 7
 
 
-def test_a_peer_that_is_not_installed_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_peer_that_is_not_installed_is_reported_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.measuring.environments.FOLDER", tmp_path)
     found = processes.measured("graph", "triangle, skew 2.5 tenth", "Pathway")
     assert found == {"missing": "not installed: python -m benchmarks install pathway"}
@@ -123,7 +123,7 @@ def test_a_ratio_may_fall_by_a_third_but_steps_may_not_increase() -> None:
     assert len(check.fallen({"ratios": {}, "steps": {"t": 3.0}}, floor)) == 3
 
 
-def test_the_floor_has_exactly_the_figures_of_the_guard() -> None:
+def test_the_committed_floor_has_a_figure_for_every_guarded_case_and_no_other() -> None:
     entries = list(schedule.guard())
     rows = [
         {"workload": e.workload, "case": e.case, "strategy": s, "value": 1, "rows_per_cpu_second": 1.0}
@@ -136,7 +136,7 @@ def test_the_floor_has_exactly_the_figures_of_the_guard() -> None:
     assert len(found["ratios"]) == 6
 
 
-def test_a_failed_case_has_no_ratio() -> None:
+def test_a_case_with_wrong_answers_ends_the_check() -> None:
     with pytest.raises(SystemExit, match="wrong: different"):
         check.figures([{"workload": "w", "case": "c", "strategy": "freshviews", "wrong": "different"}])
 
@@ -154,6 +154,6 @@ def test_the_schedule_names_existing_cases_and_strategies(entries: Any) -> None:
 
 
 @pytest.mark.parametrize("parts", [(schedule.quick,), (schedule.full, schedule.apart)])
-def test_every_peer_is_measured(parts: Any) -> None:
+def test_every_peer_is_scheduled(parts: Any) -> None:
     entries = [entry for part in parts for entry in part()]
     assert schedule.peers_of(entries) == list(PEERS)

@@ -20,7 +20,7 @@ def hash_of(value: Any, kind: str, seed: int) -> int:
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 @pytest.mark.parametrize("cells", [1, 6, 64])
-def test_rows_are_routed_as_in_a_grid_of_cells(workload: Workload, cells: int) -> None:
+def test_the_simulation_routes_rows_as_a_grid_of_cells_does(workload: Workload, cells: int) -> None:
     rows = workload.rows(20_000 if cells == 6 else 400, np.random.default_rng(3))
     plan = plan_of(catalog_of(workload.script), rows, cells)
     for role in plan.roles:
@@ -38,7 +38,7 @@ def test_rows_are_routed_as_in_a_grid_of_cells(workload: Workload, cells: int) -
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
-def test_a_number_of_cells_is_simulated(workload: Workload) -> None:
+def test_the_simulation_of_cells_measures_rows_bytes_and_seconds(workload: Workload) -> None:
     found = simulated(workload, 2_000, 4)
     assert found.sent >= 1 and found.largest >= found.mean > 0 and found.bytes > 0
     assert found.most_seconds >= found.mean_seconds > 0 and (found.reported > 0 or workload.name == "triangles")

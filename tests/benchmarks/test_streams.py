@@ -14,7 +14,7 @@ from benchmarks.workloads.graphs import epinions, window_of, windowed
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 10, 11, 53])
-def test_edges_pass_through_a_window(count: int) -> None:
+def test_the_oldest_edge_leaves_a_full_window_before_the_next_one_enters(count: int) -> None:
     window = window_of(count)
     there: deque[int] = deque()
     expected = []
@@ -32,18 +32,18 @@ def test_the_window_has_the_size_of_the_published_experiments() -> None:
     assert window_of(508_837) == 101_768
 
 
-def test_deleted_rows_equal_the_inserted_ones() -> None:
+def test_deleted_items_equal_the_inserted_items() -> None:
     inserted, deleted = items(0, 500, 100), items(40, 10, 100, -1)
     assert deleted.drop(["_multiplicity"]).equals(inserted.drop(["_multiplicity"]).slice(40, 10))
     assert set(deleted.column("_multiplicity").to_pylist()) == {-1}
 
 
-def test_items_are_spread_over_all_orders() -> None:
+def test_items_are_spread_evenly_over_all_orders() -> None:
     counts = np.bincount(items(0, 100_000, 100).column("o_id").to_numpy(), minlength=100)
     assert counts.min() > 800
 
 
-def test_the_view_of_a_pattern_joins_its_edges() -> None:
+def test_the_view_of_a_graph_pattern_joins_the_edge_table_once_per_edge() -> None:
     assert graph.view_of("triangle") == (
         "SELECT COUNT(*) AS n FROM edge r JOIN edge s ON r.dst = s.src JOIN edge t ON s.dst = t.src AND r.src = t.dst"
     )
@@ -66,7 +66,7 @@ def test_a_window_never_exceeds_its_size_and_ends_empty(size: int) -> None:
     assert stream.compared[-1] == len(stream.steps) - 1
 
 
-def test_vectors_are_replaced_by_deletes_and_inserts() -> None:
+def test_a_vector_is_replaced_by_deletes_and_inserts() -> None:
     stream = oumv.stream("n = 20")
     there: dict[str, set[int]] = {"r": set(), "t": set()}
     for step in stream.steps:

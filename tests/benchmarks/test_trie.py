@@ -27,7 +27,9 @@ def small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("pattern", "strategies"), [("triangle", trie.STRATEGIES), ("4-clique", (PLANNED, "DuckDB"))])
-def test_all_strategies_count_the_same(pattern: str, strategies: tuple[str, ...], small_graph: None) -> None:
+def test_all_strategies_count_the_same_matches_of_a_pattern(
+    pattern: str, strategies: tuple[str, ...], small_graph: None
+) -> None:
     found = [trie.measure(f"{pattern}, Epinions", name) for name in strategies]
     named = [
         {"workload": "trie", "case": pattern, "strategy": name, **one}
@@ -50,7 +52,7 @@ def test_a_missing_graph_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Epinions" in trie.measure("triangle, Epinions", PLANNED)["missing"]
 
 
-def test_a_factor_is_compared_with_the_target_of_its_case() -> None:
+def test_a_speed_up_is_compared_with_the_target_of_its_case() -> None:
     def line(case: str, seconds: float) -> str:
         figures = ((PLANNED, 1.0), ("DuckDB", seconds))
         rows = [
@@ -66,7 +68,7 @@ def test_a_factor_is_compared_with_the_target_of_its_case() -> None:
 
 
 @pytest.mark.parametrize("query", moves.QUERIES)
-def test_the_binary_plan_has_the_same_result_in_more_steps(query: str) -> None:
+def test_a_plan_of_binary_joins_takes_more_steps_than_a_trie_join_for_the_same_result(query: str) -> None:
     found = [moves.measure(f"{query}, N = 2,000", name) for name in moves.STRATEGIES]
     assert found[0]["answers"] == found[1]["answers"]
     assert 0 < found[0]["value"] < found[1]["value"]
@@ -84,7 +86,7 @@ def test_the_trie_benchmarks_are_a_part_of_their_own() -> None:
     assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
 
 
-def test_maintaining_and_recomputing_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintained_counts_equal_recomputed_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(single_edits.SIZES, "few", 3_000)
     monkeypatch.setattr(single_edits, "EDITS", 10)
     found = [single_edits.measure("few", name) for name in (PLANNED, "first_order", "trie_join", "DuckDB")]
@@ -93,7 +95,7 @@ def test_maintaining_and_recomputing_count_the_same(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("case", kept_listing.CASES)
-def test_a_listed_window_emits_its_changes(case: str) -> None:
+def test_benchmarks_of_listed_triangles_emit_the_changes(case: str) -> None:
     stream = kept_listing.stream(case)
     assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 
@@ -110,7 +112,7 @@ def test_the_size_of_a_trace_is_reported() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("case", slice_intersections.CASES)
-def test_intersections_by_tries_equal_those_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intersections_by_tries_equal_those_by_hash_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slice_intersections, "BATCHES", 8)
     monkeypatch.setattr(slice_intersections, "ROWS", 100)
     tables = slice_intersections.tables_of(case, 15_000)

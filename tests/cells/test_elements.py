@@ -71,7 +71,7 @@ def streams(seed: int) -> list[Version]:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_results_agree_with_one_engine(kind: str, group: str, tmp_path: Path) -> None:
+def test_results_of_cells_equal_those_of_one_engine_bit_by_bit(kind: str, group: str, tmp_path: Path) -> None:
     source, by = GROUPS[group]
     own = group if group in ("", "a") else "a, b" if group != "having" else "b"
     shown = "".join(f"{one} AS k{i}, " for i, one in enumerate(filter(None, own.split(", "))))
@@ -92,7 +92,7 @@ OVERFLOWS: dict[str, tuple[str, list[Row]]] = {
 
 
 @pytest.mark.parametrize("case", OVERFLOWS)
-def test_a_version_that_the_second_stage_refuses_leaves_no_trace(case: str) -> None:
+def test_a_version_that_the_second_stage_refuses_changes_nothing(case: str) -> None:
     """The part of each cell fits, but the total does not, in one engine either."""
     aggregates, large = OVERFLOWS[case]
     script = (

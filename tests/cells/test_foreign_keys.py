@@ -71,7 +71,7 @@ def accepted(engine: Engine, tables: dict[str, list[tuple[Row, int]]]) -> bool:
 
 
 @pytest.mark.seeds(60)
-def test_a_batch_is_refused_exactly_if_one_engine_refuses_it(seed: int) -> None:
+def test_cells_refuse_exactly_the_batches_that_one_engine_refuses(seed: int) -> None:
     rng = random.Random(seed)
     views = rng.sample(VIEWS, rng.choice((0, 1, 2, len(VIEWS))))
     catalog = catalog_of(script(views))

@@ -46,7 +46,7 @@ MERGED = "8 cells, merged in the second stage"
          "it reads views and tables, and no column splits all of them"),
     ],
 )  # fmt: skip
-def test_views_in_one_engine_have_a_reason(select: str, where: str, reason: str) -> None:
+def test_views_that_stay_in_one_engine_are_listed_with_the_reason(select: str, where: str, reason: str) -> None:
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS {select}")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
     assert found["v"] == Location("v", where, reason)
@@ -54,7 +54,7 @@ def test_views_in_one_engine_have_a_reason(select: str, where: str, reason: str)
     assert found["table items"].where == "8 cells"
 
 
-def test_a_table_that_one_view_needs_whole_is_in_one_cell() -> None:
+def test_a_table_of_which_one_view_needs_all_rows_is_in_one_cell() -> None:
     catalog = catalog_of(
         f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id FROM orders EXCEPT SELECT a FROM pairs;"
         "CREATE TABLE numbers (x DOUBLE) TBLPROPERTIES ('freshviews.trusted' = 'true');"

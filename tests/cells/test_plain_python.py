@@ -30,12 +30,12 @@ pytestmark = pytest.mark.plain_python(only=True)
 CELLS = (2, 3, 4, 8)
 
 
-def test_these_tests_run_as_plain_python() -> None:
+def test_kernels_run_as_plain_python_in_this_module() -> None:
     assert mem.PURE_PYTHON
 
 
 @pytest.mark.seeds(200)
-def test_cells_agree_with_one_engine(seed: int) -> None:
+def test_cells_agree_with_one_engine_on_random_views(seed: int) -> None:
     found = scenario(seeded(seed))
     rng = random.Random(seed)
     catalog = catalog_of(found.script)
@@ -56,7 +56,7 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
     "made", [set_scenario, top_scenario, partial(places_scenario, refused=False), range_scenario]
 )
 @pytest.mark.seeds(25)
-def test_cells_agree_on_scenarios_of_set_operations_first_rows_and_subqueries(
+def test_cells_agree_with_one_engine_on_set_operations_first_rows_and_subqueries(
     made: Callable[[Choices], Scenario], seed: int
 ) -> None:
     """Set operations, first rows, subqueries in every place, range joins and running sums."""
@@ -75,7 +75,7 @@ def test_cells_agree_on_scenarios_of_set_operations_first_rows_and_subqueries(
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.full] if i % 2 else []) for i, name in enumerate(sorted(CASES))]
 )
-def test_cells_agree_on_the_table_of_cases(name: str) -> None:
+def test_cells_agree_with_one_engine_on_the_table_of_cases(name: str) -> None:
     case = CASES[name]
     catalog = catalog_of(case.script)
     for cells in in_turn(CELLS, sorted(CASES).index(name) // 2):
@@ -111,7 +111,7 @@ def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any
 
 @pytest.mark.parametrize("cells", [2, 3, 8])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_rows_excluded_by_others_agree_with_one_engine(cells: int, heavy: bool) -> None:
+def test_not_exists_over_several_cells_agrees_with_one_engine(cells: int, heavy: bool) -> None:
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE TABLE t (x BIGINT, y BIGINT);"

@@ -49,7 +49,7 @@ def names(statements: tuple[object, ...]) -> list[str]:
     return [s.view.name if isinstance(s, ViewDefs) else s.name for s in statements]  # type: ignore[attr-defined]
 
 
-def test_one_cell_keeps_the_catalog_as_it_is() -> None:
+def test_a_plan_for_one_cell_has_the_tables_and_views_of_the_catalog() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 1, SIZES)
     assert [role.name for role in plan.roles] == ["orders", "items", "parts"]
@@ -77,7 +77,7 @@ def test_views_are_read_from_cells_or_from_the_second_stage() -> None:
         assert kept[-4:] == ["priced", "by_part@mixed", "many@mixed", "mixed"]
 
 
-def test_a_view_over_a_view_and_tables_is_split_with_copies_if_one_column_splits_both() -> None:
+def test_a_view_over_a_view_and_tables_is_split_if_one_column_splits_all_of_them() -> None:
     script = (
         "CREATE TABLE orders (id BIGINT, cust BIGINT, total INT); CREATE TABLE custs (cust BIGINT, name STRING);"
         "CREATE MATERIALIZED VIEW above AS SELECT name, id, total FROM orders JOIN custs USING (cust)"
@@ -91,7 +91,7 @@ def test_a_view_over_a_view_and_tables_is_split_with_copies_if_one_column_splits
     assert [(role.name, role.copies, role.span) for role in plan.roles] == [("orders", 1, 8), ("custs", 1, 8)]
 
 
-def test_a_view_over_a_view_and_tables_is_in_one_cell_if_no_column_splits_it() -> None:
+def test_a_view_over_a_view_and_tables_is_in_one_cell_if_no_column_splits_all_of_them() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE MATERIALIZED VIEW u AS SELECT SUM(z) AS z FROM r;"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(r.z * u.z) AS z FROM r CROSS JOIN u;"
@@ -133,7 +133,7 @@ def test_grouping_sets_stay_in_cells_if_a_column_splits_each_set(by: str, total:
         assert second.sets == whole.sets
 
 
-def test_a_plan_is_the_same_after_json() -> None:
+def test_a_plan_survives_a_round_trip_through_json() -> None:
     script = "CREATE TABLE t (d DATE, m DECIMAL(8, 2), s STRING, z DOUBLE, at TIMESTAMP, b BOOLEAN, i INT);" + "".join(
         f"CREATE MATERIALIZED VIEW v{c} AS SELECT {c}, COUNT(*) AS n FROM t GROUP BY {c};" for c in "dmszi"
     )
@@ -177,7 +177,7 @@ def test_an_added_view_changes_no_role_and_a_dropped_view_removes_its_roles() ->
     assert extended(again, more, SIZES) == again
 
 
-def test_an_own_table_stays_when_all_views_are_dropped() -> None:
+def test_a_table_keeps_its_role_when_all_views_are_dropped() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 4, SIZES)
     bare = extended(plan, Catalog(catalog.tables), SIZES)
@@ -188,7 +188,7 @@ def test_an_own_table_stays_when_all_views_are_dropped() -> None:
 
 @pytest.mark.parametrize("heavy", [None, HEAVY])
 @pytest.mark.parametrize("cells", [2, 3, 8])
-def test_every_row_of_a_table_is_counted_once(
+def test_every_row_of_a_table_is_counted_in_exactly_one_cell(
     heavy: dict[tuple[str, str], dict[str, float]] | None, cells: int
 ) -> None:
     plan = plan_cells(catalog_of(SHOP), cells, SIZES, heavy)
@@ -207,7 +207,7 @@ def test_every_row_of_a_table_is_counted_once(
             assert set(reached) <= set(role.reached)
 
 
-def test_a_value_is_heavy_if_it_has_more_rows_than_a_coordinate_should() -> None:
+def test_a_value_is_heavy_if_its_rows_would_overfill_a_cell() -> None:
     catalog = catalog_of(
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
@@ -218,7 +218,7 @@ def test_a_value_is_heavy_if_it_has_more_rows_than_a_coordinate_should() -> None
     assert len(plan.parts_of("v")) == 1
 
 
-def test_rows_of_heavy_values_stay_when_the_view_that_split_them_is_dropped() -> None:
+def test_rows_of_heavy_values_are_counted_once_after_the_view_that_split_them_is_dropped() -> None:
     catalog = catalog_of(
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"

@@ -39,7 +39,7 @@ def test_a_triangle_of_equal_tables_gets_equal_shares(cells: int, share: int) ->
     assert shares_of(planned(TRIANGLE, cells)) == {"a": share, "b": share, "c": share}
 
 
-def test_a_triangle_of_one_table_has_three_roles_of_it() -> None:
+def test_a_triangle_over_one_table_has_three_roles_of_that_table() -> None:
     script = (
         "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS SELECT p.x, q.x AS y, o.x AS z"
         " FROM e p, e q, e o WHERE p.y = q.x AND q.y = o.x AND o.y = p.x;"
@@ -50,13 +50,13 @@ def test_a_triangle_of_one_table_has_three_roles_of_it() -> None:
     assert [role.copies for role in plan.roles] == [2, 2, 2]
 
 
-def test_a_variable_of_every_atom_gets_all_cells_without_copies() -> None:
+def test_a_variable_of_all_atoms_is_split_over_all_cells_and_no_row_is_copied() -> None:
     plan = planned(TWO_WAY, 8, {"orders": 1000, "items": 4000})
     assert shares_of(plan) == {"id": 8}
     assert all(role.copies == 1 for role in plan.roles)
 
 
-def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_both() -> None:
+def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_every_table() -> None:
     script = (
         "CREATE TABLE sales (day DATE, shop BIGINT, amount INT); CREATE TABLE shops (shop BIGINT, town STRING);"
         "CREATE TABLE days (day DATE, week INT);"
@@ -68,7 +68,7 @@ def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_both() -> No
     assert {role.table: role.copies for role in plan.roles} == {"sales": 1, "shops": 1, "days": 8}
 
 
-def test_a_keyed_table_is_split_by_columns_of_all_its_keys() -> None:
+def test_a_table_is_split_only_by_columns_that_all_its_keys_share() -> None:
     script = (
         "CREATE TABLE p (id BIGINT, x BIGINT, PRIMARY KEY (id)); CREATE TABLE q (x BIGINT, y BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT id, y FROM p JOIN q USING (x);"
@@ -83,7 +83,7 @@ def test_a_keyed_table_is_split_by_columns_of_all_its_keys() -> None:
     assert [dim.column for dim in planned(both, 4).role("p").dims] == ["x"]
 
 
-def test_a_layout_without_merge_is_chosen_among_equal_loads() -> None:
+def test_among_layouts_of_equal_load_one_without_a_merge_is_chosen() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, b BIGINT, c BIGINT); CREATE MATERIALIZED VIEW v AS SELECT {} FROM r GROUP BY {};"
     )
@@ -125,7 +125,7 @@ def test_a_group_of_a_trusted_table_is_never_merged() -> None:
     assert not any(part.merged for part in plan.parts)
 
 
-def test_a_view_reads_the_existing_roles_of_another() -> None:
+def test_a_view_reuses_the_roles_of_another_view() -> None:
     script = TWO_WAY + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust;"
         "CREATE MATERIALIZED VIEW u AS SELECT id, COUNT(*) AS n FROM items GROUP BY id;"
@@ -136,7 +136,7 @@ def test_a_view_reads_the_existing_roles_of_another() -> None:
     assert not plan.parts_of("u")[0].merged
 
 
-def test_a_role_in_one_cell_does_not_attract_other_views() -> None:
+def test_a_role_in_one_cell_is_not_reused_by_views_that_can_be_split() -> None:
     script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"
@@ -189,7 +189,7 @@ def brute_force(splitting: Splitting, cells: int) -> tuple[float, bool]:
 
 
 @pytest.mark.parametrize("seed", range(150))
-def test_brute_force_finds_nothing_better_than_the_search(seed: int) -> None:
+def test_brute_force_finds_no_better_layout_than_the_search(seed: int) -> None:
     rng = random.Random(seed)
     splitting = random_splitting(rng)
     cells = rng.choice((2, 3, 4, 6, 8, 12))
@@ -200,7 +200,7 @@ def test_brute_force_finds_nothing_better_than_the_search(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_an_existing_routing_costs_nothing(seed: int) -> None:
+def test_a_layout_that_reuses_existing_roles_costs_nothing(seed: int) -> None:
     rng = random.Random(seed)
     splitting = random_splitting(rng)
     first = best_layout(splitting, 8)
@@ -211,7 +211,7 @@ def test_an_existing_routing_costs_nothing(seed: int) -> None:
 
 
 @pytest.mark.parametrize("length", [5, 8])
-def test_cycles_of_one_table_and_4096_cells_are_searched_in_seconds(length: int) -> None:
+def test_shares_of_a_cycle_over_4096_cells_are_found_in_seconds(length: int) -> None:
     """Without the bound by the product of loads, the search took more than a minute."""
     atoms = ", ".join(f"e e{i}" for i in range(length))
     joins = " AND ".join(f"e{i}.y = e{(i + 1) % length}.x" for i in range(length))
@@ -235,7 +235,7 @@ def test_the_fullest_cell_of_every_span_agrees_with_a_plain_search(cells: int) -
 
 
 @pytest.mark.parametrize("free", ["x1", "x1, x2, x3, x4, x5, x6, x7, x8"])
-def test_eight_variables_and_64_cells_are_searched_in_a_second(free: str) -> None:
+def test_shares_of_eight_variables_over_64_cells_are_found_in_a_second(free: str) -> None:
     tables = "".join(f"CREATE TABLE t{i} (x{i} BIGINT, x{i % 8 + 1} BIGINT);" for i in range(1, 9))
     joins = " AND ".join(f"t{i}.x{i % 8 + 1} = t{i % 8 + 1}.x{i % 8 + 1}" for i in range(1, 9))
     items = ", ".join(f"t{name[1:]}.{name}" for name in free.split(", "))

@@ -55,7 +55,7 @@ def test_a_view_accepts_the_tree_that_advise_names(script: Path) -> None:
     assert "tree      r1(x1, x2)\n            r2(x2, x3)" in result.stdout
 
 
-def test_advise_names_the_missing_part_of_a_stream(script: Path, tmp_path: Path) -> None:
+def test_advise_names_the_missing_file_of_a_stream(script: Path, tmp_path: Path) -> None:
     folder = write(tmp_path / "changes", 3)
     (folder / "r2.csv").unlink()
     result = run("advise", script, "--stream", folder)
@@ -74,7 +74,7 @@ def test_advise_names_the_missing_part_of_a_stream(script: Path, tmp_path: Path)
         ("r2.csv", b"x2,x3,_or\xffder\n1,2,3\n", "r2.csv cannot be read: "),
     ],
 )
-def test_advise_refuses_a_corrupt_stream_with_its_file(
+def test_advise_names_the_corrupt_file_of_a_stream(
     script: Path, tmp_path: Path, name: str, data: bytes, message: str
 ) -> None:
     folder = write(tmp_path / "changes", 3)
@@ -85,7 +85,7 @@ def test_advise_refuses_a_corrupt_stream_with_its_file(
     assert message in result.stderr and "inside freshviews" not in result.stderr
 
 
-def test_a_join_tree_of_other_relations_is_refused(script: Path) -> None:
+def test_a_join_tree_that_lacks_a_relation_of_the_view_is_refused(script: Path) -> None:
     script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
     result = run("check", script)
     assert result.exit_code == 1
@@ -101,7 +101,7 @@ CREATE MATERIALIZED VIEW v AS SELECT r.a, r.b, u.d FROM r, s, t, u
 """
 
 
-def test_advise_weighs_the_trees_of_a_cyclic_view_over_its_bags(tmp_path: Path) -> None:
+def test_advise_compares_join_trees_over_the_bags_of_a_cyclic_view(tmp_path: Path) -> None:
     """Rows of u stay while the one edge of s that completes triangles of r and t is inserted and deleted."""
     n = 20
     script, folder = tmp_path / "cyclic.sql", tmp_path / "changes"

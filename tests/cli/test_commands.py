@@ -70,7 +70,7 @@ def test_check_prints_the_engine_that_maintains_a_window() -> None:
     assert "table t a window before 2 cells which rows leave depends on all rows" in found
 
 
-def test_check_refuses_the_cells_that_a_run_would_refuse(tmp_path: Path) -> None:
+def test_check_refuses_a_number_of_cells_that_a_run_would_refuse(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     (tmp_path / "in").mkdir()
     script = tmp_path / "shop.sql"
@@ -114,7 +114,7 @@ def test_text_that_is_not_sql_is_an_error_at_its_place(script: Path) -> None:
     assert result.stderr.startswith(f"{script}:2:")
 
 
-def test_an_unsuitable_strategy_is_an_error_at_its_view(script: Path) -> None:
+def test_an_unknown_strategy_is_an_error_at_the_place_of_its_view(script: Path) -> None:
     script.write_text(SHOP.replace("pairs AS", "pairs TBLPROPERTIES ('freshviews.strategy' = 'magic') AS"))
     result = run("check", script)
     assert result.exit_code == 1
@@ -142,7 +142,7 @@ def test_explain_of_an_unknown_view_names_the_known_views(script: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "the script has no view by_prat; it has by_part, pairs\n")
 
 
-def test_a_file_that_cannot_be_read_is_one_message(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_gives_one_message(tmp_path: Path) -> None:
     missing = tmp_path / "missing.sql"
     remedy = "a file with SQL is accepted, or - for standard input"
     assert run("check", missing).stderr == f"{missing}: no such file; {remedy}\n"
@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_read_is_one_message(tmp_path: Path) -> None:
     assert run("check", "").stderr.startswith("the name of the script is empty")
 
 
-def test_standard_input_is_read_like_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_standard_input_gives_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
     assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text; a file with SQL is accepted\n")
     with pytest.raises(source.ReadError, match="standard input is closed"):
@@ -174,7 +174,7 @@ def test_only_the_wrong_part_of_a_long_line_is_printed(script: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("check",), ("explain",), ("version",)])
-def test_output_that_cannot_be_written_is_one_message(script: Path, arguments: tuple[str, ...]) -> None:
+def test_output_that_cannot_be_written_gives_one_message(script: Path, arguments: tuple[str, ...]) -> None:
     given = [*arguments, *([] if arguments == ("version",) else [str(script)])]
     with open("/dev/full", "w") as full:
         done = subprocess.run(
@@ -201,7 +201,9 @@ def test_an_internal_error_prints_no_traceback(script: Path, monkeypatch: pytest
     assert isinstance(run("check", script).exception, ZeroDivisionError)
 
 
-def test_an_internal_error_without_a_text_is_one_line(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_printed_in_one_line_whatever_its_message(
+    script: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Gone(Exception):
         def __str__(self) -> str:
             raise ConnectionRefusedError("Java has ended")

@@ -57,7 +57,7 @@ def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]
     }
 
 
-def test_every_number_of_a_status_is_a_sample() -> None:
+def test_every_number_of_a_status_is_among_the_metrics() -> None:
     found = samples(text_of(NUMBERS))
     v = (("sink", "parquet"), ("view", "v"))
     expected = {
@@ -92,13 +92,13 @@ def test_every_number_of_a_status_is_a_sample() -> None:
     assert ("freshviews_view_rows", (("view", "old"),)) not in found
 
 
-def test_before_the_first_version_only_the_run_has_metrics() -> None:
+def test_before_the_first_version_there_are_only_metrics_of_the_run() -> None:
     found = samples(text_of(Numbers("1", 0.0, {"plan": 1.0}, {}, None)))
     assert found[("freshviews_status_readable", ())] == 0
     assert {name for name, _ in found} == {metric.name for metric in METRICS if metric.of_run is not None}
 
 
-def test_types_are_those_of_the_table_and_counters_end_in_total() -> None:
+def test_metrics_have_their_declared_types_and_only_counters_end_in_total() -> None:
     lines = [line.split() for line in text_of(NUMBERS).decode().splitlines() if line.startswith("# TYPE")]
     assert [(name, kind) for _, _, name, kind in lines] == [(metric.name, metric.kind) for metric in METRICS]
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
@@ -122,7 +122,7 @@ def test_status_counts_rows_of_views_backlogs_of_sinks_and_starts(tmp_path: Path
     assert status(store_of(tmp_path), definition).sinks["v"]["backlog"] == 0
 
 
-def test_a_manifest_of_an_older_release_has_no_rows_of_views(tmp_path: Path) -> None:
+def test_a_manifest_of_an_older_release_has_no_row_counts_of_views(tmp_path: Path) -> None:
     Manifests(store_of(tmp_path)).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
     file = next((tmp_path / "manifest").glob("*.json"))
     found = json.loads(file.read_text())
@@ -134,21 +134,21 @@ def test_a_manifest_of_an_older_release_has_no_rows_of_views(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "7", '{"starts": null, "failures": {}}', '{"starts": 1, "failures": []}']
 )
-def test_unreadable_counts_start_again_at_zero(tmp_path: Path, text: str) -> None:
+def test_unreadable_counts_of_starts_and_failures_restart_at_zero(tmp_path: Path, text: str) -> None:
     (tmp_path / "runs").write_text(text)
     assert runs_of(store_of(tmp_path)) == Runs()
     note_start(store_of(tmp_path))
     assert runs_of(store_of(tmp_path)) == Runs(1)
 
 
-def test_a_count_that_cannot_be_written_is_not_an_error(tmp_path: Path) -> None:
+def test_a_count_of_starts_or_failures_that_cannot_be_written_is_not_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     note_start(store_of(tmp_path / "file"))
     note_failure(store_of(tmp_path / "file"), "v")
     assert runs_of(store_of(tmp_path / "file")) == Runs()
 
 
-def test_phases_of_a_job_are_those_of_its_slowest_cell() -> None:
+def test_the_phases_of_a_job_take_the_seconds_of_its_slowest_cell() -> None:
     phases = Phases()
     phases.add_job(10.0, [{"load": 0.0, "apply": 2.0, "sync": 1.0}, {"load": 1.0, "apply": 3.0, "sync": 2.0}, {}])
     found = phases.seconds
@@ -163,7 +163,7 @@ def test_phases_of_a_job_are_those_of_its_slowest_cell() -> None:
         phases.add("lunch", 1.0)
 
 
-def test_numbers_are_read_again_after_a_while_that_grows_with_their_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_take_longer_to_read_are_read_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("freshviews.cli.metrics.time.monotonic", lambda: now[0])
     reads: list[float] = []
@@ -180,7 +180,7 @@ def test_numbers_are_read_again_after_a_while_that_grows_with_their_cost(monkeyp
     assert reads == [100.0, 111.0]
 
 
-def test_one_thread_reads_and_others_wait_up_to_their_patience() -> None:
+def test_one_thread_reads_the_numbers_and_others_wait_for_a_limited_time() -> None:
     reading, go_on = threading.Event(), threading.Event()
 
     def read() -> Numbers:
@@ -232,7 +232,7 @@ def fetch(server: HttpServer) -> bytes:
         (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
     ],
 )
-def test_only_get_metrics_is_answered(server: HttpServer, request_text: bytes, code: bytes) -> None:
+def test_only_a_get_of_metrics_gets_the_page(server: HttpServer, request_text: bytes, code: bytes) -> None:
     found = answer_to(port_of(server), request_text)
     first = found.split(b"\r\n")[0]
     assert code in first or code in found[:200], found
@@ -260,7 +260,7 @@ def test_a_hostile_request_gets_no_page_and_does_not_stop_the_server(
     assert fetch(server) == b"page\n"
 
 
-def test_many_silent_connections_are_closed_and_keep_nobody_out(
+def test_many_silent_connections_are_closed_and_do_not_block_other_clients(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 1.0)
@@ -292,7 +292,7 @@ def test_the_connection_of_a_slow_client_is_closed(server: HttpServer, monkeypat
                 time.sleep(0.05)
 
 
-def test_an_error_while_reading_numbers_is_an_error_answer() -> None:
+def test_an_error_while_reading_numbers_gives_an_http_error_without_its_text() -> None:
     errors: list[Exception] = [Busy(), ValueError("a secret")]
 
     def text(patience: float) -> bytes:
@@ -306,7 +306,7 @@ def test_an_error_while_reading_numbers_is_an_error_answer() -> None:
             assert found.value.code == code and b"secret" not in found.value.read()
 
 
-def test_a_port_in_use_is_named_with_the_remedy_and_freed_by_close(server: HttpServer) -> None:
+def test_a_port_in_use_is_refused_with_the_remedy_until_close_frees_it(server: HttpServer) -> None:
     port = port_of(server)
     with pytest.raises(ServerError, match=rf"--metrics-port {port}: 127\.0\.0\.1:{port} .*in use; name another port"):
         HttpServer("127.0.0.1", port, metrics_page(lambda patience: b""), option="metrics-")
@@ -319,12 +319,12 @@ def test_a_port_in_use_is_named_with_the_remedy_and_freed_by_close(server: HttpS
 
 
 @pytest.mark.parametrize("host", ["", "no.such.host.invalid", "203.0.113.7", "a" * 300, "a..b"])
-def test_an_address_of_another_machine_is_refused(host: str) -> None:
+def test_a_metrics_host_that_is_not_this_machine_is_refused(host: str) -> None:
     with pytest.raises(ServerError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
         HttpServer(host, 0, metrics_page(lambda patience: b""), option="metrics-")
 
 
-def test_metrics_without_the_library_name_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_prometheus_client_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with (
@@ -334,7 +334,7 @@ def test_metrics_without_the_library_name_the_package(monkeypatch: pytest.Monkey
         pass
 
 
-def test_an_unreadable_checkpoint_is_a_metric(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_metrics_report_an_unreadable_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pipeline._metrics(Definition(), store_of(tmp_path), Phases(), "127.0.0.1", 0):
         address = capsys.readouterr().err.removeprefix("metrics: ").strip()
         with urllib.request.urlopen(address, timeout=30) as answer:

@@ -31,14 +31,14 @@ def script(tmp_path: Path) -> Path:
     return tmp_path / "shop.sql"
 
 
-def test_values_in_a_table_are_escaped(script: Path) -> None:
+def test_values_in_a_printed_table_are_escaped(script: Path) -> None:
     result = run("query", script, "SELECT part, n FROM by_part")
     assert result.exit_code == 0, result.output
     assert not OBEYED.search(result.stdout)
     assert sorted(line.split() for line in result.stdout.splitlines()) == [["NULL", "1"], [SHOWN, "1"], ["part", "n"]]
 
 
-def test_values_in_json_are_escaped_and_read_back(script: Path) -> None:
+def test_values_in_json_are_escaped_and_read_back_unchanged(script: Path) -> None:
     result = run("query", script, "SELECT part FROM by_part WHERE part IS NOT NULL", "--json")
     assert not OBEYED.search(result.stdout) and "ä日" in result.stdout
     assert json.loads(result.stdout) == {"part": HOSTILE}
@@ -57,7 +57,7 @@ def test_the_status_and_its_last_error_are_escaped(script: Path) -> None:
     assert not OBEYED.search(result.stdout.replace("\t", "")) and r"last error: the sink says a\x1b]0" in result.stdout
 
 
-def test_errors_and_scripts_are_escaped(tmp_path: Path) -> None:
+def test_names_printed_by_check_and_explain_are_escaped(tmp_path: Path) -> None:
     script = tmp_path / "s.sql"
     script.write_text("CREATE TABLE t (a INT);\nCREATE MATERIALIZED VIEW `v\x1b[2J` AS SELECT a FROM t")
     result = run("check", script)
@@ -69,7 +69,7 @@ def test_errors_and_scripts_are_escaped(tmp_path: Path) -> None:
     assert result.exit_code == 1 and r"b\x1b[2J" in result.output and not OBEYED.search(result.output)
 
 
-def test_letters_of_any_script_are_printed_unchanged() -> None:
+def test_letters_of_every_alphabet_are_printed_unchanged() -> None:
     text = "emoji 👩‍👩‍👧, עברית, \u3000wide, C:\\new"
     assert printable(text) == cell(text) == text and json.loads(json_line({"a": text})) == {"a": text}
     assert printable("a\tb\nc\x00") == "a\tb\nc\\x00" and cell("a\tb\nc\ud800") == r"a\tb\nc\ud800"

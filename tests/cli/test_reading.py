@@ -72,7 +72,7 @@ def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
     return after
 
 
-def test_the_first_row_needs_no_compiler_and_no_slow_import(tmp_path: Path) -> None:
+def test_query_and_status_print_their_first_line_without_compiler_and_slow_imports(tmp_path: Path) -> None:
     """3,000 rows are more than one batch of plain Python, but few enough for plain Python in pieces."""
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])
@@ -187,7 +187,7 @@ def test_reading_a_view_loads_only_the_relations_that_it_needs(tmp_path: Path, m
     assert defined == [["sales", "by_part"]]
 
 
-def test_a_view_needs_the_relations_that_it_reads_and_their_references() -> None:
+def test_a_view_needs_the_relations_that_it_reads_and_tables_these_refer_to() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));
@@ -204,7 +204,7 @@ def test_a_view_needs_the_relations_that_it_reads_and_their_references() -> None
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_log_applied_in_pieces_equals_the_log_applied_whole(
+def test_applying_a_log_in_pieces_equals_applying_it_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """The log deletes and reinserts keys, and has duplicate rows, NULL and -0.0."""
@@ -250,7 +250,7 @@ def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.
     return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
 
 
-def test_a_log_whose_rows_refer_to_a_later_piece_is_applied_whole(
+def test_a_log_with_references_to_rows_of_a_later_piece_is_applied_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
@@ -265,7 +265,9 @@ def test_a_log_whose_rows_refer_to_a_later_piece_is_applied_whole(
     assert contents(store_of(tmp_path), made, "v").num_rows == 6
 
 
-def test_a_window_applies_its_log_in_the_order_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_of_a_windowed_table_is_applied_in_the_order_of_its_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
     made = keyed(
         tmp_path,

@@ -6,7 +6,7 @@ from freshviews.cli.source import Source, error_text
 from freshviews.errors import SqlError
 
 
-def test_the_line_of_an_error_is_printed_without_secrets() -> None:
+def test_an_error_prints_the_line_of_the_script_without_its_secrets() -> None:
     text = "USING jdbc OPTIONS (password 'one', \"api.key\" = 'two', dir 's3://me:three@host/b', path 'four') §"
     shown = error_text(Source("f.sql", text), SqlError("Unexpected token", 1, len(text)))
     assert not any(secret in shown for secret in ("one'", "two", "three"))

@@ -85,7 +85,7 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def test_every_form_of_a_view_has_the_same_rows_and_names_the_version(site: Site) -> None:
+def test_json_csv_arrow_and_html_of_a_view_have_the_same_rows_and_version(site: Site) -> None:
     found = read(site, "/view/by_part")
     assert found["version"] == 2 and found["view"] == "by_part" and found["total"] == 10
     rows = {(row["part"], row["n"]) for row in found["rows"]}  # type: ignore[attr-defined]
@@ -106,14 +106,14 @@ def test_every_form_of_a_view_has_the_same_rows_and_names_the_version(site: Site
     assert read(site, "/view/by_part")["total"] == 10
 
 
-def test_values_that_json_lacks_are_strings(site: Site) -> None:
+def test_values_without_a_json_type_become_strings(site: Site) -> None:
     rows = {row["id"]: row for row in read(site, "/view/kept")["rows"]}  # type: ignore[attr-defined]
     assert rows[502] == {"id": 502, "part": "", "price": "125.50", "weight": "nan", "day": "2026-01-05",
                          "at": "2026-01-05 12:30:00.250000"}  # fmt: skip
     assert rows[501]["weight"] is None and rows[501]["price"] is None and rows[500]["part"] == HOSTILE
 
 
-def test_pages_show_one_version_and_link_through_all_rows(site: Site, root: Path) -> None:
+def test_linked_pages_show_all_rows_of_one_version(site: Site, root: Path) -> None:
     seen: list[str] = []
     link = "/view/kept?limit=50"
     while link:
@@ -127,7 +127,7 @@ def test_pages_show_one_version_and_link_through_all_rows(site: Site, root: Path
     assert "strategy" in page.text and VIEWS["kept"] in page.text and "NULL" in page.text
 
 
-def test_a_plain_select_has_the_rows_of_query_and_others_are_refused(site: Site) -> None:
+def test_the_query_page_answers_plain_selects_and_refuses_other_statements(site: Site) -> None:
     found = read(site, "/query", sql="SELECT part, n FROM by_part WHERE n >= 17 ORDER BY n DESC, part LIMIT 2")
     assert (found["version"], found["total"]) == (2, 2)
     assert found["rows"] == [{"part": "part 0", "n": 17}, {"part": "part 1", "n": 17}]
@@ -220,7 +220,9 @@ def test_hostile_requests_get_an_error_without_details(site: Site, target: str, 
         ((), False),
     ],
 )
-def test_a_request_that_does_not_name_this_server_is_refused(site: Site, hosts: tuple[str, ...], allowed: bool) -> None:
+def test_a_request_whose_host_header_names_another_server_is_refused(
+    site: Site, hosts: tuple[str, ...], allowed: bool
+) -> None:
     for target in ("/view/by_part?format=json", "/", "/style.css"):
         made = site.answer(Request(target, hosts))
         assert made.status == (HTTPStatus.OK if allowed else HTTPStatus.MISDIRECTED_REQUEST)
@@ -253,7 +255,7 @@ def test_one_request_computes_and_others_wait_for_a_limited_time(
     assert ask(own, "/view/by_part").status == 200
 
 
-def test_a_new_version_is_read_by_its_log_and_one_without_state_is_refused(
+def test_a_new_version_is_read_from_its_log_and_a_version_without_state_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Site("shop.sql", store_of(tmp_path / "ckpt"), lambda: None)
@@ -285,7 +287,7 @@ def imaged(root: Path, made: Manifest) -> Manifest:
     return commit(root, replace(made, cells={}), [sale(number, "cog") for number in range(made.version + 1)])
 
 
-def test_a_reader_gets_a_newer_version_if_its_own_is_collected_meanwhile(
+def test_a_reader_gets_a_newer_version_if_the_version_it_reads_is_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -331,7 +333,7 @@ def test_a_reader_tries_a_limited_number_of_versions(tmp_path: Path, monkeypatch
     assert tried == list(range(1, versions.TRIES + 1))
 
 
-def test_a_checkpoint_that_replaces_another_one_is_read(tmp_path: Path) -> None:
+def test_a_new_checkpoint_at_the_same_address_is_read(tmp_path: Path) -> None:
     root = tmp_path / "ckpt"
     own = Site("shop.sql", store_of(root), lambda: None)
     made = None
@@ -353,7 +355,7 @@ def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> No
     assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
 
 
-def test_reading_an_older_version_moves_no_cell_back(
+def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"

@@ -71,7 +71,7 @@ def test_a_script_that_cannot_be_read_is_named_with_the_remedy(command: str, nam
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_script_without_permission_is_named(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_without_read_permission_is_named(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def deny(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -81,7 +81,7 @@ def test_a_script_without_permission_is_named(command: str, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_name_with_a_nul_is_refused(command: str) -> None:
+def test_a_script_name_with_a_nul_character_is_refused(command: str) -> None:
     line = refused(*command.split(), "a\0b.sql", *COMMANDS[command])
     assert r"a\x00b" in line and "NUL" in line and "accepted" in line
 
@@ -103,14 +103,14 @@ def test_commands_that_show_views_refuse_a_script_without_views(command: str) ->
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream ."])
-def test_a_nul_in_a_script_is_an_error_at_its_place(command: str) -> None:
+def test_a_nul_character_in_a_script_is_an_error_at_its_place(command: str) -> None:
     result = run(*command.split(), "nul.sql")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("nul.sql:2:") and "\0" not in result.stderr
 
 
 @pytest.mark.parametrize("command", ["check", "explain", "explain --cells 2", "advise --stream .", "run"])
-def test_closed_standard_input_is_one_message(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_or_closed_standard_input_gives_one_message(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refused(*command.split(), "-", text="").startswith("<stdin>: " if command != "run" else "-: ")
     monkeypatch.setattr(source, "sys", SimpleNamespace(stdin=None))
     assert refused(*command.split(), "-") == "standard input is closed; name a file, or pipe the SQL in"
@@ -124,7 +124,7 @@ def test_a_process_with_closed_standard_input_prints_one_message() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_wrong_command_line_is_one_line_that_names_the_help(command: str) -> None:
+def test_a_wrong_command_line_gets_one_line_that_names_the_help(command: str) -> None:
     name = command.split()[0]
     arguments = [*command.split(), "fine.sql", *COMMANDS[command]]
     see = f"; see freshviews {name} --help"
@@ -150,7 +150,7 @@ def test_a_wrong_command_line_is_one_line_that_names_the_help(command: str) -> N
         ("query fine.sql", ["freshviews query: missing argument 'SELECT'"]),
     ],
 )
-def test_a_misspelt_word_is_named_with_the_right_one(arguments: str, parts: list[str]) -> None:
+def test_a_misspelt_command_or_option_gets_a_suggestion(arguments: str, parts: list[str]) -> None:
     line = refused(*arguments.split(), code=2)
     assert all(part in line for part in parts), line
 
@@ -181,7 +181,7 @@ STREAM = ("with the columns of table t and _order is accepted",)
         (b"a,a,b,_order\n1,1,2,4\n", ["t.csv: ", "a"]),
     ],
 )
-def test_a_wrong_stream_of_updates_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
+def test_a_wrong_file_of_updates_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
     if data is None:
         (folder / "t.csv").mkdir()
     else:
@@ -202,7 +202,7 @@ def test_a_command_ends_silently_if_the_reader_of_its_output_ends(command: str) 
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_interrupted_command_has_its_exit_code_and_no_message(
+def test_an_interrupted_command_exits_with_130_and_prints_nothing(
     command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(path: Path) -> bytes:
@@ -238,7 +238,7 @@ def test_ctrl_c_ends_a_command_without_a_traceback(command: str) -> None:
     assert (process.returncode, errors.strip()) == (0 if command.startswith("serve") else 130, "")
 
 
-def test_a_command_line_without_words_prints_the_help_and_fails() -> None:
+def test_freshviews_without_arguments_prints_the_help_and_fails() -> None:
     result = CliRunner().invoke(app, [])
     assert result.exit_code == 2
     assert "check" in result.output and "Error" not in result.output

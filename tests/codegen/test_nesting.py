@@ -35,7 +35,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, loops: int, levels: int) -> None:
 
 @pytest.mark.parametrize(("loops", "levels"), LIMITS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_parts_read_no_name_that_they_do_not_have(
+def test_parts_of_a_function_use_no_undefined_name(
     strategy: str, loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit(monkeypatch, loops, levels)
@@ -109,7 +109,7 @@ def contents() -> list[Any]:
 
 
 @pytest.mark.parametrize(("loops", "levels"), LIMITS)
-def test_views_are_the_same_where_functions_have_parts(
+def test_views_do_not_change_when_functions_are_split_into_parts(
     loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = without_parts()
@@ -122,7 +122,7 @@ def without_parts() -> list[Any]:
     return contents()
 
 
-def test_a_join_of_many_tables_over_a_key() -> None:
+def test_twenty_four_tables_are_joined_over_one_key() -> None:
     count = 24
     db = Database()
     db.execute(";".join(f"CREATE TABLE t{i} (k BIGINT, x{i} BIGINT)" for i in range(count)))

@@ -17,7 +17,9 @@ CREATE MATERIALIZED VIEW v AS SELECT a, d FROM r JOIN s USING (b) JOIN t USING (
 """
 
 
-def test_a_section_is_loaded_with_the_first_batch_of_its_table(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_section_of_generated_code_is_loaded_with_the_first_batch_of_its_table(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(compiled_block, "LONG", 0)
     loaded: list[str] = []
     load = module._load
@@ -34,7 +36,7 @@ def test_a_section_is_loaded_with_the_first_batch_of_its_table(monkeypatch: pyte
     assert sorted(db.view("v")) == [(1, 1)]
 
 
-def test_sections_of_a_join_of_twenty_tables_call_shared_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_sections_of_a_join_of_twenty_tables_call_shared_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = module._load
     monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))

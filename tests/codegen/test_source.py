@@ -46,7 +46,7 @@ def test_a_fresh_name_differs_from_functions_imports_and_reserved_names(wish: st
 
 @pytest.mark.parametrize("text", QUERIES)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_name_is_defined(strategy: str, text: str) -> None:
+def test_every_name_in_generated_source_is_defined(strategy: str, text: str) -> None:
     made = query(text)
     try:
         program = STRATEGIES[strategy].of_query(made)
@@ -59,7 +59,7 @@ def test_every_name_is_defined(strategy: str, text: str) -> None:
 
 @pytest.mark.seeds(30)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_name_is_defined_in_long_triggers(strategy: str, seed: int) -> None:
+def test_every_name_in_long_triggers_is_defined(strategy: str, seed: int) -> None:
     """Triggers over five or more atoms have functions for repeated bodies, which load what they read themselves. Found
     with ``crown`` over I(k, o, p), P(p, s), S(s), O(o, u), C(u) with all variables in the output."""
     made = tree_of_atoms(random.Random(seed))
@@ -81,7 +81,7 @@ def test_an_addition_reuses_the_product_of_an_enclosing_addition(count: int) -> 
     assert times and max(times) <= 2
 
 
-def test_products_of_rows_of_changed_views_are_not_reused() -> None:
+def test_products_are_not_reused_after_their_views_changed() -> None:
     made = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
     program = STRATEGIES["view_tree"].of_query(made)
     products = re.compile(r"^ *product\w* = (.*)", re.MULTILINE)
@@ -94,7 +94,7 @@ def test_products_of_rows_of_changed_views_are_not_reused() -> None:
     assert not products.findall(source)
 
 
-def test_rebinding_a_factor_discards_the_product() -> None:
+def test_rebinding_a_factor_discards_its_products() -> None:
     program = STRATEGIES["view_tree"].of_query(query("Q(a, c) = R(a, b), S(b, c)"))
     view = program.stores[0]
     start = begin(program, Module()).with_alias("r", view).with_alias("s", view)

@@ -103,7 +103,7 @@ def test_all_months_and_corrections_add_up_to_the_data() -> None:
     assert rows_of(stream[0].changes["planes"]) == rows_of(data["planes"])
 
 
-def test_the_folders_count_only_whole_months(tmp_path: Path) -> None:
+def test_the_files_of_the_last_corrections_do_not_count_as_a_month(tmp_path: Path) -> None:
     data = tables()
     stream = list(months(data))
     make_folders(tmp_path, data)
@@ -151,11 +151,13 @@ def stored(held: pa.Table) -> Callable[[pa.RecordBatch], pa.Table]:
         ([("a", 1), ("b", 2)], [("a", 2), ("b", 1)]),
     ],
 )
-def test_the_check_notices_a_difference(ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]]) -> None:
+def test_the_comparison_with_duckdb_notices_a_difference(
+    ours: list[tuple[object, ...]], theirs: list[tuple[object, ...]]
+) -> None:
     assert first_difference(ours, theirs) is not None
 
 
-def test_the_check_ignores_the_order_of_rows_and_of_sums_of_doubles() -> None:
+def test_the_comparison_with_duckdb_ignores_row_order_and_rounding_of_sums() -> None:
     assert first_difference([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)]) is None
 
 
@@ -165,7 +167,7 @@ def change(folder: Path, version: int, rows: list[tuple[str | None, int]]) -> No
     pq.write_table(pa.table({**columns, "_version": [version] * len(rows)}), folder / f"version-{version}.parquet")
 
 
-def test_files_of_changes_add_up_to_the_view(tmp_path: Path) -> None:
+def test_files_of_changes_add_up_to_the_rows_of_the_view(tmp_path: Path) -> None:
     view = Followed(tmp_path)
     assert (view.count, view.rows(), view.greatest("name", 3)) == (0, [], [])
     change(tmp_path, 1, [("a", 2), (None, 1)])

@@ -14,7 +14,7 @@ from demo.shop.stream import CUSTOMERS, PRODUCTS, Shop
 ROOT = Path(__file__).parents[2]
 
 
-def test_messages_lead_to_the_contents_of_the_tables() -> None:
+def test_the_last_message_of_each_key_gives_the_contents_of_the_tables() -> None:
     shop = Shop()
     sent = [*shop.opening(), *shop.round(3000)]
     folded: dict[str, dict[int, object]] = {"customers": {}, "products": {}, "orders": {}}
@@ -33,7 +33,7 @@ def test_messages_lead_to_the_contents_of_the_tables() -> None:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.long("a broker, a database and Spark start")
-def test_two_rounds_of_the_shop_agree_with_duckdb() -> None:
+def test_two_rounds_of_the_shop_demo_agree_with_duckdb() -> None:
     for package in ("pyspark", "confluent_kafka", "psycopg"):
         pytest.importorskip(package, reason=f"{package} is not installed; make setup installs it")
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])

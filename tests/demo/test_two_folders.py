@@ -33,7 +33,7 @@ def run(folder: Path, commands: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_an_error_is_printed_as_in_the_readme(tmp_path: Path) -> None:
+def test_the_error_in_the_readme_is_printed_as_shown(tmp_path: Path) -> None:
     found = blocks()
     script = next(text for language, text in found if language == "sql")
     shown = next(text for language, text in found if language == "text" and "unknown column" in text)
@@ -47,7 +47,7 @@ def test_an_error_is_printed_as_in_the_readme(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_the_two_folders_of_the_readme_print_the_output_shown(tmp_path: Path) -> None:
+def test_the_readme_example_of_two_folders_prints_the_output_shown(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     found = blocks()
     (install, first, second) = (text for language, text in found if language == "sh")

@@ -50,16 +50,16 @@ def names_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_named_function_exists(page: Path) -> None:
+def test_every_function_that_a_page_names_exists(page: Path) -> None:
     for name in sorted(names_in(page.read_text())):
         resolve(name)
 
 
-def test_the_life_of_an_update_names_its_functions() -> None:
+def test_the_architecture_page_names_more_than_40_functions() -> None:
     assert len(names_in((ROOT / "docs" / "architecture.md").read_text())) > 40
 
 
-def test_a_name_that_does_not_exist_is_noticed() -> None:
+def test_the_check_notices_a_function_that_does_not_exist() -> None:
     with pytest.raises(AttributeError):
         resolve("engine.commit.no_such_function")
 
@@ -84,7 +84,7 @@ def test_every_page_of_the_benchmarks_is_in_their_index() -> None:
         assert f"(benchmarks/{page.name})" in index, page.name
 
 
-def test_every_dependency_has_its_reason() -> None:
+def test_every_dependency_is_listed_with_its_reason() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = [project["dependencies"], *project["optional-dependencies"].values()]
@@ -93,14 +93,14 @@ def test_every_dependency_has_its_reason() -> None:
         assert f"| {name} |" in text, name
 
 
-def test_every_room_is_on_the_map() -> None:
+def test_every_package_is_on_the_map_of_the_architecture() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     for room in _ROOMS - {"__pycache__"}:
         assert f"`{room}/`" in text, room
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_named_path_exists(page: Path) -> None:
+def test_every_path_that_a_page_names_exists(page: Path) -> None:
     for path in _PATH.findall(page.read_text()):
         here, first = path.rstrip("/"), path.split("/")[0]
         if first in _FOLDERS and not path.startswith(("tests/cases", "benchmarks/data")):

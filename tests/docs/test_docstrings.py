@@ -131,7 +131,7 @@ def errors() -> set[str]:
     return names
 
 
-def test_there_are_public_names() -> None:
+def test_known_public_names_are_among_those_checked() -> None:
     assert {"freshviews.Database.insert", "freshviews.View.subscribe", "freshviews.learn.PCA.transform"} <= set(NAMES)
 
 
@@ -166,7 +166,9 @@ def session(one: Public) -> str:
 
 
 @pytest.mark.parametrize("one", [one for one in PUBLIC if ">>> " in one.doc], ids=lambda one: one.name)
-def test_an_example_gives_what_it_shows(one: Public, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_example_of_a_docstring_prints_the_output_shown(
+    one: Public, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     test = doctest.DocTestParser().get_doctest(session(one), {}, one.name, None, 0)
     for example in test.examples:
         compile(example.source, one.name, "single")

@@ -21,7 +21,7 @@ def test_the_list_of_pages_with_examples_is_not_empty() -> None:
 
 @pytest.mark.long("each view of a page is compiled: a minute and more with others running")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_examples_print_the_output_shown(page: Path) -> None:
+def test_the_examples_of_a_page_print_the_output_shown(page: Path) -> None:
     # The examples of a page share one session.
     session = "\n".join(_BLOCK.findall(page.read_text()))
     test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)

@@ -26,7 +26,7 @@ def explained(script: str, whole: bool) -> str:
     return text.strip() + "\n"
 
 
-def test_every_output_on_the_page_is_printed_by_explain(request: pytest.FixtureRequest) -> None:
+def test_explain_prints_every_output_that_its_page_shows(request: pytest.FixtureRequest) -> None:
     text = PAGE.read_text()
     tables = _SQL.findall(text)[0]
     examples = _EXAMPLE.findall(text)
@@ -42,5 +42,5 @@ def test_every_output_on_the_page_is_printed_by_explain(request: pytest.FixtureR
         PAGE.write_text(text)
 
 
-def test_no_example_is_recomputed() -> None:
+def test_no_example_of_the_explain_page_recomputes_its_view() -> None:
     assert not re.search(r"^strategy +(recompute|trie_join)", PAGE.read_text(), re.MULTILINE)

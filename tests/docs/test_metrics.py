@@ -32,7 +32,7 @@ def test_every_phase_is_listed() -> None:
     assert rows("Phases") == [[f"`{name}`", text] for name, text in PHASES.items()]
 
 
-def test_queries_name_metrics_that_exist() -> None:
+def test_the_metrics_page_names_exactly_the_existing_metrics() -> None:
     named = set(re.findall(r"freshviews_[a-z_]+", PAGE.read_text()))
     assert named == {metric.name for metric in METRICS}
 

@@ -50,7 +50,7 @@ def test_a_notebook_runs_from_top_to_bottom(name: str, tmp_path: Path, monkeypat
     assert kinds[0] == kinds[1]
 
 
-def test_a_cell_that_fails_is_noticed(tmp_path: Path) -> None:
+def test_a_notebook_cell_that_fails_is_noticed(tmp_path: Path) -> None:
     text = path_of("retail").read_text()
     stored = json.loads(text)
     stored["cells"] = [{**code_of(stored)[0], "source": "assert 1 == 2"}]

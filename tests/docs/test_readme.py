@@ -45,7 +45,7 @@ def _trimmed(text: str) -> str:
     return text.rstrip() + "\n" if text else ""
 
 
-def test_commands_are_on_the_first_screen_and_an_example_on_the_second() -> None:
+def test_the_readme_has_commands_on_its_first_screen_and_an_example_on_the_second() -> None:
     lines = README.read_text().splitlines()
     first_screen = lines[:50]
     assert any("print(view[" in line for line in lines[:80])

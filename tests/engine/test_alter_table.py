@@ -37,7 +37,7 @@ def shop(db: fv.Database) -> None:
     db.insert("t", ROWS)
 
 
-def test_existing_rows_get_the_default_and_views_continue(db: fv.Database) -> None:
+def test_old_rows_get_the_default_of_a_new_column_and_views_stay_maintained(db: fv.Database) -> None:
     shop(db)
     changes: list[Any] = []
     everything, n, table = db.view("everything"), db.view("n"), db.table("t")
@@ -93,7 +93,7 @@ def test_a_plain_view_keeps_its_columns_until_the_view_is_replaced(db: fv.Databa
     assert Counter(db.view("of_p")) == Counter({(7,): 4})
 
 
-def test_keys_and_foreign_keys_hold_after_columns_are_added(db: fv.Database) -> None:
+def test_keys_and_foreign_keys_are_enforced_after_columns_are_added(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE p (x INT, id INT PRIMARY KEY, code INT UNIQUE);"
         "CREATE TABLE c (id INT, up INT REFERENCES p, PRIMARY KEY (id));"
@@ -128,7 +128,7 @@ def test_keys_and_foreign_keys_hold_after_columns_are_added(db: fv.Database) -> 
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("window", ["3 rows", "2 days"])
-def test_windows_continue_after_columns_are_added(tmp_path: Path, window: str, trusted: bool) -> None:
+def test_a_window_keeps_deleting_old_rows_after_columns_are_added(tmp_path: Path, window: str, trusted: bool) -> None:
     def day(n: int) -> dt.date:
         return dt.date(2026, 1, n)
 
@@ -155,7 +155,7 @@ def test_windows_continue_after_columns_are_added(tmp_path: Path, window: str, t
             assert {row[2] for row in db.table("t")} <= {dt.date(2020, 1, 1), day(9)}
 
 
-def test_a_trusted_table_gets_columns(db: fv.Database) -> None:
+def test_columns_are_added_to_a_trusted_table(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT, s STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s"
@@ -171,7 +171,7 @@ def test_a_trusted_table_gets_columns(db: fv.Database) -> None:
         db.execute("CREATE MATERIALIZED VIEW w AS SELECT c FROM t")
 
 
-def test_not_null_without_a_default_needs_a_table_without_rows(db: fv.Database) -> None:
+def test_a_not_null_column_without_a_default_is_added_only_to_an_empty_table(db: fv.Database) -> None:
     shop(db)
     script = "CREATE TABLE other (a INT);\nALTER TABLE t ADD COLUMNS (a INT,\n  c INT NOT NULL)"
     with pytest.raises(SqlError, match="give it a DEFAULT, or leave NOT NULL out") as raised:
@@ -188,7 +188,7 @@ def test_not_null_without_a_default_needs_a_table_without_rows(db: fv.Database) 
     assert list(db.table("t")) == [(1, None, None, 4)]
 
 
-def test_the_table_is_unchanged_if_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_unchanged_if_memory_runs_out_in_alter_table(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     shop(db)
     monkeypatch.setattr(growing, "ROWS", 1)
@@ -202,7 +202,7 @@ def test_the_table_is_unchanged_if_memory_runs_out(monkeypatch: pytest.MonkeyPat
     assert list(db.view("n")) == []
 
 
-def test_an_open_batch_gets_the_new_columns(db: fv.Database) -> None:
+def test_rows_of_an_open_batch_get_columns_that_are_added_meanwhile(db: fv.Database) -> None:
     shop(db)
     with db.batch() as batch:
         batch.insert("t", [(7, "old")])
@@ -223,7 +223,7 @@ def test_an_open_batch_gets_the_new_columns(db: fv.Database) -> None:
     assert list(db.table("u")) == []
 
 
-def test_several_alters_drops_and_new_tables_in_one_script(db: fv.Database) -> None:
+def test_one_script_may_create_alter_and_drop_several_tables(db: fv.Database) -> None:
     shop(db)
     db.execute(
         "ALTER TABLE t ADD COLUMN a INT DEFAULT 1; CREATE MATERIALIZED VIEW v AS SELECT SUM(a) AS a FROM t;"
@@ -245,7 +245,7 @@ def test_several_alters_drops_and_new_tables_in_one_script(db: fv.Database) -> N
 
 
 @pytest.mark.parametrize("snapshot", ["none", "before", "after", "both"])
-def test_a_durable_database_opens_with_its_columns(tmp_path: Path, snapshot: str) -> None:
+def test_a_durable_database_reopens_with_added_columns(tmp_path: Path, snapshot: str) -> None:
     with fv.Database(tmp_path / "db") as db:
         shop(db)
         if snapshot in ("before", "both"):
@@ -267,7 +267,7 @@ def test_a_durable_database_opens_with_its_columns(tmp_path: Path, snapshot: str
             db.snapshot()
 
 
-def test_an_image_has_the_columns(tmp_path: Path) -> None:
+def test_an_image_is_restored_with_added_columns(tmp_path: Path) -> None:
     from freshviews.sql import Catalog, parse_script
 
     script = (
@@ -312,7 +312,7 @@ def test_a_column_may_get_a_wider_type(db: fv.Database) -> None:
         db.insert("t", [(4, 1.5, None, "x", 1)])
 
 
-def test_an_altered_trusted_table_still_counts_as_having_had_rows(db: fv.Database) -> None:
+def test_altering_a_trusted_table_with_rows_does_not_make_it_count_as_empty(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS n FROM t"
@@ -339,7 +339,7 @@ def test_an_altered_trusted_table_still_counts_as_having_had_rows(db: fv.Databas
         ("STRING", ""),
     ],
 )
-def test_a_string_keeps_the_limit_of_its_type(kind: str, refused: str) -> None:
+def test_alter_table_may_only_raise_the_limit_of_a_varchar(kind: str, refused: str) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, s VARCHAR(5))")
     if refused:
@@ -359,7 +359,7 @@ def test_a_default_that_would_be_rounded_is_refused(kind: str, text: str) -> Non
         fv.Database().execute(f"CREATE TABLE t (a INT, b {kind} DEFAULT {text})")
 
 
-def test_a_table_is_read_whole_while_another_thread_alters_it() -> None:
+def test_readers_get_all_rows_while_another_thread_alters_the_table() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT)")
     db.insert("t", [(number,) for number in range(10)])

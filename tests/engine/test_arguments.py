@@ -167,14 +167,14 @@ def test_a_wrong_argument_raises_an_error_of_freshviews(door: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("method", ["insert", "delete", "apply"])
-def test_swapped_arguments_name_the_argument(method: str) -> None:
+def test_the_error_of_swapped_arguments_names_the_argument(method: str) -> None:
     db = database()
     for given in (db, db.batch()):
         with pytest.raises(fv.FreshviewsError, match="a table is given by its name"):
             getattr(given, method)([("screw", 1)], "items")
 
 
-def test_an_unknown_arrow_column_is_named() -> None:
+def test_the_error_of_an_unknown_arrow_column_names_it() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT)")
     with pytest.raises(fv.BatchError, match="there is no column x"):

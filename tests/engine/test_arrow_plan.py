@@ -96,7 +96,9 @@ def test_compiled_and_general_encoding_give_equal_codes(
 
 
 @pytest.mark.parametrize(("kind", "given", "values"), WAYS, ids=NAMES)
-def test_a_slice_is_read_from_its_start(kind: SqlType, given: pa.DataType, values: list[Any]) -> None:
+def test_a_slice_of_an_arrow_array_is_encoded_from_its_offset(
+    kind: SqlType, given: pa.DataType, values: list[Any]
+) -> None:
     fitting = [v for v in values if _fits(kind, given, v)] * 3
     compiled, general = both(kind, pa.array(fitting, given).slice(3, len(fitting) - 4))
     assert compiled == general
@@ -137,7 +139,7 @@ def test_strings_keep_their_codes_from_batch_to_batch(batches: list[list[str | N
     assert len(set(entries)) == len(entries)
 
 
-def test_thousands_of_strings_are_found_again() -> None:
+def test_thousands_of_strings_get_the_same_codes_again() -> None:
     made, dictionary = encoder(STRING)
     texts = [f"number {i}" for i in range(5000)]
     first, again = (made._arrow(pa.table({"x": texts}), 1).batch.columns["x"] for _ in range(2))
@@ -145,7 +147,7 @@ def test_thousands_of_strings_are_found_again() -> None:
     assert len(dictionary) == 5002
 
 
-def test_a_table_of_several_chunks_and_a_multiplicity_is_read_whole() -> None:
+def test_all_chunks_of_a_table_with_multiplicities_are_encoded() -> None:
     made, dictionary = encoder(STRING)
     part = pa.table({"x": ["a", None], "_multiplicity": [2, -1]})
     encoded = made._arrow(pa.concat_tables([part, part.slice(1)]), 0).batch
@@ -153,7 +155,7 @@ def test_a_table_of_several_chunks_and_a_multiplicity_is_read_whole() -> None:
     assert dictionary.decode(int(encoded.columns["x"][0])) == "a"
 
 
-def test_integers_for_a_double_column_take_the_general_way() -> None:
+def test_integers_for_a_double_column_use_the_general_encoding() -> None:
     made, _ = encoder(DOUBLE)
     assert made._planned(pa.schema({"x": pa.int64()}), False) is None
     assert made._arrow(pa.record_batch({"x": pa.array([1, 2])}), 1).batch.columns["x"].view(float).tolist() == [1, 2]

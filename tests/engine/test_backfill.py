@@ -156,7 +156,7 @@ def test_a_backfill_of_few_rows_uses_deltas(monkeypatch: pytest.MonkeyPatch, han
     assert handed == []
 
 
-def test_a_backfill_by_one_join_raises_the_overflow_that_deltas_raise(handed: list[bool]) -> None:
+def test_a_backfill_by_one_join_reports_an_overflow_like_one_by_deltas(handed: list[bool]) -> None:
     query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
     with fv.Database() as db:
         db.execute(TABLES)
@@ -184,7 +184,7 @@ def test_a_view_backfilled_by_one_join_has_its_rows_after_a_reopen(tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ("rows", "filtered", "ends over one table") if PURE_PYTHON else ())
-def test_a_traced_join_is_maintained_once_in_a_backfill(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_maintains_a_traced_join_only_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     strategy = "incremental_trie_join"
     walks: list[int] = []
     original = Tracing.end_version
@@ -206,7 +206,7 @@ def test_a_traced_join_is_maintained_once_in_a_backfill(name: str, monkeypatch: 
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_failing_traced_backfill_names_the_row_at_fault() -> None:
+def test_a_failing_backfill_of_a_traced_join_names_the_row_at_fault() -> None:
     query = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a WHERE 10 % (r.a - s.c) > 0"
     view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS " + query
     with fv.Database() as db:
@@ -227,7 +227,7 @@ def test_a_failing_traced_backfill_names_the_row_at_fault() -> None:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
-def test_a_triangle_needs_more_rows_than_a_four_cycle_for_a_backfill_by_one_join(
+def test_a_triangle_is_backfilled_by_one_join_only_from_more_rows_than_a_cycle_of_four(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deltas of triangles compare eight rows in a step; deltas of cycles of four take a step per row."""

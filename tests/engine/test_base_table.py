@@ -101,7 +101,7 @@ def test_batches_add_up_and_refused_ones_are_undone_exactly(
         assert stored.rows == len(model)
 
 
-def test_null_in_a_unique_column_is_equal_to_nothing() -> None:
+def test_null_in_a_unique_column_is_never_a_duplicate() -> None:
     stored = table(("a",), ("b",))
     stored.add(batch([((NULL, 1), 1), ((NULL, 2), 1)]))
     assert stored.duplicate() is None
@@ -109,7 +109,7 @@ def test_null_in_a_unique_column_is_equal_to_nothing() -> None:
     assert stored.duplicate() == (1, (2,))
 
 
-def test_a_key_of_all_columns_costs_no_second_table() -> None:
+def test_a_key_of_all_columns_needs_no_second_table() -> None:
     stored = table(("b", "a"), nullable=False)
     stored.add(batch([((1, 2), 1), ((2, 1), 1)]))
     assert stored.duplicate() is None
@@ -118,7 +118,7 @@ def test_a_key_of_all_columns_costs_no_second_table() -> None:
     assert stored.duplicate() == (0, (1, 2))
 
 
-def test_a_multiplicity_that_leaves_int64_stops_the_batch_at_its_row() -> None:
+def test_a_multiplicity_beyond_int64_stops_the_batch_at_its_row() -> None:
     stored = table()
     stopped = stored.add(batch([((1, 1), 1), ((2, 2), 2**63 - 1), ((2, 2), 1)]))
     assert stopped is not None and stopped.row == 2 and not stopped.out_of_memory
@@ -133,7 +133,7 @@ def test_rows_that_share_a_key_are_found_by_a_scan() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 5, 1000])
-def test_deleting_what_was_inserted_leaves_nothing(size: int) -> None:
+def test_deleting_all_inserted_rows_leaves_an_empty_table(size: int) -> None:
     stored = table(("a",))
     every = batch([((i, i % 7), 1) for i in range(size)])
     stored.add(every)
@@ -155,7 +155,7 @@ def row_table(stored: BaseTable) -> int:
     st.booleans(),
     pairs,
 )
-def test_deferred_rows_flushed_by_the_first_delete_agree_with_a_counter(
+def test_a_table_whose_first_delete_flushes_deferred_rows_agrees_with_a_counter(
     batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool, types: tuple[SqlType, SqlType]
 ) -> None:
     """Several calls may make one batch; a batch is settled, undone, or continued in a table read from an image."""
@@ -262,7 +262,7 @@ def test_narrow_columns_share_a_word() -> None:
     assert packing_of([ColumnDef("a", TINYINT), ColumnDef("b", TINYINT)], 1).words == 2
 
 
-def test_a_row_takes_the_bytes_of_its_words_and_its_count() -> None:
+def test_a_row_takes_eight_bytes_per_word_and_eight_for_its_count() -> None:
     kinds = {"a": BIGINT, "b": BOOLEAN, "c": TINYINT, "d": TINYINT}
     stored = BaseTable(TableDef("t", tuple(ColumnDef(name, kind, False) for name, kind in kinds.items())))
     ones = np.ones(4000, np.int64)
@@ -284,7 +284,9 @@ def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [BOOLEAN, TINYINT, INT, DATE, STRING, decimal(5, 2), decimal(18, 0)])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_the_code_below_the_least_is_refused_and_not_null(kind: SqlType, nullable: bool) -> None:
+def test_the_code_below_the_least_one_of_its_type_is_refused_and_not_read_as_null(
+    kind: SqlType, nullable: bool
+) -> None:
     stored = table(nullable=nullable, types=(kind, BIGINT))
     with pytest.raises(AssertionError, match="outside the type"):
         stored.add(batch([((range_of(kind)[0] - 1, 1), 1)]))
@@ -292,7 +294,7 @@ def test_the_code_below_the_least_is_refused_and_not_null(kind: SqlType, nullabl
     assert contents(stored) == Counter()
 
 
-def test_an_image_of_unpacked_rows_is_read(tmp_path: Path) -> None:
+def test_an_image_with_unpacked_rows_can_be_read(tmp_path: Path) -> None:
     rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
     written_before(tmp_path / "image", 2, 0, [(*row, count) for row, count in rows.items()])
     for types in ((TINYINT, TINYINT), (BIGINT, INT)):
@@ -324,7 +326,7 @@ def written_before(path: Path, words: int, sides: int, rows: list[tuple[int, ...
         free_table(handle)
 
 
-def test_an_image_of_other_keys_or_columns_is_refused(tmp_path: Path) -> None:
+def test_an_image_of_a_table_with_other_keys_or_columns_is_refused(tmp_path: Path) -> None:
     written_before(tmp_path / "keyed", 2, 1, [(1, 2, 1)])
     written_before(tmp_path / "wide", 3, 0, [(1, 2, 3, 1)])
     columns = (ColumnDef("a", BIGINT), ColumnDef("b", INT))
@@ -335,13 +337,13 @@ def test_an_image_of_other_keys_or_columns_is_refused(tmp_path: Path) -> None:
             read_table_image(tmp_path / name, "t", table(types=(BIGINT, INT)), Dictionary(), verify=True)
 
 
-def test_a_row_outside_the_types_of_its_columns_is_damage(tmp_path: Path) -> None:
+def test_an_image_with_a_value_outside_its_type_is_reported_as_damaged(tmp_path: Path) -> None:
     written_before(tmp_path / "image", 2, 0, [(1, 1000, 1)])
     with pytest.raises(StoreError, match="image is damaged: table t"):
         read_table_image(tmp_path / "image", "t", table(types=(INT, TINYINT)), Dictionary(), verify=True)
 
 
-def test_a_batch_of_inserts_and_deletes_is_undone_whole_and_has_a_net_effect() -> None:
+def test_a_batch_of_inserts_and_deletes_has_a_net_effect_and_can_be_undone() -> None:
     stored = table()
     stored.add(batch([((1, 1), 2), ((2, 2), 1)]))
     stored.settle()
@@ -356,7 +358,7 @@ def test_a_batch_of_inserts_and_deletes_is_undone_whole_and_has_a_net_effect() -
 
 
 @pytest.mark.parametrize("first, second", [(2**62, 2**62), (2**63 - 1, 1), (2**62 + 1, 2**62 - 1), (1, 2**63 - 1)])
-def test_counts_past_int64_are_refused_at_their_row_even_with_pending_rows(first: int, second: int) -> None:
+def test_counts_beyond_int64_are_refused_at_their_row_even_while_rows_are_deferred(first: int, second: int) -> None:
     stored = table()
     assert stored.add(batch([((0, 0), 1), ((1, 1), first)])) is None
     stored.settle()
@@ -372,7 +374,7 @@ def test_counts_past_int64_are_refused_at_their_row_even_with_pending_rows(first
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_repeated_inserts_of_few_rows_take_memory_for_distinct_rows() -> None:
+def test_inserting_equal_rows_repeatedly_takes_memory_only_for_distinct_rows() -> None:
     stored = table()
     same = np.tile(np.arange(100), 1000)
     most = 0
@@ -385,7 +387,7 @@ def test_repeated_inserts_of_few_rows_take_memory_for_distinct_rows() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_any_number_of_distinct_rows_stays_pending() -> None:
+def test_inserts_of_any_number_of_distinct_rows_stay_deferred() -> None:
     stored = table()
     for start in range(0, 2_000_000, 100_000):
         every = np.arange(start, start + 100_000)
@@ -405,7 +407,7 @@ def test_a_table_with_a_key_defers_no_insert() -> None:
         assert load(row_table(stored), PENDING) == 0
 
 
-def test_undone_batches_leave_no_trace() -> None:
+def test_undone_batches_leave_no_rows_behind() -> None:
     stored = table()
     stored.add(batch([((0, 0), 1)]))
     stored.settle()

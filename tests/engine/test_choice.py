@@ -72,14 +72,14 @@ CHOICES = {
 
 
 @pytest.mark.parametrize(("query", "strategy"), CHOICES.values(), ids=CHOICES)
-def test_the_planner_chooses(query: str, strategy: str) -> None:
+def test_the_planner_chooses_the_expected_strategy(query: str, strategy: str) -> None:
     with fv.Database() as db:
         db.execute(TABLES)
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         assert db.stats()["views"]["v"]["strategy"] == strategy
 
 
-def test_a_strategy_without_negated_atoms_is_refused_by_name() -> None:
+def test_not_exists_is_refused_with_a_named_strategy_that_lacks_negated_atoms() -> None:
     absent = "SELECT src FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst)"
     with fv.Database() as db:
         db.execute(TABLES)

@@ -82,7 +82,7 @@ def test_a_moving_window_leaves_no_strings_behind(arrow: bool) -> None:
         assert codes_of(db._dictionary).bytes() <= 3 << 14
 
 
-def test_strings_stay_if_the_primary_key_is_not_the_first_column() -> None:
+def test_strings_in_use_stay_if_the_primary_key_is_not_the_first_column() -> None:
     script = """CREATE TABLE items (name STRING NOT NULL, id BIGINT NOT NULL, PRIMARY KEY (id));
     CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM items"""
     with collecting(script=script) as db:
@@ -97,7 +97,7 @@ def test_strings_stay_if_the_primary_key_is_not_the_first_column() -> None:
         assert list(db.view("counted")) == [(0,)]
 
 
-def test_stats_count_strings_and_rows_that_a_window_holds() -> None:
+def test_stats_count_the_bytes_of_strings_and_of_rows_in_a_window() -> None:
     script = """CREATE TABLE t (name STRING, n BIGINT)
         TBLPROPERTIES ('freshviews.trusted' = 'true', 'freshviews.window' = '100 rows');
         CREATE MATERIALIZED VIEW v AS SELECT name, COUNT(*) AS n FROM t GROUP BY name"""
@@ -112,7 +112,7 @@ def test_stats_count_strings_and_rows_that_a_window_holds() -> None:
         assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
 
 
-def test_a_reopened_database_has_the_strings_in_use(tmp_path: Path) -> None:
+def test_a_reopened_database_keeps_the_strings_in_use_and_frees_others(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)
         db.snapshot()
@@ -126,7 +126,7 @@ def test_a_reopened_database_has_the_strings_in_use(tmp_path: Path) -> None:
         assert len(db._dictionary) < 500
 
 
-def test_an_image_has_the_free_codes(tmp_path: Path) -> None:
+def test_an_image_records_which_codes_are_free(tmp_path: Path) -> None:
     with collecting() as db:
         window(db, 0, 300, 20)
         statements = parse_script(EVENTS, Catalog())
@@ -139,7 +139,7 @@ def test_an_image_has_the_free_codes(tmp_path: Path) -> None:
         assert len(db._dictionary) < 500
 
 
-def test_an_image_with_free_codes_is_opened_with_another_view(tmp_path: Path) -> None:
+def test_an_image_with_free_codes_can_be_opened_with_a_new_view(tmp_path: Path) -> None:
     """The constant of the view takes no free code: views of the image would be refused for another dictionary."""
     with collecting() as db:
         window(db, 0, 300, 20)
@@ -160,7 +160,7 @@ def test_an_image_with_free_codes_is_opened_with_another_view(tmp_path: Path) ->
         assert sorted(db.view("new")) == sorted((f"id {i}",) for i in range(280, 300))
 
 
-def test_a_row_that_is_looked_up_is_decoded_before_another_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_looked_up_row_is_decoded_before_another_commit_can_free_its_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting(least=1) as db:
         window(db, 0, 20, 20)
 
@@ -311,7 +311,7 @@ def test_memory_of_strings_is_released_after_most_rows_were_deleted(batch: int) 
         assert sorted(db.table("t")) == [(text,) for text in kept]
 
 
-def test_a_step_after_a_few_rows_is_bounded_for_any_number_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_step_after_few_rows_is_bounded_for_any_number_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 300 if PURE_PYTHON else 30_000
     monkeypatch.setattr("freshviews.engine.commit.collection.LONGEST", 100)
     monkeypatch.setattr("freshviews.engine.commit.collection.URGENT", 50)
@@ -332,7 +332,7 @@ def test_a_step_after_a_few_rows_is_bounded_for_any_number_of_strings(monkeypatc
         assert sorted(db.table("t")) == [(text,) for text in ids[:100]]
 
 
-def test_deletes_examine_no_program_if_there_are_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deletes_start_no_collection_while_there_are_few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[int] = []
     script = "CREATE TABLE t (a INT, b STRING); CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
     with collecting(script=script, least=64) as db:

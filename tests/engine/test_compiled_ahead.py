@@ -47,7 +47,7 @@ print(*sorted(compiled() - before), list(db.view("traced")), list(db.view("witho
 """
 
 
-def test_no_commit_compiles() -> None:
+def test_no_commit_compiles_a_function() -> None:
     """The first batch of a view by trace took a minute on a new machine."""
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
     command = [sys.executable, "-c", PROGRAM]

@@ -162,14 +162,14 @@ def test_a_first_view_answers_before_it_is_compiled(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.long("compiles all functions of a view")
-def test_many_rows_wait_for_the_compiler(tmp_path: Path) -> None:
+def test_a_batch_of_many_rows_waits_for_the_compiler(tmp_path: Path) -> None:
     assert _run(PREPARE + MANY_ROWS, tmp_path) == "compiled\n"
 
 
 @pytest.mark.full
 @pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view twice")
-def test_without_another_process_functions_are_compiled_in_this_one(tmp_path: Path) -> None:
+def test_this_process_compiles_if_the_compiling_process_fails(tmp_path: Path) -> None:
     """The process that compiles cannot start, or ends before it has compiled anything."""
     for instead in ("/does/not/exist", "/bin/false"):
         program = f"import sys; sys.executable = {instead!r}\n{PREPARE}" + NO_PROCESS
@@ -183,12 +183,12 @@ def test_ctrl_c_leaves_no_half_written_rows(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view")
-def test_the_setting_ahead_compiles_first(tmp_path: Path) -> None:
+def test_the_setting_ahead_compiles_a_view_before_its_first_batch(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
     assert found == "True\n"
 
 
-def test_ctrl_c_ends_the_wait_of_a_batch_for_the_compiler(tmp_path: Path) -> None:
+def test_ctrl_c_interrupts_a_batch_that_waits_for_the_compiler(tmp_path: Path) -> None:
     assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
 
 
@@ -196,7 +196,7 @@ def test_a_forked_child_starts_its_own_compiling_process(tmp_path: Path) -> None
     assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"
 
 
-def test_a_compiling_process_ends_after_the_requesting_one(tmp_path: Path) -> None:
+def test_a_compiling_process_ends_when_the_process_that_started_it_ends(tmp_path: Path) -> None:
     """Even while it compiles a function without end."""
     compiling, ends = int(_run(ORPHAN, tmp_path)), time.monotonic() + 60
     os.kill(compiling, 0)

@@ -75,7 +75,7 @@ STRINGS: dict[str, tuple[pa.Array, int | None]] = {
 @pytest.mark.parametrize("name", STRINGS)
 @pytest.mark.parametrize("into", ["t", "short", "u"])
 @pytest.mark.parametrize("shape", ["batch", "table", "slice"])
-def test_strings_outside_of_their_column_are_refused_with_their_row(
+def test_strings_outside_of_their_column_are_refused_naming_the_row(
     db: fv.Database, name: str, into: str, shape: str
 ) -> None:
     column, row = STRINGS[name]
@@ -95,7 +95,7 @@ def test_strings_outside_of_their_column_are_refused_with_their_row(
 
 @pytest.mark.parametrize("last", [2**30, -1])
 @pytest.mark.parametrize("into", ["t", "short", "u"])
-def test_a_last_offset_outside_of_the_column_is_refused_with_its_row(db: fv.Database, last: int, into: str) -> None:
+def test_a_last_offset_outside_of_the_column_is_refused_naming_the_row(db: fv.Database, last: int, into: str) -> None:
     offsets = np.array([0, 3, 6, 9], np.int32)
     other = np.array([0, 3, 6, last], np.int32)
     batch = sent(pa.record_batch({"id": range(3), "s": strings([0, 3, 6, 9])}), offsets.tobytes(), other.tobytes())
@@ -108,7 +108,7 @@ def test_a_last_offset_outside_of_the_column_is_refused_with_its_row(db: fv.Data
 
 
 @pytest.mark.parametrize("many", [2_000, 20_000])
-def test_one_falling_offset_among_many_is_found(db: fv.Database, many: int) -> None:
+def test_one_decreasing_offset_among_many_is_found(db: fv.Database, many: int) -> None:
     offsets = np.arange(0, 5 * many + 1, 5, dtype=np.int32)
     offsets[many // 2] = 10 * many
     column = strings(offsets.tolist(), b"abcde" * many)
@@ -135,7 +135,7 @@ def test_offsets_in_a_dictionary_are_checked(db: fv.Database) -> None:
         db.insert("t", pa.table({"s": column}))
 
 
-def test_views_of_nulls_are_not_checked(db: fv.Database) -> None:
+def test_string_views_of_null_rows_are_not_checked(db: fv.Database) -> None:
     column = views((2, 0, 10**6), (2, 2, 77), (2, 3, -5), nulls=True)
     rows = [(0, "abc"), (1, "a text of more than twelve bytes"), (2, None)]
     for more in ({}, {"absent": 1}):
@@ -168,7 +168,7 @@ def test_buffers_that_are_too_short_are_refused(kind: pa.DataType, place: int) -
 
 
 @pytest.mark.parametrize(("word", "value"), [(0, -1), (1, -7)])
-def test_a_structure_with_a_negative_length_or_count_is_refused(db: fv.Database, word: int, value: int) -> None:
+def test_an_arrow_structure_with_a_negative_length_or_count_is_refused(db: fv.Database, word: int, value: int) -> None:
     batch = pa.record_batch({"id": [1, 2, 3]})
     array, schema = (ctypes.c_int64 * 10)(), (ctypes.c_int64 * 9)()
     batch._export_to_c(ctypes.addressof(array), ctypes.addressof(schema))
@@ -178,7 +178,7 @@ def test_a_structure_with_a_negative_length_or_count_is_refused(db: fv.Database,
         db.insert("t", given)
 
 
-def test_names_of_columns_that_are_not_utf8_are_refused(db: fv.Database) -> None:
+def test_column_names_that_are_not_utf8_are_refused(db: fv.Database) -> None:
     batch = sent(pa.record_batch({"identity": [1]}), b"identity", b"ident\xfftt")
     with pytest.raises(fv.BatchError, match="table t: a name of a column in the Arrow schema is not valid UTF-8"):
         db.insert("t", batch)
@@ -187,7 +187,7 @@ def test_names_of_columns_that_are_not_utf8_are_refused(db: fv.Database) -> None
 
 
 @pytest.mark.parametrize("name", STRINGS)
-def test_keys_and_changes_are_checked_too(db: fv.Database, name: str) -> None:
+def test_lookup_keys_and_streamed_rows_are_checked_too(db: fv.Database, name: str) -> None:
     column, row = STRINGS[name]
     with pytest.raises(fv.BatchError, match=f"column s: .*{CORRUPT}") as raised:
         db.table("k").lookup(pa.record_batch({"s": column}))
@@ -223,12 +223,12 @@ NAMELESS = {"int": [{10**5000: 1}], "NULL": [{None: 1}], "bytes": [{b"id": 1}], 
 
 
 @pytest.mark.parametrize("rows", NAMELESS.values(), ids=NAMELESS)
-def test_rows_without_names_of_columns_are_refused(db: fv.Database, rows: Any) -> None:
+def test_rows_without_column_names_are_refused(db: fv.Database, rows: Any) -> None:
     with pytest.raises(fv.BatchError, match=r"table t.*(there is no column|iteration over a 0-d array)"):
         db.insert("t", rows)
 
 
-def test_random_changes_of_bytes_are_accepted_or_refused() -> None:
+def test_randomly_changed_bytes_are_accepted_or_refused() -> None:
     flips = Flips()
     for number in range(400):
         flips.run(1, number)

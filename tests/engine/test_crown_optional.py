@@ -50,7 +50,7 @@ def test_the_planner_chooses_a_join_tree_and_explain_draws_it() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
-def test_rows_are_read_a_few_at_a_time(rows: int) -> None:
+def test_rows_can_be_read_a_few_at_a_time(rows: int) -> None:
     found: list[Any] = []
     for batch in database(CHAIN).view("v").to_batches(rows):
         assert batch.num_rows <= rows
@@ -78,7 +78,7 @@ def test_changes_are_exact_when_default_rows_appear_and_vanish(strategy: str) ->
 
 
 @pytest.mark.parametrize("kind", ["EXCEPT", "INTERSECT", "UNION"])
-def test_rows_of_set_operations_are_found_in_either_side(kind: str) -> None:
+def test_set_operations_with_an_outer_join_on_either_side_are_right(kind: str) -> None:
     left = "SELECT DISTINCT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k"
     right = "SELECT DISTINCT r.x, r.k, s.y FROM r JOIN s ON r.k = s.k AND s.y > 10"
     expected = {(1, 1, 11), (2, 1, 11)}
@@ -106,7 +106,7 @@ def test_the_planner_chooses_another_strategy_if_no_node_fits_an_outer_join() ->
     assert Counter(database(select).view("v")) == Counter(counts)
 
 
-def test_a_named_join_tree_has_no_tables_of_outer_joins() -> None:
+def test_a_join_tree_property_cannot_name_tables_of_outer_joins() -> None:
     db = database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r')", rows=False)
     assert "s?(k, y)" in db.view("v").explain()
     with pytest.raises(PlanError, match="'s' is no relation of the query; there are r; s, t, u, of outer joins"):
@@ -114,7 +114,7 @@ def test_a_named_join_tree_has_no_tables_of_outer_joins() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["ivm_eps", "ivm_eps_linear"])
-def test_strategies_of_three_relations_refuse_outer_joins_and_negation_by_name(strategy: str) -> None:
+def test_ivm_eps_and_ivm_eps_linear_refuse_outer_joins_and_negation(strategy: str) -> None:
     properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
     with pytest.raises(PlanError, match=f"strategy {strategy} has no NOT EXISTS; name .*, or none"):
         database(CHAIN, properties, rows=False)
@@ -122,7 +122,7 @@ def test_strategies_of_three_relations_refuse_outer_joins_and_negation_by_name(s
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
 
 
-def test_a_view_with_a_part_without_a_join_tree_is_replanned() -> None:
+def test_a_union_is_replanned_although_one_part_has_no_join_tree() -> None:
     part = "SELECT r.x, r.k, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     db = database(f"SELECT r.x, s.k, s.y FROM r JOIN s ON r.k = s.k UNION ALL {part}")
     before = Counter(db.view("v"))
@@ -130,7 +130,7 @@ def test_a_view_with_a_part_without_a_join_tree_is_replanned() -> None:
     assert Counter(db.view("v")) == before
 
 
-def test_an_update_reports_no_row_that_it_retracts() -> None:
+def test_an_update_never_reports_a_row_and_its_retraction() -> None:
     db = database("SELECT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k")
     updates = pa.table({"k": [9, 9, 9, 9], "y": [None, 5, None, 5], "_multiplicity": [1, 1, -1, -1]})
     found = [row for batch in db.apply_in_order("s", updates, "v", rows=100) for row in batch.to_pylist()]

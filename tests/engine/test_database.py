@@ -27,7 +27,7 @@ def db() -> Iterator[fv.Database]:
         yield made
 
 
-def test_the_example_of_the_readme() -> None:
+def test_the_readme_example_works() -> None:
     db = fv.Database()
     db.execute("""
       CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE, total DECIMAL(12, 2));
@@ -87,12 +87,12 @@ def test_a_refused_batch_changes_no_table_and_no_view(db: fv.Database, case: str
     assert db.view("by_part")["new"] == ("new", 2, 1)
 
 
-def test_a_duplicate_key_names_both_rows(db: fv.Database) -> None:
+def test_the_error_of_a_duplicate_key_names_both_rows(db: fv.Database) -> None:
     with pytest.raises(fv.BatchError, match=r"\(1, 7, None, None\) and \(1, 9, None, None\)"):
         db.insert("orders", [(1, 9, None, None)])
 
 
-def test_rules_hold_for_the_net_effect_of_a_batch(db: fv.Database) -> None:
+def test_keys_and_foreign_keys_are_checked_for_the_net_effect_of_a_batch(db: fv.Database) -> None:
     db.apply("orders", [(1, 9, None, None, 1), (1, 7, None, None, -1)])
     with db.batch() as batch:
         batch.insert("items", [(4, "bolt", 1)])
@@ -103,7 +103,7 @@ def test_rules_hold_for_the_net_effect_of_a_batch(db: fv.Database) -> None:
     assert sorted(db.table("orders")) == [(1, 9, None, None), (2, 8, None, None)]
 
 
-def test_a_view_that_cannot_be_computed_refuses_the_batch(db: fv.Database) -> None:
+def test_a_batch_is_refused_if_a_view_cannot_be_computed(db: fv.Database) -> None:
     before = seen(db)
     with pytest.raises(fv.EvaluationError, match=r"change of view by_part.*inverse") as caught:
         db.insert("items", [(1, "zero", 0)])
@@ -123,7 +123,7 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
     assert seen(db) == before
 
 
-def test_a_batch_after_which_an_output_cannot_be_computed_is_refused() -> None:
+def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_after_it() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT);"
@@ -155,7 +155,7 @@ def test_create_refuses_a_view_that_cannot_be_computed_from_stored_rows() -> Non
     assert list(db.view("v")) == [(5.0,)]
 
 
-def test_a_row_inserted_and_deleted_in_one_batch_is_never_computed() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_never_evaluated() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, b INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / b) AS s FROM t")
     db.apply("t", [(1, 0, 1), (1, 5, 1), (1, 0, -1)])
@@ -172,7 +172,7 @@ def test_an_exception_inside_a_batch_leaves_nothing_behind(db: fv.Database) -> N
         batch.insert("orders", [(5, 5, None, None)])
 
 
-def test_every_batch_is_a_version_even_one_that_changes_nothing(db: fv.Database) -> None:
+def test_every_batch_makes_a_version_even_if_it_changes_nothing(db: fv.Database) -> None:
     version = db.version
     assert db.insert("items", []) == version + 1
     assert db.apply("items", [(1, "x", 1, 1), (1, "x", 1, -1)]) == version + 2
@@ -257,7 +257,7 @@ def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database)
     assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
 
 
-def test_a_change_by_a_subscriber_is_reported_afterwards(db: fv.Database) -> None:
+def test_a_batch_committed_by_a_subscriber_is_reported_after_the_current_one(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -336,7 +336,7 @@ def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> Non
         db.view("by_part")
 
 
-def test_a_trusted_table_allows_negative_counts_and_no_view_after_its_first_row() -> None:
+def test_a_trusted_table_allows_negative_counts_and_no_new_view_after_its_first_row() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -370,7 +370,7 @@ def test_a_self_referring_foreign_key_is_checked_on_the_net_effect() -> None:
     assert list(db.table("t")) == [(1, None)]
 
 
-def test_a_foreign_key_of_two_columns_in_another_order() -> None:
+def test_a_foreign_key_may_name_the_columns_of_a_key_in_another_order() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE p (a INT, b INT, PRIMARY KEY (a, b));"
@@ -399,7 +399,7 @@ def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pyte
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_uninterrupted_does_nothing_outside_the_main_thread() -> None:
+def test_signal_handlers_are_held_back_only_in_the_main_thread() -> None:
     before = signal.getsignal(signal.SIGINT)
     found: list[Any] = []
 
@@ -428,7 +428,7 @@ def test_threads_commit_one_after_the_other(db: fv.Database) -> None:
     assert db.view("by_part")["x"] == ("x", 50, 50) and db.view("by_part")["y"] == ("y", 50, 50)
 
 
-def test_a_closed_database_says_so(db: fv.Database) -> None:
+def test_every_use_of_a_closed_database_raises_an_error_that_says_so(db: fv.Database) -> None:
     view = db.view("by_part")
     reader = iter(view)
     db.close()
@@ -439,7 +439,7 @@ def test_a_closed_database_says_so(db: fv.Database) -> None:
             use()
 
 
-def test_errors_say_which_argument_is_not_a_name_text_or_function(db: fv.Database) -> None:
+def test_errors_name_arguments_of_the_wrong_type(db: fv.Database) -> None:
     version = db.version
     for wrong, message in (
         (lambda: db.insert(None, [(1,)]), "a table is given by its name, not by NULL"),  # type: ignore[arg-type]
@@ -471,7 +471,7 @@ def test_a_long_value_is_cut_off_in_messages() -> None:
         assert "characters)" in str(caught.value) and len(str(caught.value)) < 700
 
 
-def test_unknown_names_suggest_a_known_one(db: fv.Database) -> None:
+def test_errors_for_unknown_names_suggest_a_known_name(db: fv.Database) -> None:
     with pytest.raises(fv.CatalogError, match="did you mean items"):
         db.insert("item", [])
     with pytest.raises(fv.CatalogError, match="is a view"):

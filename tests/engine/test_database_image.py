@@ -139,7 +139,7 @@ def filled() -> Database:
     return db
 
 
-def test_the_rules_hold_for_rows_from_before_the_image(tmp_path: Path) -> None:
+def test_keys_and_foreign_keys_are_enforced_for_rows_restored_from_an_image(tmp_path: Path) -> None:
     with filled() as db:
         db.write_image(tmp_path / "image")
     with Database.from_image(tmp_path / "image", statements()) as db:
@@ -220,7 +220,7 @@ def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
     assert expected["total"]
 
 
-def test_new_views_changed_views_and_views_with_other_programs_are_backfilled(
+def test_views_that_differ_from_the_image_are_backfilled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "image"
@@ -262,7 +262,7 @@ def test_new_views_changed_views_and_views_with_other_programs_are_backfilled(
             assert contents(db) == before and name not in read and len(read) == 4
 
 
-def test_a_changed_table_is_refused_and_a_new_one_is_empty(tmp_path: Path) -> None:
+def test_opening_an_image_refuses_changed_tables_and_leaves_new_ones_empty(tmp_path: Path) -> None:
     folder = tmp_path / "image"
     with filled() as db:
         db.write_image(folder)
@@ -279,7 +279,7 @@ CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a) AS a FROM t GROUP BY b;
 """
 
 
-def test_views_of_trusted_tables_exist_only_in_the_image(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled(tmp_path: Path) -> None:
     with Database() as db:
         db.execute(TRUSTED)
         db.write_image(tmp_path / "empty")

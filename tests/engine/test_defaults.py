@@ -58,7 +58,7 @@ def test_rows_that_lack_a_column_get_its_default(shape: str, trusted: bool) -> N
     assert list(db.view("v")) == list(db.view("texts")) == []
 
 
-def test_text_functions_of_defaults_of_trusted_tables_are_computed() -> None:
+def test_text_functions_are_computed_for_default_values_in_trusted_tables() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (id INT, name STRING DEFAULT 'new') TBLPROPERTIES ('freshviews.trusted' = 'true');"

@@ -108,7 +108,9 @@ def _act(db: Database, step: tuple[str, int, Any]) -> object:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_direct_way_agrees_with_the_general_way(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_direct_way_of_a_batch_agrees_with_the_general_way(
+    seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     chosen = random.Random(seed)
     steps = [_step(chosen) for _ in range(160)]
     found: list[list[Any]] = []
@@ -163,7 +165,7 @@ def test_python_rows_and_record_batches_take_the_direct_way(monkeypatch: pytest.
             db.insert("r", [(1, 2, 3)])
 
 
-def test_the_general_way_words_the_errors_of_the_direct_way() -> None:
+def test_errors_on_the_direct_way_have_the_messages_of_the_general_way() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -190,7 +192,9 @@ def test_the_general_way_words_the_errors_of_the_direct_way() -> None:
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_views_are_backfilled_if_memory_runs_out(noted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_backfilled_if_memory_runs_out_on_the_direct_way(
+    noted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -213,7 +217,7 @@ def test_views_are_backfilled_if_memory_runs_out(noted: bool, monkeypatch: pytes
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="no compiled code reads changes then")
-def test_the_general_way_takes_the_batch_if_a_change_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_takes_the_general_way_if_compiled_code_cannot_read_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -257,7 +261,7 @@ def test_ctrl_c_loses_no_change_and_applies_no_batch_partly() -> None:
         assert sum(n for _, n, _ in db.view("groups")) == db.version == len(db.table("r"))
 
 
-def test_a_batch_of_output_rows_equals_the_batch_of_its_columns() -> None:
+def test_a_batch_made_of_rows_equals_one_made_of_columns() -> None:
     rows = np.array([[1, 2, 1], [3, 4, -1]])
     late, now = ViewRows("v", ("a", "b"), rows), CodeBatch("v", {"a": rows[:, 0], "b": rows[:, 1]}, rows[:, 2])
     assert len(late) == 2

@@ -54,12 +54,12 @@ def query_of(ring: Ring[Any], joined: bool) -> Query:
     return Query("v", ("h",) if joined else ("k",), (t, u) if joined else (t,), aggregates)
 
 
-def test_the_words_of_doubles_may_be_the_code_of_null() -> None:
+def test_a_word_of_a_real_may_equal_the_code_of_null() -> None:
     ring, elements = ELEMENTS["real"]
     assert NULL in ring.to_words(elements[0])
 
 
-def test_the_words_of_an_element_are_abbreviated_in_print() -> None:
+def test_the_words_of_a_ring_element_are_abbreviated_when_printed() -> None:
     text = print_program(STRATEGIES["view_tree"].of_query(query_of(REAL, False)))
     assert "let e_of_t = words(w0 .. w36)" in text
     assert "Q[k] += (count: m, e: m * e_of_t, n: m * n_of_t, f: m * f_of_t)" in text
@@ -68,7 +68,7 @@ def test_the_words_of_an_element_are_abbreviated_in_print() -> None:
 @pytest.mark.parametrize("joined", [False, True])
 @pytest.mark.parametrize("strategy", ["first_order", "change_propagation", "higher_order", "view_tree"])
 @pytest.mark.parametrize("kind", ELEMENTS)
-def test_elements_are_added_and_multiplied_along_joins(kind: str, strategy: str, joined: bool) -> None:
+def test_ring_elements_are_added_and_multiplied_along_joins(kind: str, strategy: str, joined: bool) -> None:
     ring, elements = ELEMENTS[kind]
     query = query_of(ring, joined)
     program = STRATEGIES[strategy].of_query(query)

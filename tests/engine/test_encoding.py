@@ -60,7 +60,7 @@ def shapes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", list(shapes()))
-def test_rows_inserted_in_one_shape_are_deleted_in_any_other(db: fv.Database, shape: str) -> None:
+def test_rows_inserted_in_any_form_can_be_deleted_as_tuples(db: fv.Database, shape: str) -> None:
     db.insert("t", shapes()[shape])
     assert Counter(db.view("v")) == Counter(ROWS)
     db.delete("t", ROWS)
@@ -131,7 +131,7 @@ def test_apply_refuses_missing_and_non_integer_multiplicities(db: fv.Database, r
         db.apply("t", rows)
 
 
-def test_row_numbers_count_input_rows_with_multiplicity_zero_too() -> None:
+def test_row_numbers_in_errors_count_input_rows_with_multiplicity_zero() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT PRIMARY KEY)")
     with pytest.raises(fv.BatchError) as caught:
@@ -139,14 +139,14 @@ def test_row_numbers_count_input_rows_with_multiplicity_zero_too() -> None:
     assert caught.value.row == 3
 
 
-def test_apply_of_multiplicities_alone_is_refused(db: fv.Database) -> None:
+def test_apply_refuses_rows_that_have_only_a_multiplicity(db: fv.Database) -> None:
     with pytest.raises(fv.BatchError, match="without a column"):
         db.apply("t", pa.table({"_multiplicity": [1, 1]}))
     db.insert("t", pa.table({}))
     assert list(db.view("v")) == []
 
 
-def test_pandas_floats_with_missing_values_are_read_as_integers() -> None:
+def test_pandas_floats_with_missing_values_are_accepted_for_integer_columns() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT, b INT)")
     db.insert("k", pd.DataFrame({"a": [1, 2], "b": [3, None]}))

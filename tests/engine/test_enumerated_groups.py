@@ -26,7 +26,7 @@ def made() -> Database:
     return database
 
 
-def test_space_depends_on_the_tables_and_not_on_the_groups() -> None:
+def test_stored_rows_grow_with_the_tables_and_not_with_the_groups() -> None:
     with made() as db:
         view = db.view("v")
         db.insert("r", [(i, 0, 1) for i in range(200)])
@@ -36,7 +36,7 @@ def test_space_depends_on_the_tables_and_not_on_the_groups() -> None:
         assert "strategy  crown" in view.explain() and "space     O(N)" in view.explain()
 
 
-def test_groups_are_looked_up_and_a_change_replaces_the_row_of_a_group() -> None:
+def test_enumerated_groups_can_be_looked_up_and_a_change_replaces_their_rows() -> None:
     with made() as db:
         told: list[dict[tuple[Any, ...], int]] = []
         db.view("v").subscribe(lambda change: told.append(dict(change)))
@@ -84,7 +84,7 @@ def test_changes_add_up_to_the_result_even_if_some_versions_are_not_observed() -
                 subscription.unsubscribe()
 
 
-def test_an_overflowing_group_fails_a_read_or_a_batch_whose_change_is_wanted() -> None:
+def test_an_overflowing_group_fails_reads_and_the_batches_of_a_subscribed_view() -> None:
     with made() as db:
         db.insert("r", [(1, 0, BIG)])
         db.insert("s", [(0, 9, BIG, 0.0), (1, 1, 1, 0.0)])

@@ -21,14 +21,14 @@ VIEW = """
 """
 
 
-def test_the_price_of_an_exponent_counts_rows_of_light_values_and_heavy_values() -> None:
+def test_the_price_of_an_exponent_counts_rows_of_light_values_and_distinct_heavy_values() -> None:
     degrees = [np.array([1, 1, 2, 6], np.int64)]
     assert price(degrees, 7, 0) == pytest.approx((1 + 1 + 4 + 36) / 10)
     assert price(degrees, 6, 0) == pytest.approx((1 + 1 + 4) / 10 + 0.6 * 1)
     assert price(degrees, 2, 0.5) == pytest.approx(2 / 10 + 0.8 * 2 + 0.5 * 2)
 
 
-def test_few_large_values_become_heavy_and_many_small_ones_stay_light() -> None:
+def test_few_frequent_values_become_heavy_and_many_rare_ones_stay_light() -> None:
     n = 100_000
     hubs = [np.array([500] * 150 + [1] * 25_000, np.int64)]
     even = [np.array([60] * (n // 60), np.int64)]
@@ -36,7 +36,7 @@ def test_few_large_values_become_heavy_and_many_small_ones_stay_light() -> None:
     assert n ** choose(even, n, CHOICES, 0.25) > 60, "none is heavy"
 
 
-def test_reads_through_heavy_values_make_heavy_values_fewer() -> None:
+def test_frequent_reads_of_heavy_values_raise_the_exponent() -> None:
     degrees = [np.concatenate([np.full(2000, 40), np.full(20, 2000)])]
     free, read = (choose(degrees, 150_000, CHOICES, 0.5, reads) for reads in (0.0, 100.0))
     assert read >= free
@@ -48,7 +48,7 @@ def test_an_exponent_stays_if_another_is_hardly_better() -> None:
     assert all(choose(nothing, 2000, CHOICES, used) == used for used in CHOICES)
 
 
-def test_a_stream_of_few_sources_lowers_the_exponent_and_the_count_stays_right() -> None:
+def test_edges_from_few_nodes_lower_the_exponent_and_the_triangle_count_stays_right() -> None:
     db = Database()
     db.execute(VIEW.format("ivm_eps"))
     assert "epsilon   auto, from 0.25 to 0.75" in db.view("v").explain()
@@ -63,7 +63,7 @@ def test_a_stream_of_few_sources_lowers_the_exponent_and_the_count_stays_right()
     db.close()
 
 
-def test_auto_is_refused_for_single_tables() -> None:
+def test_the_exponent_auto_is_refused_for_a_single_table() -> None:
     db = Database()
     with pytest.raises(PlanError, match="or 'auto'"):
         db.execute(VIEW.format("ivm_eps").replace("'auto'", "'r auto'"))

@@ -130,7 +130,7 @@ def test_order_by_a_constant_and_limit_0_are_allowed() -> None:
     assert list(db.view("mixed")) == [(1, "a")]
 
 
-def test_a_property_names_the_strategy_of_the_ordered_rows() -> None:
+def test_the_strategy_property_applies_to_the_rows_before_the_limit() -> None:
     db = fv.Database()
     join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"
     db.execute(
@@ -150,7 +150,7 @@ def test_a_property_names_the_strategy_of_the_ordered_rows() -> None:
     assert not db.views
 
 
-def test_a_strategy_named_by_the_user_applies_to_the_rows_below_all_limits() -> None:
+def test_the_strategy_property_applies_to_the_rows_before_nested_limits() -> None:
     nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
     create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
     db = fv.Database()
@@ -173,7 +173,7 @@ def test_a_named_strategy_makes_no_copy_of_an_ordered_subquery() -> None:
         assert "strategy  first_order: named by the user" in db.view("v").explain()
 
 
-def test_the_first_rows_are_never_below_zero() -> None:
+def test_first_rows_never_have_negative_multiplicities() -> None:
     """So their readers need not handle negative counts, as with rows of a trusted table."""
     trusted = TABLE.replace(";", " TBLPROPERTIES ('freshviews.trusted' = 'true');")
     with fv.Database() as db:

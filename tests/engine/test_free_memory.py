@@ -76,7 +76,7 @@ def contents(db: fv.Database) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("count", [1_000, 20_000])
-def test_rows_beyond_memory_are_refused_and_deletes_are_accepted(db: fv.Database, count: int) -> None:
+def test_rows_that_memory_cannot_hold_are_refused_and_deletes_are_accepted(db: fv.Database, count: int) -> None:
     db.execute(SCRIPT)
     there = filled(db, count)
     assert there > 50_000
@@ -105,7 +105,7 @@ def test_rows_beyond_memory_are_refused_and_deletes_are_accepted(db: fv.Database
     assert contents(db) == {1: 1}
 
 
-def test_a_batch_that_adds_no_row_on_balance_is_accepted(db: fv.Database, machine: Machine) -> None:
+def test_a_batch_that_adds_no_row_on_balance_is_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT + "CREATE TABLE w (k BIGINT) TBLPROPERTIES ('freshviews.window' = '100 rows');")
     db.execute("CREATE MATERIALIZED VIEW newest AS SELECT MIN(k) AS k FROM w")
     db.insert("w", pa.record_batch({"k": np.arange(100)}))
@@ -124,7 +124,7 @@ def test_a_batch_that_adds_no_row_on_balance_is_accepted(db: fv.Database, machin
     assert contents(db)[7] == there // 10 + 2
 
 
-def test_refused_rows_leave_no_string(db: fv.Database, machine: Machine) -> None:
+def test_refused_rows_leave_no_strings_behind(db: fv.Database, machine: Machine) -> None:
     db.execute("CREATE TABLE s (a STRING); CREATE MATERIALIZED VIEW n AS SELECT a, COUNT(*) AS n FROM s GROUP BY a")
     db.insert("s", [(f"first {i}",) for i in range(10_000)])
     machine.others = machine.total
@@ -144,7 +144,7 @@ def test_refused_rows_leave_no_string(db: fv.Database, machine: Machine) -> None
     assert len(db.view("n")) == 5_001
 
 
-def test_rows_that_replace_deleted_ones_are_accepted(db: fv.Database, machine: Machine) -> None:
+def test_rows_that_replace_deleted_ones_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
     """Deletes release no memory until a table shrinks."""
     db.execute(SCRIPT)
     there = filled(db, 1_000)
@@ -161,7 +161,7 @@ def test_rows_that_replace_deleted_ones_are_accepted(db: fv.Database, machine: M
             db.insert("t", rows(there + 1_000_000, 2_000))
 
 
-def test_updates_in_pieces_are_accepted_or_refused_as_a_whole(db: fv.Database, machine: Machine) -> None:
+def test_updates_applied_in_pieces_are_accepted_or_refused_as_a_whole(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW w AS SELECT k, g FROM t;")
     db.insert("t", rows(0, 50_000))
     held = db.stats()["bytes"]
@@ -176,7 +176,7 @@ def test_updates_in_pieces_are_accepted_or_refused_as_a_whole(db: fv.Database, m
     assert contents(db) == before
 
 
-def test_a_check_of_memory_does_not_slow_down_with_more_strings(db: fv.Database, machine: Machine) -> None:
+def test_the_memory_check_estimates_the_bytes_of_many_strings(db: fv.Database, machine: Machine) -> None:
     db.execute("CREATE TABLE s (a STRING)")
     machine.total = 1 << 40
     before = db.stats()["string_bytes"]
@@ -187,7 +187,7 @@ def test_a_check_of_memory_does_not_slow_down_with_more_strings(db: fv.Database,
     assert db._held().sizes["strings"] == pytest.approx(exact, rel=0.01)
 
 
-def test_dropping_a_view_makes_room(db: fv.Database) -> None:
+def test_dropping_a_view_makes_room_for_rows(db: fv.Database) -> None:
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW w AS SELECT k, g FROM t;")
     there = filled(db, 1_000)
     db.execute("DROP MATERIALIZED VIEW w")
@@ -195,7 +195,9 @@ def test_dropping_a_view_makes_room(db: fv.Database) -> None:
     assert sum(contents(db).values()) == there + 1_000
 
 
-def test_a_view_counts_during_its_backfill(db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_memory_check_counts_a_view_during_its_backfill(
+    db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db.execute(SCRIPT)
     db.insert("t", rows(0, 50_000))
     seen: list[int] = []
@@ -212,7 +214,7 @@ def test_a_view_counts_during_its_backfill(db: fv.Database, machine: Machine, mo
     assert max(seen) > MB
 
 
-def test_replayed_batches_are_not_refused(db: fv.Database, machine: Machine) -> None:
+def test_replayed_batches_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT)
     db.insert("t", rows(0, 10_000))
     machine.others = machine.total
@@ -221,7 +223,7 @@ def test_replayed_batches_are_not_refused(db: fv.Database, machine: Machine) -> 
     assert sum(contents(db).values()) == 11_000
 
 
-def test_a_full_directory_opens(machine: Machine, tmp_path: Path) -> None:
+def test_a_database_that_fills_memory_can_be_opened(machine: Machine, tmp_path: Path) -> None:
     with fv.Database(tmp_path / "kept") as kept:
         kept.execute(SCRIPT)
         kept.insert("t", rows(0, 10_000))
@@ -234,7 +236,7 @@ def test_a_full_directory_opens(machine: Machine, tmp_path: Path) -> None:
         assert sum(contents(again).values()) == 9_999
 
 
-def test_a_small_database_needs_little(db: fv.Database, machine: Machine) -> None:
+def test_a_small_database_needs_little_free_memory(db: fv.Database, machine: Machine) -> None:
     machine.total = 1000 * MB
     machine.others = 995 * MB
     db.execute(SCRIPT)
@@ -262,7 +264,7 @@ def test_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -
         fv.Database(spare_memory=spared)  # type: ignore[arg-type]
 
 
-def test_memory_is_checked_as_often_as_it_could_fill(
+def test_memory_is_checked_seldom_while_much_is_left_but_always_before_large_batches(
     db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
@@ -308,7 +310,7 @@ def test_an_unreferenced_database_is_freed(machine: Machine) -> None:
         gc.enable()
 
 
-def test_limits_are_of_the_machine_and_of_the_control_groups_of_the_process(tmp_path: Path) -> None:
+def test_memory_limits_of_the_machine_and_of_control_groups_are_found(tmp_path: Path) -> None:
     def put(name: str, text: str) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -410,7 +412,7 @@ except fv.OutOfMemory as error:
 
 
 @pytest.mark.parametrize("filling", FILLING)
-def test_a_process_in_a_group_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
+def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
     environment = {**os.environ, "FRESHVIEWS_PURE_PYTHON": "0"}
     command = [sys.executable, "-c", IN_GROUP + FILLING[filling], str(group)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -419,7 +421,9 @@ def test_a_process_in_a_group_refuses_rows_before_it_is_killed(filling: str, gro
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_the_environment_variable_sets_the_default(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freshviews_spare_memory_sets_the_default_of_spare_memory(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

@@ -96,7 +96,9 @@ def drained(db: fv.Database, held: dict[str, Counter[Any]]) -> None:
 
 @pytest.mark.parametrize("aggregates", [SHARED, APART], ids=["shared", "apart"])
 @pytest.mark.parametrize("grouped", SETS)
-def test_the_view_is_the_union_of_all_sets_also_after_a_restart(grouped: str, aggregates: str, tmp_path: Path) -> None:
+def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(
+    grouped: str, aggregates: str, tmp_path: Path
+) -> None:
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     with fv.Database(tmp_path / "db") as db:
         db.execute(script(grouped, aggregates))
@@ -146,7 +148,7 @@ def test_grouping_sets_over_triangles_equal_a_union_of_group_bys(strategy: str) 
     assert not contents(db, "v")
 
 
-def test_the_error_of_two_values_names_the_columns_of_their_set() -> None:
+def test_the_error_of_the_aggregate_only_value_names_the_columns_of_the_grouping_set() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT, x INT);"
@@ -158,7 +160,7 @@ def test_the_error_of_two_values_names_the_columns_of_their_set() -> None:
     assert set(db.view("v")) == {(1, None, 5), (1, 2, 5)}
 
 
-def test_rows_are_not_found_by_key_if_the_output_lacks_their_set() -> None:
+def test_rows_cannot_be_looked_up_if_no_column_distinguishes_the_grouping_sets() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, x INT);"

@@ -188,7 +188,7 @@ def planned(name: str, dictionary: Dictionary, strategy: str | None) -> Iterator
         pytest.skip(str(error))
 
 
-def test_the_writer_continues_after_its_image_and_images_are_deterministic(tmp_path: Path) -> None:
+def test_a_view_stays_right_after_writing_an_image_and_images_are_deterministic(tmp_path: Path) -> None:
     dictionary = Dictionary()
     order = random.Random(0)
     with maintained("ends", dictionary) as one, maintained("ends", dictionary) as other:
@@ -202,7 +202,7 @@ def test_the_writer_continues_after_its_image_and_images_are_deterministic(tmp_p
             agree(one, other)
 
 
-def test_an_image_of_an_image_is_good_and_its_file_may_be_deleted_or_replaced(
+def test_the_file_of_a_mapped_image_may_be_overwritten_or_deleted_while_it_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", 1)
@@ -226,7 +226,7 @@ def test_an_image_of_an_image_is_good_and_its_file_may_be_deleted_or_replaced(
         agree(one, other)
 
 
-def test_an_image_is_refused_while_a_change_is_not_taken(tmp_path: Path) -> None:
+def test_an_image_cannot_be_written_before_the_change_of_the_view_is_taken(tmp_path: Path) -> None:
     dictionary = Dictionary()
     for strategy in (None, "recompute"):
         with maintained("sums", dictionary, strategy) as view:
@@ -266,7 +266,7 @@ def test_a_view_refuses_the_image_of_another_view_and_stays_unchanged(tmp_path: 
 
 
 @pytest.mark.parametrize("mapped", [1, 1 << 18], ids=["mapped", "read"])
-def test_a_damaged_image_names_the_file_and_the_place(
+def test_the_error_of_a_damaged_image_names_the_file_and_the_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mapped: int
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", mapped)
@@ -368,7 +368,7 @@ with maintained("ends", dictionary) as view:
 
 @pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_a_mapped_view_stays_right_as_it_grows_shrinks_and_clears(tmp_path: Path) -> None:
+def test_a_mapped_view_stays_right_when_it_grows_shrinks_and_is_cleared(tmp_path: Path) -> None:
     order = random.Random(3)
     dictionary = Dictionary()
     path = tmp_path / "image"
@@ -395,7 +395,7 @@ def test_a_mapped_view_stays_right_as_it_grows_shrinks_and_clears(tmp_path: Path
 
 @pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> None:
+def test_an_image_of_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> None:
     dictionary = Dictionary()
     rows = 1_500_000
     path = tmp_path / "image"
@@ -426,7 +426,7 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="there is no machine code")
-def test_a_child_that_writes_an_image_loads_no_code_and_needs_no_arrow(tmp_path: Path) -> None:
+def test_a_forked_child_that_writes_an_image_loads_no_machine_code_and_needs_no_arrow(tmp_path: Path) -> None:
     """Another thread may hold a lock of Arrow or LLVM while a process forks."""
     code = f"""
 import sys

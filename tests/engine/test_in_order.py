@@ -63,7 +63,7 @@ def rows_of(db: Database) -> Counter[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_changes_in_order_equal_the_changes_of_single_batches(name: str) -> None:
+def test_apply_in_order_reports_the_change_of_each_single_update(name: str) -> None:
     stream = updates(120, 1)
     with Database() as db, Database() as single:
         for one in (db, single):
@@ -83,7 +83,7 @@ def test_changes_in_order_equal_the_changes_of_single_batches(name: str) -> None
         assert rows_of(db) == rows_of(single)
 
 
-def test_nothing_is_applied_before_it_is_asked_for() -> None:
+def test_apply_in_order_applies_updates_only_while_changes_are_read() -> None:
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
         changes = db.apply_in_order("g", [(i % 9, (i + 1) % 9, 1) for i in range(9000)], "v", rows=10)
@@ -95,7 +95,7 @@ def test_nothing_is_applied_before_it_is_asked_for() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("window", [False, True], ids=["deletes", "window"])
-def test_memory_is_bounded_for_changes_of_any_size(window: bool) -> None:
+def test_apply_in_order_takes_bounded_memory_for_changes_of_any_size(window: bool) -> None:
     """After thousands of updates that change nothing, each changes 200 rows: 400,000 in all, of 5 words."""
     hub = 200
     quiet = [(i, i + 1, 1) for i in range(1000, 9000, 2)]
@@ -123,7 +123,7 @@ def test_memory_is_bounded_for_changes_of_any_size(window: bool) -> None:
         assert peak < 3_000_000
 
 
-def test_a_batch_whose_updates_cancel_out_takes_memory_for_its_change_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_updates_cancel_out_takes_memory_only_for_its_net_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_SLICE", 16)
     monkeypatch.setattr(runtime, "_MERGED", 1000)
     with Database() as db:
@@ -162,7 +162,7 @@ def test_a_delete_before_the_insert_of_its_row_is_refused(name: str) -> None:
         assert told == [(m, i) for i, (_, _, m) in enumerate(comes_and_goes)]
 
 
-def test_dropping_the_view_or_closing_the_database_ends_the_changes() -> None:
+def test_reading_changes_fails_after_the_view_is_dropped_or_the_database_is_closed() -> None:
     stream = [(i % 9, (i + 1) % 9, 1) for i in range(9000)]
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
@@ -181,7 +181,7 @@ def test_dropping_the_view_or_closing_the_database_ends_the_changes() -> None:
         list(changes)
 
 
-def test_the_error_names_the_update_that_fails() -> None:
+def test_the_error_of_apply_in_order_names_the_update_that_fails() -> None:
     with Database() as db:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS"
                    " SELECT p.src AS a, q.dst AS b FROM g p JOIN g q ON p.dst = 10 div q.src;")  # fmt: skip
@@ -194,7 +194,7 @@ def test_the_error_names_the_update_that_fails() -> None:
         assert Counter(db.view("v")) == before
 
 
-def test_pieces_before_a_refused_update_stay_committed() -> None:
+def test_pieces_of_a_stream_before_a_refused_update_stay_committed() -> None:
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
         stream = [(1, 2, 1), (2, 3, 1), (3, 4, 1), *[(5, 6, 1)] * 60, (7, 7, -1)]
@@ -205,7 +205,7 @@ def test_pieces_before_a_refused_update_stay_committed() -> None:
         assert list(db.view("v")) == [(1, 2, 3, 5)]
 
 
-def test_subscribers_get_the_changes_of_each_piece() -> None:
+def test_subscribers_get_the_changes_of_each_piece_of_a_stream() -> None:
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
         told: Counter[tuple[object, ...]] = Counter()

@@ -120,7 +120,7 @@ ON_TREES = [
 
 
 @pytest.mark.parametrize("name", ON_TREES)
-def test_trees_and_plain_versions_give_the_same_derivations(name: str) -> None:
+def test_ordered_trees_and_plain_versions_give_equal_derivations(name: str) -> None:
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
         one = replace(shuffled(RULES[name], choices), keep_all=seed == 1)
@@ -137,7 +137,7 @@ def test_trees_and_plain_versions_give_the_same_derivations(name: str) -> None:
         assert held == relations.derivations()
 
 
-def test_the_old_and_the_new_version_are_read_together() -> None:
+def test_the_old_and_the_new_version_of_a_tree_can_be_read_together() -> None:
     """One page of the tree differs: both walks read the pages that the versions share."""
     tree = OrderedTree(1, 1, page_words=PAGE_WORDS)
     old = Tree(tree, TreeVersion(tree)).edited(((i,), 1) for i in range(500))

@@ -92,7 +92,7 @@ def test_a_commit_is_undone_if_its_evaluation_is_interrupted(
     assert contents(db) == contents(other)
 
 
-def test_a_handler_of_the_user_is_called_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_of_the_user_is_called_at_the_end_of_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     version = db.version
     called: list[int] = []
@@ -217,7 +217,7 @@ def test_a_signal_handler_that_raises_leaves_no_partial_batch(rows: int) -> None
         assert db.version * rows == db.table("t").to_arrow().num_rows == sum(n for _, n in db.view("v"))
 
 
-def test_a_signal_handler_that_closes_waits_for_the_end_of_a_change(tmp_path: Path) -> None:
+def test_a_signal_handler_that_closes_the_database_waits_for_the_end_of_a_commit(tmp_path: Path) -> None:
     def end(*_: object) -> None:
         db.close()
         raise SystemExit

@@ -147,7 +147,7 @@ def test_heavy_and_light_parts_survive_a_reopen(strategy: str, tmp_path: Path) -
         assert held(db) == from_scratch(edges)
 
 
-def test_the_planner_chooses_ivm_eps_for_triangles_and_first_order_for_groups_of_every_table() -> None:
+def test_the_planner_chooses_ivm_eps_for_triangle_counts_and_first_order_for_counts_by_vertex() -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
     db.execute(f"CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n {JOIN}")
@@ -159,7 +159,7 @@ def test_the_planner_chooses_ivm_eps_for_triangles_and_first_order_for_groups_of
 
 
 @pytest.mark.parametrize("epsilon", ["1.5", "-1", "half", "x 0.5", "", "r 0 1"])
-def test_an_invalid_exponent_is_refused_with_the_accepted_form(epsilon: str) -> None:
+def test_the_error_of_an_invalid_exponent_shows_the_accepted_forms(epsilon: str) -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
     with pytest.raises(PlanError, match="number from 0 to 1, or one for each of r, s, t"):
@@ -168,7 +168,7 @@ def test_an_invalid_exponent_is_refused_with_the_accepted_form(epsilon: str) -> 
     db.close()
 
 
-def test_the_example_of_the_page_gives_the_printed_results() -> None:
+def test_the_small_example_of_the_ivm_eps_docs_gives_the_printed_results() -> None:
     text = PAGE.read_text().split("## A small example")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     (told,) = re.findall(r"```text\n(.*?)```", text, re.DOTALL)

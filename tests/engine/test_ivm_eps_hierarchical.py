@@ -133,7 +133,7 @@ def test_a_reader_open_during_a_batch_gets_the_rest_of_its_own_version(tmp_path:
         assert contents(db, "projected") == Counter((a,) for a in range(50, 60))
 
 
-def test_a_sum_that_does_not_fit_fails_where_it_is_read_or_reported() -> None:
+def test_a_sum_that_does_not_fit_fails_reads_and_the_batches_of_a_subscribed_view() -> None:
     """An overflow of a sum over heavy values is raised by a read, or by the batch if its change is wanted."""
     db = Database()
     db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, x BIGINT)")
@@ -155,7 +155,7 @@ def test_a_sum_that_does_not_fit_fails_where_it_is_read_or_reported() -> None:
     db.close()
 
 
-def test_the_planner_lists_groups_only_if_the_exponent_is_named() -> None:
+def test_the_planner_chooses_ivm_eps_for_a_grouped_query_only_if_an_exponent_is_given() -> None:
     db = Database()
     db.execute(";".join(TABLES.values()))
     text = QUERIES["summed"]
@@ -181,7 +181,7 @@ def test_aggregates_that_need_held_groups_are_refused_with_a_remedy(what: str) -
     db.close()
 
 
-def test_the_example_of_the_page_gives_the_printed_results() -> None:
+def test_the_hierarchical_example_of_the_ivm_eps_docs_gives_the_printed_results() -> None:
     section = PAGE.read_text().split("## Hierarchical queries")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     (told,) = re.findall(r"```text\n(.*?)```", section, re.DOTALL)

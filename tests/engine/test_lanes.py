@@ -75,7 +75,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_contents_changes_and_errors_equal_those_of_one_thread(view: str, strategy: str, ran: list[int]) -> None:
+def test_contents_changes_and_errors_with_lanes_equal_those_of_one_thread(
+    view: str, strategy: str, ran: list[int]
+) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -195,7 +197,7 @@ def test_lanes_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("row", [(0, 0, 2**62), (0, 0, 2**63 - 1)])
-def test_an_overflow_in_a_lane_leaves_everything_as_before(row: tuple[int, ...], ran: list[int]) -> None:
+def test_an_overflow_in_a_lane_leaves_tables_and_views_unchanged(row: tuple[int, ...], ran: list[int]) -> None:
     said = []
     for threads in (1, 2):
         db = fv.Database(threads=threads)
@@ -215,7 +217,7 @@ def test_an_overflow_in_a_lane_leaves_everything_as_before(row: tuple[int, ...],
     assert "row" in said[0][0] and ran
 
 
-def test_a_duplicate_key_is_refused_before_any_lane(ran: list[int]) -> None:
+def test_a_duplicate_key_is_refused_before_any_lane_runs(ran: list[int]) -> None:
     db = fv.Database(threads=2)
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {VIEWS['star']}")
     db.insert("s", [(i, i) for i in range(20)])
@@ -310,7 +312,7 @@ def test_lanes_take_few_more_steps_than_whole_triggers(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_a_trigger_that_gains_little_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trigger_that_gains_little_from_lanes_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":
@@ -337,7 +339,9 @@ def test_lanes_are_made_after_large_batches_took_some_time(monkeypatch: pytest.M
         assert bool(ran) == (large >= 5 + (lanes.LEAST > 0))
 
 
-def test_lanes_that_save_no_time_are_tried_again_after_a_rest(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_that_saved_no_time_are_tried_again_after_some_batches(
+    monkeypatch: pytest.MonkeyPatch, ran: list[int]
+) -> None:
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks
@@ -370,7 +374,7 @@ def test_triggers_of_long_programs_have_lanes(monkeypatch: pytest.MonkeyPatch, r
     assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)
 
 
-def test_lanes_run_in_one_thread_if_none_can_be_started(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_run_in_one_thread_if_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -118,7 +118,7 @@ def test_a_lookup_finds_what_a_scan_finds(kind: str, several: list[tuple[str, An
             agree(db, kind)
 
 
-def test_a_row_is_found_after_a_refused_batch_that_replaced_it() -> None:
+def test_a_row_is_found_after_a_refused_batch_that_would_have_replaced_it() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         db.insert("t", [(1, 1), (2, 2)])
@@ -147,7 +147,7 @@ STRINGS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.in
 
 
 @pytest.mark.parametrize("kind", STRINGS, ids=str)
-def test_strings_of_any_arrow_type_are_keys(kind: pa.DataType) -> None:
+def test_strings_of_any_arrow_type_can_be_lookup_keys(kind: pa.DataType) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k STRING PRIMARY KEY, v INT)")
         db.insert("t", [("", 1), ("é", 2), ("a longer one", 3)])
@@ -202,7 +202,7 @@ def print_loads() -> None:
             print(loads)
 
 
-def test_a_key_costs_no_more_in_a_table_thirty_times_as_large() -> None:
+def test_a_lookup_reads_hardly_more_words_in_a_table_thirty_times_as_large() -> None:
     # A separate process runs the kernels as plain Python, to count every word that they read.
     child = subprocess.run(
         [sys.executable, "-c", "from tests.engine.test_lookup import print_loads; print_loads()"],

@@ -30,7 +30,7 @@ def costs(db: Database, view: str = "v", strategies: bool = False) -> list[str]:
     return re.findall(r"^cost +(.*)$", db.view(view).explain(strategies), re.MULTILINE)
 
 
-def test_the_cost_is_measured_if_tables_have_rows() -> None:
+def test_the_cost_of_an_update_is_measured_if_tables_have_rows() -> None:
     db = Database()
     db.execute(TABLES.format("") + VIEW.format(""))
     assert costs(db)[0] == "0.0 lookups, 10.0 rows walked, 11.0 writes per row of r (assumed)"
@@ -40,7 +40,7 @@ def test_the_cost_is_measured_if_tables_have_rows() -> None:
     ]
 
 
-def test_filters_are_evaluated_on_the_rows() -> None:
+def test_the_measured_cost_evaluates_filters_on_stored_rows() -> None:
     assert costs(filled("WHERE s.c < 100"))[0].startswith("0.0 lookups, 2.0 rows walked, 3.0 writes per row of r")
 
 
@@ -49,7 +49,7 @@ def test_degrees_of_trusted_tables_are_assumed() -> None:
     assert all(line.endswith("(assumed)") for line in costs(db))
 
 
-def test_views_over_views_are_measured() -> None:
+def test_costs_of_views_over_views_are_measured() -> None:
     with filled() as db:
         db.execute("CREATE MATERIALIZED VIEW w AS SELECT v.a, s.c FROM v JOIN s ON v.n = s.b;")
         assert all(line.endswith("(measured)") for line in costs(db, "w"))
@@ -68,7 +68,7 @@ def test_degrees_of_large_tables_come_from_the_same_sample_each_time(monkeypatch
     assert costs(db)[0].endswith("(assumed)")
 
 
-def test_strategies_are_compared_and_one_with_half_the_steps_is_named() -> None:
+def test_explain_compares_strategies_and_names_one_with_half_the_steps() -> None:
     with Database() as db:
         db.execute(
             TABLES.format("") + "CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);"

@@ -219,7 +219,7 @@ def run(world: World, seed: int, again: Callable[[], None] = lambda: None) -> No
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_sums_are_exact_before_and_after_a_value_does_not_fit(strategy: str, trusted: bool) -> None:
+def test_sums_are_exact_before_and_after_a_value_does_not_fit_narrow_sums(strategy: str, trusted: bool) -> None:
     world = World(fv.Database(), strategy, trusted)
     run(world, len(strategy) + trusted)
     world.db.close()
@@ -303,13 +303,13 @@ def steps_of_widening(groups: int) -> int:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="calls are counted in plain Python")
-def test_widening_is_a_pass_over_the_rows_of_the_view() -> None:
+def test_widening_takes_steps_in_proportion_to_the_rows_of_the_view() -> None:
     # The first of all reads a few words that later ones have.
     _, few, some, many = map(steps_of_widening, (1, 100, 200, 400))
     assert many - some == 2 * (some - few) <= 2 * 100 * STEPS_OF_A_ROW
 
 
-def test_sums_that_leave_the_range_widen_the_view() -> None:
+def test_sums_beyond_the_narrow_range_widen_the_view() -> None:
     """Although each count fits 64 bits, and each value is small enough."""
     db = fv.Database()
     trusted = " TBLPROPERTIES ('freshviews.trusted' = 'true')"
@@ -327,7 +327,7 @@ def test_sums_that_leave_the_range_widen_the_view() -> None:
     db.close()
 
 
-def test_a_refused_batch_with_a_value_that_does_not_fit_changes_nothing() -> None:
+def test_a_refused_batch_with_a_value_that_does_not_fit_narrow_sums_changes_nothing() -> None:
     world = World(fv.Database(), above=False)
     world.db.execute("CREATE MATERIALIZED VIEW zquotient AS SELECT SUM(10 / (k - 9)) AS q FROM t")
     world.insert((1, 1, 0.1), (2, 1, 0.2), (2, 1, -1e20))
@@ -367,7 +367,7 @@ def test_batches_take_the_direct_way_after_a_view_was_widened(monkeypatch: pytes
     world.db.close()
 
 
-def test_batches_of_other_tables_run_the_widened_program() -> None:
+def test_batches_of_tables_whose_values_fit_run_the_widened_program_too() -> None:
     world = World(fv.Database(), above=False)
     world.db.insert("u", [(1, 1)])
     world.u[1, 1] += 1
@@ -380,14 +380,14 @@ def test_batches_of_other_tables_run_the_widened_program() -> None:
     world.db.close()
 
 
-def test_views_that_run_in_threads_are_widened(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_widened_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_threads(monkeypatch, 2):
         world = World(fv.Database())
         run(world, 3)
         world.db.close()
 
 
-def test_a_view_that_is_backfilled_is_widened(tmp_path: Path) -> None:
+def test_a_view_is_widened_during_its_backfill(tmp_path: Path) -> None:
     draw = random.Random(5)
     world = World(fv.Database(), above=False)
     world.apply([(row, 1) for row in rows_of(draw, PLAIN, 40)], [((1, 1), 1), ((0, 2), 2)])
@@ -446,7 +446,7 @@ def test_many_sums_and_a_having_are_widened_together() -> None:
     other.close()
 
 
-def test_views_are_backfilled_if_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_are_backfilled_if_memory_runs_out_while_they_are_widened(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(fv.Database(), above=False)
     world.insert((1, 1, 0.1), (2, 1, 0.2))
     with monkeypatch.context() as patch:
@@ -467,7 +467,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_block_is_widened_while_another_block_waits_for_its_join(
+def test_a_block_is_widened_in_a_backfill_before_another_block_is_joined(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
@@ -608,7 +608,7 @@ def test_views_without_narrow_sums_have_reals_from_the_beginning(name: str) -> N
     db.close()
 
 
-def test_an_inequality_join_whose_order_sums_only_counts_is_widened() -> None:
+def test_an_inequality_join_is_widened_although_its_range_view_sums_only_counts() -> None:
     db = fv.Database()
     db.execute(
         TABLES.format(trusted="")

@@ -31,7 +31,7 @@ def holds(model: Model) -> bool:
 
 @settings(max_examples=60, deadline=None)
 @given(batches)
-def test_a_batch_is_accepted_exactly_if_the_rules_hold_afterwards(
+def test_a_batch_is_accepted_exactly_if_keys_and_foreign_keys_hold_afterwards(
     stream: list[list[tuple[tuple[str, tuple[int | None, int]], int]]],
 ) -> None:
     with fv.Database() as db:

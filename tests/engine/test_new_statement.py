@@ -103,7 +103,7 @@ def program() -> Program:
 @pytest.mark.plain_python
 @pytest.mark.compiled(1)
 @pytest.mark.usefixtures("told")
-def test_a_new_statement_runs_equally_in_generated_code_and_in_the_interpreter() -> None:
+def test_a_new_kind_of_statement_runs_equally_in_generated_code_and_in_the_interpreter() -> None:
     made = program()
     block = Block("bag", query("Q(c) = R(a), S(c)"), (Output("c", Column("c", BIGINT)),))
     engine = BlockState(made, compile_block(made, block, (), (), None, counted=True), 2, Dictionary())
@@ -122,14 +122,14 @@ def test_a_new_statement_runs_equally_in_generated_code_and_in_the_interpreter()
 
 
 @pytest.mark.usefixtures("told")
-def test_a_new_statement_has_a_text_and_a_cost() -> None:
+def test_a_new_kind_of_statement_is_printed_and_has_a_cost() -> None:
     made = program()
     assert "for c > a in S:\n        Q[c] += m\n" in printer.print_program(made)
     cost = cost_of(made, 0, Assumed(made, {}))
     assert cost.walked == cost.writes == ASSUMED_ROWS
 
 
-def test_only_four_modules_name_every_kind_of_statement() -> None:
+def test_four_modules_name_every_kind_of_statement() -> None:
     kinds = [kind.__name__ for kind in get_args(Statement)]
     rooms: list[ModuleType] = [statements, interpreter, printer, code]
     for room in rooms:

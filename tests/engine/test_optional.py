@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(40)]
 
 @pytest.mark.parametrize("case", [name for name, one in CASES.items() if len(one.aggregates) == 1 and one.free])
 @pytest.mark.parametrize("name", [name for name in STRATEGIES if "trie_join" not in name])
-def test_generated_code_agrees_with_the_interpreter(name: str, case: str) -> None:
+def test_generated_code_for_optional_atoms_agrees_with_the_interpreter(name: str, case: str) -> None:
     made = CASES[case]
     try:
         program = STRATEGIES[name](made)

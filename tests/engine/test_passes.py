@@ -114,7 +114,7 @@ def test_a_view_backfilled_in_passes_agrees_with_an_older_one(
 
 
 @pytest.mark.plain_python(only=True)
-def test_recomputed_views_are_backfilled_with_each_table_once(orders: list[Sequence[Pass]]) -> None:
+def test_recomputed_views_are_backfilled_without_passes(orders: list[Sequence[Pass]]) -> None:
     with fv.Database() as db:
         db.execute(TABLES)
         db.insert("e", [(1, 2, "ash"), (2, 3, "elm"), (3, 4, "elm")])
@@ -127,7 +127,7 @@ def test_recomputed_views_are_backfilled_with_each_table_once(orders: list[Seque
 
 
 @pytest.mark.plain_python(only=True)
-def test_after_a_failure_all_triggers_run_again(
+def test_all_triggers_of_a_view_run_again_after_a_backfill_pass_failed(
     orders: list[Sequence[Pass]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the row at fault, and the view has all of its triggers again."""

@@ -103,7 +103,9 @@ def _full(*_: object) -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="kernels are Python functions then")
-def test_the_general_way_passes_few_functions_in_the_order_of_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_on_the_general_way_calls_few_functions_in_the_documented_order(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(database, "direct_of", lambda *_: None)
     with Database() as db:
         db.execute(SCRIPT)

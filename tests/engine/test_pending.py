@@ -162,7 +162,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_views_agree_with_duckdb_and_continue_from_images(
+def test_views_with_deferred_rows_agree_with_duckdb_also_after_a_restore_from_images(
     appending: None, tmp_path: Path, strategy: str, seed: int
 ) -> None:
     order = random.Random(f"{strategy} {seed}")
@@ -202,7 +202,7 @@ def decoded(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_durable_database_with_pending_rows_reopens(appending: None, tmp_path: Path, seed: int) -> None:
+def test_a_durable_database_with_deferred_rows_reopens(appending: None, tmp_path: Path, seed: int) -> None:
     order = random.Random(seed)
     last: list[tuple[Any, ...]] = []
     for turn in range(5):
@@ -238,7 +238,7 @@ def test_a_batch_refused_after_its_rows_were_appended_leaves_the_store_unchanged
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="a hundred thousand rows take machine code")
-def test_large_batches_are_left_pending_by_default() -> None:
+def test_large_batches_of_inserts_are_deferred_by_default() -> None:
     db = Database()
     db.execute(script("first_order"))
     random_numbers = np.random.default_rng(1)
@@ -291,7 +291,7 @@ def test_deferred_rows_count_as_steps_of_the_update_that_flushes_them(appending:
     state.close()
 
 
-def test_pending_rows_of_a_table_are_bounded(appending: None) -> None:
+def test_the_number_of_deferred_rows_of_a_table_is_bounded(appending: None) -> None:
     most = 0
     with Database() as db:
         db.execute(

@@ -61,11 +61,11 @@ def test_an_update_takes_as_many_steps_in_a_large_group_as_in_a_small_one(query:
     assert max(steps(query, 20)) == max(steps(query, 400)) <= most
 
 
-def test_appended_rows_change_no_other_number() -> None:
+def test_rows_appended_at_the_end_change_no_other_row_number() -> None:
     assert max(steps(APPENDED, 400)[:5]) <= 6
 
 
-def test_a_number_that_is_only_compared_is_not_stored() -> None:
+def test_a_row_number_that_is_only_compared_is_not_stored() -> None:
     (first, _), (shown, _) = made(FIRST), made(SHOWN)
     assert first.blocks[0].limit is not None and not first.blocks[0].limit.number
     assert shown.blocks[0].limit is not None and shown.blocks[0].limit.number
@@ -85,12 +85,12 @@ def test_a_number_that_is_only_compared_is_not_stored() -> None:
         ("n > 5 AND n < 3", (5, 0)),
     ],
 )
-def test_a_condition_on_a_number_becomes_an_offset_and_a_limit(test: str, places: tuple[int, int]) -> None:
+def test_a_condition_on_a_row_number_becomes_an_offset_and_a_limit(test: str, places: tuple[int, int]) -> None:
     limit = made(FIRST.replace("n <= 3", test))[0].blocks[0].limit
     assert limit is not None and (limit.offset, limit.limit) == places
 
 
-def test_each_reader_of_a_numbered_query_stores_its_own_places() -> None:
+def test_each_use_of_a_query_with_row_numbers_stores_only_the_rows_it_selects() -> None:
     numbered = f"WITH w AS (SELECT *, {NUMBER} AS n FROM t)"
     found = made(f"{numbered} SELECT a.id, b.id AS c FROM w a JOIN w b ON a.g = b.g WHERE a.n <= 2 AND b.n = 4")
     limits = [one.blocks[0].limit for one in found[:-1]]

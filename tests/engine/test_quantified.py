@@ -53,7 +53,9 @@ def steps_of(db: Database) -> int:
     [("BIGINT", ""), ("BIGINT", " WHERE s.k = r.k"), ("BIGINT NOT NULL", " WHERE s.k = r.k AND r.a > 3")],
 )
 @pytest.mark.parametrize("query", QUERIES)
-def test_an_insert_that_flips_nothing_takes_few_steps(counting: None, query: str, names: str, where: str) -> None:
+def test_an_insert_that_changes_no_result_of_a_quantified_comparison_takes_few_steps(
+    counting: None, query: str, names: str, where: str
+) -> None:
     with Database() as db:
         db.execute(f"CREATE TABLE r (a BIGINT, k BIGINT, b {names}); CREATE TABLE s (k BIGINT, c {names})")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query.replace('{}', where)}")
@@ -69,7 +71,7 @@ def test_an_insert_that_flips_nothing_takes_few_steps(counting: None, query: str
 
 
 @pytest.mark.parametrize("where", ["", " WHERE s.k = r.k"])
-def test_a_deciding_null_touches_the_rows_of_its_key_once(counting: None, where: str) -> None:
+def test_only_the_first_null_of_a_not_in_subquery_touches_the_rows_of_its_key(counting: None, where: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT, k BIGINT, b BIGINT); CREATE TABLE s (k BIGINT, c BIGINT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT a FROM r WHERE b NOT IN (SELECT c FROM s{where})")

@@ -136,7 +136,7 @@ WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("values", [SMALL, WIDE], ids=["small", "wide"])
 @pytest.mark.parametrize("text", (*SUMS, *WALKS, *APART, *GROUPED, *BANDS, *GROUPED_APART))
-def test_ranges_give_the_rows_and_the_errors_of_loops(
+def test_programs_with_ranges_give_the_same_rows_and_errors_as_loops(
     text: str, values: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = views(text)
@@ -153,7 +153,7 @@ OWN = "SELECT SUM(r.v) AS s FROM r, q, q AS o WHERE r.g = o.g AND q.g = o.g AND 
 """A row of o joins rows of r and q, whose views are looped over and summed."""
 
 
-def test_a_view_with_the_key_of_its_range_view_replaces_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_view_serves_as_the_range_view_if_it_has_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
     db = views(OWN)
     (made,) = programs(db)
     looped = {s.view for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)}
@@ -204,7 +204,7 @@ def test_an_update_that_needs_only_sums_by_group_visits_the_groups_of_the_other_
         assert not grouped or view.name in update or bounds.keys() & {"beyond", "rounded"}
 
 
-def test_rows_between_two_bounds_are_visited_and_no_groups() -> None:
+def test_for_a_range_with_two_bounds_rows_are_visited_and_not_groups() -> None:
     """For connections of flights within two hours, a range sum for each destination took 14 times as long as a loop."""
     db = views(BANDS[0])
     (made,) = programs(db)
@@ -227,7 +227,7 @@ def test_groups_of_one_row_each_are_visited_as_rows() -> None:
     assert not any(isinstance(s, Loop) for t in made.triggers for s in visit(t.body))
 
 
-def test_the_program_of_axfinder_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+def test_the_program_of_axfinder_equals_its_golden_file(golden: Callable[[str, str], None]) -> None:
     (made,) = programs(views(AXFINDER))
     golden("programs/axfinder.first_order.txt", print_program(made))
 
@@ -258,6 +258,6 @@ def test_steps_of_axfinder_do_not_grow_with_the_orders(text: str) -> None:
 
 
 @pytest.mark.compiled(1)
-def test_steps_grow_with_the_groups_and_not_with_their_rows() -> None:
+def test_steps_of_an_update_grow_with_the_groups_and_not_with_their_rows() -> None:
     text = GROUPED[0]
     assert most_steps(text, "acyclic", 100, "v") == most_steps(text, "acyclic", 1_000, "v") <= 5 * 4

@@ -47,7 +47,7 @@ def fill(db: Database) -> None:
     db.insert("s", [(2, 3)])
 
 
-def test_a_view_over_tables_with_rows_is_planned_by_their_updates() -> None:
+def test_a_view_over_tables_with_rows_is_planned_by_the_updates_so_far() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -58,7 +58,7 @@ def test_a_view_over_tables_with_rows_is_planned_by_their_updates() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
-def test_other_strategies_ignore_the_updates_of_tables(strategy: str) -> None:
+def test_strategies_without_a_join_tree_ignore_the_updates_of_tables(strategy: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         db.insert("t", rows_of_t(0, 50))
@@ -66,7 +66,7 @@ def test_other_strategies_ignore_the_updates_of_tables(strategy: str) -> None:
         assert "freshviews.updates" not in dict(db._relations.views["v"].definition.properties)
 
 
-def test_declared_updates_replace_measured_ones() -> None:
+def test_declared_update_rates_replace_measured_ones() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.update_rate' = '1')"))
         fill(db)
@@ -146,7 +146,7 @@ def test_errors_of_replan_name_the_view() -> None:
                 db.replan(name)  # type: ignore[arg-type]
 
 
-def test_equal_numbers_of_updates_change_nothing() -> None:
+def test_equal_numbers_of_updates_of_all_tables_cause_no_replanning() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         state = db._relations.views["v"]
@@ -157,7 +157,7 @@ def test_equal_numbers_of_updates_change_nothing() -> None:
         assert state.maintained is kept_by
 
 
-def test_the_chosen_tree_survives_a_reopen(tmp_path: Path) -> None:
+def test_the_chosen_join_tree_survives_a_reopen(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -172,7 +172,7 @@ def test_the_chosen_tree_survives_a_reopen(tmp_path: Path) -> None:
                 db.snapshot()
 
 
-def test_a_view_dropped_in_its_own_script_leaves_no_trace(tmp_path: Path) -> None:
+def test_a_view_created_and_dropped_in_one_script_is_absent_after_a_reopen(tmp_path: Path) -> None:
     """Also one that is altered later in the script, and nested views."""
     nested = """CREATE MATERIALIZED VIEW n AS SELECT a, COUNT(*) AS n FROM
       (SELECT DISTINCT r.a, s.c, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c) GROUP BY a;"""
@@ -223,7 +223,7 @@ def test_a_view_is_altered_in_place_and_its_readers_continue() -> None:
         assert list(db.view("n")) == [(3, len(expected(rows_of_t(20, 20))))]
 
 
-def test_a_view_may_name_its_updates() -> None:
+def test_a_view_property_may_state_the_updates_of_its_tables() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")

@@ -91,7 +91,7 @@ def numbered(term: SetTerm, numbers: Iterator[int]) -> SetTerm:
 
 @settings(deadline=None)
 @given(terms, bags, bags, st.integers(1, 5))
-def test_rows_lookups_and_changes_of_random_terms_are_right(
+def test_rows_lookups_and_changes_of_random_set_operations_are_right(
     written: SetTerm, before: list[Counter[int]], after: list[Counter[int]], limit: int
 ) -> None:
     term = numbered(written, iter(range(OPERANDS)))
@@ -157,7 +157,7 @@ def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
         assert peak < 400_000
 
 
-def test_a_row_of_several_parts_is_reported_once() -> None:
+def test_a_row_of_several_blocks_of_a_union_is_reported_once() -> None:
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
         told: list[dict[tuple[int, ...], int]] = []
@@ -176,7 +176,7 @@ def test_a_row_of_several_parts_is_reported_once() -> None:
 
 
 @pytest.mark.parametrize("operation", ["EXCEPT", "INTERSECT"])
-def test_parts_of_one_table_change_within_one_batch(operation: str) -> None:
+def test_blocks_over_the_same_table_change_in_the_same_batch(operation: str) -> None:
     """A self-join adds a row to both parts at once."""
     with Database() as db:
         db.execute(
@@ -201,7 +201,7 @@ def test_parts_of_one_table_change_within_one_batch(operation: str) -> None:
             assert +changes == Counter(dict.fromkeys(expected, 1))
 
 
-def test_rows_may_have_strings_and_nulls() -> None:
+def test_rows_of_set_operations_may_have_strings_and_nulls() -> None:
     with Database() as db:
         db.execute(
             "CREATE TABLE r (n STRING, x INT); CREATE TABLE s (n STRING, y BIGINT);"
@@ -220,7 +220,7 @@ def test_rows_may_have_strings_and_nulls() -> None:
             db.view("v")["zz", 1]
 
 
-def test_a_reader_that_stops_half_way_sees_its_version() -> None:
+def test_a_reader_of_a_union_that_pauses_half_way_gets_the_rest_of_its_version() -> None:
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
         db.insert("r", [(x, 0) for x in range(40)])
@@ -242,7 +242,7 @@ def test_a_reader_that_stops_half_way_sees_its_version() -> None:
         assert sum(batch.num_rows for batch in late) == 40 * 40 - 7
 
 
-def test_a_batch_that_is_refused_changes_no_part() -> None:
+def test_a_batch_that_is_refused_changes_no_block_of_a_set_operation() -> None:
     with Database() as db:
         db.execute(
             f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} EXCEPT {SECOND};"
@@ -262,7 +262,7 @@ def test_a_batch_that_is_refused_changes_no_part() -> None:
         assert set(db.view("v")) == {(1, 1, 6)} and len(told) == 2
 
 
-def test_parts_survive_a_reopen(tmp_path: Path) -> None:
+def test_set_operations_survive_a_reopen(tmp_path: Path) -> None:
     script = (
         f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"
         "CREATE MATERIALIZED VIEW w AS SELECT a, c FROM v EXCEPT SELECT b, c FROM s;"

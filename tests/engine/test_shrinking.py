@@ -164,7 +164,7 @@ def test_views_stay_right_while_tables_shrink(seed: int) -> None:
         assert not PURE_PYTHON or (shop.met["packing"] and shop.met["slots"])
 
 
-def test_a_reader_keeps_the_rows_of_its_version() -> None:
+def test_a_reader_keeps_the_rows_of_its_version_while_tables_shrink() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         shop = Shop(db, 5)
@@ -183,7 +183,7 @@ def test_a_reader_keeps_the_rows_of_its_version() -> None:
         shop.check()
 
 
-def test_a_reopened_database_continues_with_half_packed_tables(tmp_path: Path) -> None:
+def test_a_reopened_database_continues_to_pack_half_packed_tables(tmp_path: Path) -> None:
     shop: Shop | None = None
     for turn in range(4):
         with Database(tmp_path / "db") as db:

@@ -95,7 +95,7 @@ def ddl() -> str:
 
 @pytest.mark.skipif(not FOLDER.exists(), reason=f"no SNB data at {FOLDER}; SNB names their folder")
 @pytest.mark.parametrize("name", QUERIES)
-def test_a_query_over_the_window_equals_duckdb_at_every_tenth(name: str) -> None:
+def test_a_query_over_the_window_equals_duckdb_after_every_tenth_of_the_stream(name: str) -> None:
     stream = events()
     peer = duckdb.connect()
     with Database() as db:

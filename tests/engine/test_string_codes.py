@@ -59,7 +59,9 @@ def agrees(dictionary: Dictionary, model: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4 if PURE_PYTHON else 12))
-def test_random_operations_agree_with_a_dict(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_operations_of_the_string_dictionary_agree_with_a_dict(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("freshviews.types.dictionary.RECENT", 20)
     rng = random.Random(seed)
     dictionary, store = native(["", "first"])
@@ -129,7 +131,7 @@ def test_the_lowest_free_code_is_used_first_and_free_codes_at_the_end_are_droppe
     assert dictionary.encode("of another size") == 13
 
 
-def test_a_failed_file_of_strings_adds_nothing() -> None:
+def test_a_file_of_strings_that_is_refused_adds_none() -> None:
     dictionary, store = native(["x", "y"])
     offsets = np.array([0, 1, 3, 4], np.int64)
     with pytest.raises(ValueError, match="already"):
@@ -148,7 +150,7 @@ def test_bytes_of_free_codes_in_a_file_are_ignored() -> None:
         assert dictionary.encode("d") == 2
 
 
-def test_strings_get_the_same_codes_together_as_one_by_one() -> None:
+def test_encoding_strings_together_gives_the_same_codes_as_one_by_one() -> None:
     rng = random.Random(5)
     one, other = native()[0], native()[0]
     for _ in range(5 if PURE_PYTHON else 60):
@@ -200,7 +202,7 @@ def test_memory_of_freed_strings_is_released_in_bounded_steps(left: float) -> No
         assert dictionary.decode(code) == text
 
 
-def test_shrinking_slots_can_grow_before_they_are_complete() -> None:
+def test_slots_can_grow_again_before_they_have_shrunk() -> None:
     dictionary, store = native()
     count = COUNT // 10
     for i in range(count):
@@ -241,7 +243,7 @@ def test_other_threads_decode_while_strings_are_added_and_freed() -> None:
     assert not wrong
 
 
-def test_a_dictionary_that_had_free_codes_keeps_them_in_native_memory() -> None:
+def test_free_codes_are_kept_when_a_dictionary_moves_to_native_memory() -> None:
     dictionary = Dictionary(["a", "b", "c"])
     dictionary.free([1])
     codes_of(dictionary)
@@ -252,7 +254,7 @@ def test_a_dictionary_that_had_free_codes_keeps_them_in_native_memory() -> None:
 
 
 @pytest.mark.parametrize("first", ["native", "objects"])
-def test_free_codes_of_a_file_wait_for_a_collection(first: str) -> None:
+def test_free_codes_of_a_file_are_reused_only_after_a_collection(first: str) -> None:
     """Strings of a snapshot are read before tables exist, which move them to native memory."""
     dictionary = native()[0] if first == "native" else Dictionary()
     dictionary.extend_flat(np.array([0, 1, 1, 2], np.int64), np.frombuffer(b"ab", np.uint8), [1])
@@ -280,7 +282,7 @@ def test_freed_strings_are_forgotten_even_if_memory_runs_out_afterwards(monkeypa
         assert dictionary.freed > freed or dictionary.find("lost") == 1
 
 
-def test_a_signal_handler_reads_strings_while_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_may_read_strings_while_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     long = "long " * 100
     dictionary, store = native(["a", long])
     codes = np.array([1, 0])

@@ -187,7 +187,7 @@ def rows_of(rows: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("query", [*QUERIES, *OWN_SPELLING])
-def test_a_view_agrees_with_duckdb_after_every_update(query: str) -> None:
+def test_a_view_with_subqueries_agrees_with_duckdb_after_every_update(query: str) -> None:
     agrees_after_every_update(query, OWN_SPELLING.get(query, query))
 
 

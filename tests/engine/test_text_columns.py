@@ -51,7 +51,7 @@ def shapes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", shapes())
-def test_views_agree_with_views_over_stored_strings(shape: str) -> None:
+def test_views_over_results_of_text_functions_agree_with_views_over_stored_strings(shape: str) -> None:
     with database("") as stored, database(TRUSTED) as trusted:
         for db in (stored, trusted):
             db.insert("t", shapes()[shape])
@@ -66,7 +66,7 @@ def test_views_agree_with_views_over_stored_strings(shape: str) -> None:
         assert known == [None, None]
 
 
-def test_strings_that_a_view_reads_are_stored_with_their_results() -> None:
+def test_strings_that_a_view_reads_are_stored_with_the_results_of_text_functions() -> None:
     with database(TRUSTED, VIEWS + "CREATE MATERIALIZED VIEW all_of AS SELECT note FROM t;") as db:
         for rows in shapes().values():
             db.insert("t", rows)
@@ -74,7 +74,7 @@ def test_strings_that_a_view_reads_are_stored_with_their_results() -> None:
         assert sorted(db.view("all_of"), key=repr) == sorted([(note,) for note in NOTES] * len(shapes()), key=repr)
 
 
-def test_an_absent_column_is_null() -> None:
+def test_a_text_column_that_rows_lack_is_null() -> None:
     with database(TRUSTED) as db:
         for rows in (pa.table({"id": [1, 2]}), pa.table({"id": [1], "note": pa.nulls(1)}), [{"id": 3}]):
             db.insert("t", rows)
@@ -111,7 +111,7 @@ CREATE MATERIALIZED VIEW both AS
 """
 
 
-def test_internal_views_have_only_the_parts_that_are_read() -> None:
+def test_internal_views_have_only_the_parts_of_a_text_that_are_read() -> None:
     rows = [(7, "abc", 1), (8, "bcd", 3), (1, "bcd", 9), (9, None, 8), (10, "a", 9)]
     found = []
     for properties in ("", TRUSTED):

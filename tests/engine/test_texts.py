@@ -110,7 +110,7 @@ class Shop:
         assert sorted(self.db.view("sums")) == expected_sums(self.orders, self.items)
 
 
-def test_the_example_of_the_page_holds() -> None:
+def test_the_provenance_docs_example_gives_the_printed_text() -> None:
     page = PAGE.read_text().split("\n## Provenance\n")[1]
     script = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)[0]
     text = re.findall(r"```json\n(.*?)\n```", page, re.DOTALL)[0]
@@ -121,7 +121,7 @@ def test_the_example_of_the_page_holds() -> None:
         assert list(db.view("parts")) == [("bolt", 3, text)]
 
 
-def test_texts_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
+def test_texts_of_groups_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
     shop, choose = Shop(), random.Random(1)
     sums = Counter[tuple[Any, ...]]()
 
@@ -137,7 +137,7 @@ def test_texts_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
             assert +sums == Counter(list(shop.db.view("parts"))) and min(sums.values(), default=0) >= 0
 
 
-def test_a_refused_batch_leaves_no_trace_in_texts() -> None:
+def test_a_refused_batch_leaves_texts_of_groups_unchanged() -> None:
     shop, choose = Shop(), random.Random(2)
     with shop.db as db:
         db.execute("CREATE MATERIALIZED VIEW ratio AS SELECT cust, 100 / (qty - 50) AS r FROM parts")
@@ -179,7 +179,7 @@ def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> No
         assert len(texts) < 80
 
 
-def test_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     rendered: list[int] = []
     render = Texts._texts_of
 
@@ -201,7 +201,7 @@ def test_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPa
         assert db.view("v").to_arrow().num_rows == 200
 
 
-def test_values_are_written_as_json() -> None:
+def test_provenance_writes_values_as_json() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (a DECIMAL(9, 3), b DOUBLE, c BOOLEAN, d DATE, e TIMESTAMP, f STRING, g FLOAT);
         CREATE MATERIALIZED VIEW v AS SELECT PROVENANCE() AS p FROM t""")
@@ -257,11 +257,11 @@ ROWS = [
         ("STRING_AGG('x', '')", "xxxx"),
     ],
 )
-def test_texts_follow_order_separator_and_nulls(call: str, value: str | None) -> None:
+def test_joined_texts_have_the_given_order_and_separator(call: str, value: str | None) -> None:
     assert one(f"SELECT {call} AS v FROM t", ROWS) == value
 
 
-def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
+def test_the_coefficients_of_a_provenance_add_up_to_the_count_of_its_group() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
         CREATE MATERIALIZED VIEW v AS
@@ -297,7 +297,7 @@ def test_the_coefficients_of_a_group_add_up_to_its_count() -> None:
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
     ],
 )
-def test_errors_name_the_construct_with_its_place(select: str, message: str) -> None:
+def test_errors_name_the_refused_construct_and_its_place(select: str, message: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT); CREATE TABLE u (k INT, z INT)")
         with pytest.raises(SqlError, match=re.escape(message)) as caught:
@@ -306,7 +306,7 @@ def test_errors_name_the_construct_with_its_place(select: str, message: str) -> 
         assert not db.views
 
 
-def test_a_view_with_texts_has_its_group_key_for_other_views() -> None:
+def test_other_views_know_the_group_key_of_a_view_with_texts() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;
@@ -366,7 +366,7 @@ ABLE = [name for name in STRATEGIES if not name.startswith("ivm_eps")]
 @pytest.mark.parametrize(
     "strategy", [None, *(pytest.param(one, marks=pytest.mark.plain_python(only=True)) for one in ABLE)]
 )
-def test_rows_with_texts_are_found_by_their_groups(strategy: str | None, tmp_path: Path) -> None:
+def test_rows_with_texts_can_be_looked_up_by_their_group_keys(strategy: str | None, tmp_path: Path) -> None:
     """The lookup has no loop over a whole view, so it reads no row of another group."""
     named = "" if strategy is None else f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
     views = "; ".join(f"CREATE MATERIALIZED VIEW {name} {named} AS {select}" for name, (select, _) in LOOKED_UP.items())
@@ -405,7 +405,7 @@ def test_rows_with_texts_are_found_by_their_groups(strategy: str | None, tmp_pat
     db.close()
 
 
-def test_the_strategy_of_a_view_applies_to_its_texts() -> None:
+def test_the_strategy_of_a_view_applies_to_the_rows_of_its_texts() -> None:
     script = """CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
     CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS
     SELECT PROVENANCE() AS p FROM r JOIN s USING (b)"""
@@ -419,7 +419,7 @@ def test_the_strategy_of_a_view_applies_to_its_texts() -> None:
     assert isinstance(caught.value, PlanError)
 
 
-def test_explain_shows_the_stores_and_the_cost_of_texts() -> None:
+def test_explain_shows_how_texts_of_groups_are_made_and_their_cost() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS

@@ -110,7 +110,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_contents_changes_and_errors_equal_those_of_one_thread(seed: int) -> None:
+def test_contents_changes_and_errors_of_several_threads_equal_those_of_one(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     both.execute(TABLES + VIEWS)
     for db in (one, several):
@@ -164,7 +164,7 @@ def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     assert sum(n for _, n in db.view("b")) == len(ROWS)
 
 
-def test_threads_read_changes_which_are_reported_in_the_order_of_the_views() -> None:
+def test_changes_read_in_threads_are_reported_in_the_order_of_the_views() -> None:
     db = two()
     db.execute("CREATE MATERIALIZED VIEW c AS SELECT s, COUNT(*) AS n FROM a GROUP BY s")
     seen = subscribed(db)
@@ -292,7 +292,7 @@ def test_no_thread_outlives_a_commit_so_a_forked_child_can_commit() -> None:
     assert threading.active_count() == running
 
 
-def test_a_commit_runs_in_one_thread_if_none_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_runs_in_one_thread_if_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -315,7 +315,7 @@ def test_a_batch_whose_rows_are_all_too_late_for_the_window_changes_nothing() ->
     assert list(db.view("a")) == [(date(2026, 3, 9), 1)] and list(db.view("b")) == [(1, 1)]
 
 
-def test_the_log_equals_that_of_one_thread(tmp_path: Path) -> None:
+def test_a_log_written_with_threads_equals_that_of_one_thread(tmp_path: Path) -> None:
     logs, found = [], []
     for count in (1, 2):
         folder = tmp_path / str(count)
@@ -333,7 +333,7 @@ def test_the_log_equals_that_of_one_thread(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_views_that_gain_little_run_in_one_thread(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_that_gain_little_from_threads_run_in_one_thread(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(ROWS))
     elif few == "seconds":

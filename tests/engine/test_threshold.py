@@ -82,7 +82,7 @@ def apply(db: fv.Database, bids: Counter[Bid], batch: list[tuple[Bid, int]]) -> 
 
 @pytest.mark.long("the first of the file compiles both views: a minute and more with others running")
 @pytest.mark.parametrize("size", [1, 7])
-def test_rows_and_changes_agree_with_the_definition(size: int) -> None:
+def test_rows_and_changes_of_a_threshold_selection_agree_with_its_definition(size: int) -> None:
     bids, told = Counter[Bid](), Counter[tuple[Any, ...]]()
     db = fv.Database()
     db.execute(SCRIPT)
@@ -99,7 +99,7 @@ def test_rows_and_changes_agree_with_the_definition(size: int) -> None:
     assert list(db.view("low")) == []
 
 
-def test_a_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) -> None:
+def test_a_threshold_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) -> None:
     bids, stream = Counter[Bid](), events(3, EVENTS)
     half = len(stream) // 2
     with fv.Database(tmp_path) as db:
@@ -121,7 +121,7 @@ def test_a_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) -> None:
         assert list(db.view("vwap")) == vwap(bids)
 
 
-def test_a_selection_read_from_an_image_is_maintained_like_the_original(tmp_path: Path) -> None:
+def test_a_threshold_selection_read_from_an_image_is_maintained_like_the_original(tmp_path: Path) -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT)
     apply(db, bids, events(4, EVENTS))
@@ -144,7 +144,7 @@ def test_a_selection_read_from_an_image_is_maintained_like_the_original(tmp_path
         again.close()
 
 
-def test_a_refused_batch_leaves_the_selection_unchanged() -> None:
+def test_a_refused_batch_leaves_a_threshold_selection_unchanged() -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT + "CREATE MATERIALIZED VIEW shares AS SELECT 100 / volume AS share FROM bids WHERE volume > -9;")
     apply(db, bids, [bid for bid in events(5, EVENTS) if bid[0][2] != 0])
@@ -174,7 +174,7 @@ def test_a_batch_whose_sum_does_not_fit_is_refused_and_undone() -> None:
     assert sorted(db.view("v")) == [(3,)]
 
 
-def test_a_selection_follows_a_window() -> None:
+def test_a_threshold_selection_follows_a_window() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y INT) TBLPROPERTIES ('freshviews.window' = '4 rows');"
@@ -187,7 +187,7 @@ def test_a_selection_follows_a_window() -> None:
         assert sorted(db.view("v")) == sorted(sorted(kept, key=lambda row: -row[1])[:2])
 
 
-def test_explain_shows_the_selection_and_its_bound() -> None:
+def test_explain_shows_a_threshold_selection_and_its_bound() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     texts = [v.maintained.explain() for v in db._relations.views.values() if "threshold" in v.maintained.strategies]
@@ -196,7 +196,7 @@ def test_explain_shows_the_selection_and_its_bound() -> None:
     assert "[sum of bids weights(broker, price) through price <= limit of" in texts[1]
 
 
-def test_doubles_and_other_forms_are_compared_row_by_row() -> None:
+def test_unsupported_threshold_conditions_use_another_strategy_and_are_right() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y DOUBLE, z INT);"
@@ -221,11 +221,11 @@ def selection() -> tuple[ViewDef, Any]:
     return found, plan_block(found, found.blocks[0], inputs)
 
 
-def test_the_program_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+def test_the_program_of_vwap_equals_its_golden_file(golden: Callable[[str, str], None]) -> None:
     golden("programs/vwap.threshold.txt", print_program(selection()[1].program))
 
 
-def test_steps_of_an_update_grow_with_the_rows_that_change_sides() -> None:
+def test_steps_of_an_update_grow_with_the_rows_that_enter_or_leave_the_selection() -> None:
     """Counted by the interpreter and, without lookups of missing rows, by the generated code."""
     view, plan = selection()
     limits = plan.program.triggers[-1].relation

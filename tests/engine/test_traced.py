@@ -59,14 +59,14 @@ def compared(one: Rule, seed: int, codes: int, batches: int) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_batch_agrees_with_the_plain_form(name: str) -> None:
+def test_every_batch_of_a_compiled_traced_join_agrees_with_the_reference(name: str) -> None:
     for seed in range(3 if CHANGE else 6):
         choices = random.Random(f"{name} {seed}")
         one = shuffled(RULES[name], choices) if seed else RULES[name]
         compared(replace(one, keep_all=seed % 3 == 2), seed, choices.choice([3, 5, 8, 30]), 14)
 
 
-def test_codes_may_be_the_least_and_the_greatest_words() -> None:
+def test_codes_in_a_traced_join_may_be_the_least_and_the_greatest_word() -> None:
     traced = TracedRule(rule("abc", "R ab", "S bc", "T ca"))
     ends = np.array([-(2**63), 2**63 - 1, 0], np.int64)
     a, b = (column.ravel() for column in np.meshgrid(ends, ends))
@@ -90,7 +90,7 @@ BOUNDED = [
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BOUNDED)
-def test_operations_are_bounded_by_the_edit_distance_and_the_changes(name: str) -> None:
+def test_operations_of_a_traced_join_are_bounded_by_the_edit_distance_and_the_changes(name: str) -> None:
     one = RULES[name]
     choices = random.Random(name)
     relations, traced = Relations(one), TracedRule(one)
@@ -118,7 +118,7 @@ def comparisons(of: SqlType) -> list[Expr]:
 
 
 @pytest.mark.parametrize("of", [BIGINT, DOUBLE], ids=str)
-def test_codes_compare_like_values(of: SqlType) -> None:
+def test_conditions_of_traced_joins_compare_codes_like_values(of: SqlType) -> None:
     if of is DOUBLE:
         values = (0.0, -0.0, 1.5, -1.5, -2.5, math.inf, -math.inf, math.nan)
         codes = [NULL, *dict.fromkeys(encode(value, DOUBLE) for value in values)]
@@ -134,7 +134,7 @@ def test_codes_compare_like_values(of: SqlType) -> None:
         assert as_derivations(inserted) == sorted(expected), str(one)
 
 
-def test_a_condition_shortens_the_trace_from_the_level_that_completes_it() -> None:
+def test_a_condition_shortens_the_trace_from_the_level_of_its_last_variable() -> None:
     edges = {(a, b): 1 for a in range(20) for b in range(20)}
     lengths = []
     for where in ("", "a < b", "a < c"):
@@ -147,7 +147,7 @@ def test_a_condition_shortens_the_trace_from_the_level_that_completes_it() -> No
     assert second == everything
 
 
-def test_the_tables_of_a_version_share_one_maintenance() -> None:
+def test_changes_of_several_tables_in_one_version_are_maintained_together() -> None:
     script = """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
         CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
         SELECT r.a, s.c FROM r JOIN s ON r.b = s.b;"""
@@ -182,7 +182,7 @@ def operations_of(explained: str) -> int:
     return int(told.replace(",", ""))
 
 
-def test_a_batch_that_fails_after_some_tables_changes_none() -> None:
+def test_a_batch_that_fails_after_some_of_its_tables_changes_no_table() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -223,7 +223,7 @@ def test_the_error_of_a_product_that_does_not_fit_names_the_row(strategy: str) -
         assert sorted(db.view("v")) == sorted([*before, *((b, 7, large) for b, _, m in edits if m == 1)])
 
 
-def test_a_product_that_does_not_fit_in_a_version_of_several_tables_changes_none() -> None:
+def test_a_batch_of_several_tables_whose_product_does_not_fit_changes_no_table() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -239,7 +239,7 @@ def test_a_product_that_does_not_fit_in_a_version_of_several_tables_changes_none
         assert sorted(db.view("v")) == [(1, 1), (1, 3)]
 
 
-def test_the_plain_form_agrees_on_products_that_do_not_fit() -> None:
+def test_the_compiled_traced_join_and_the_reference_agree_on_products_that_do_not_fit() -> None:
     one = rule("ab", "A a", "B b", "C b")
     for counts, fails in (([2**40, 2**22, 1], False), ([2**40, 2**40, 1], True), ([2**40, -(2**23), -1], True)):
         edits = {name: {(1,): m} for name, m in zip("ABC", counts, strict=True)}

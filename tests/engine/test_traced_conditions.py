@@ -47,7 +47,7 @@ def test_a_condition_shortens_the_trace_from_the_level_that_binds_its_variables(
     assert last == of_three == everything
 
 
-def test_both_forms_keep_bindings_whose_condition_fails() -> None:
+def test_compiled_and_reference_joins_keep_bindings_whose_condition_cannot_be_evaluated() -> None:
     for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
         one = rule("abc", "R ab", "S bc", "T ac", where=where)
         compared(one, seed, 4, 12)
@@ -81,7 +81,7 @@ def test_conditions_shorten_the_trace_of_a_view() -> None:
         assert len(list(db.view("v"))) == 130
 
 
-def test_a_failing_condition_is_an_error_only_for_a_derivation() -> None:
+def test_a_condition_that_cannot_be_evaluated_is_an_error_only_for_a_derivation() -> None:
     with fv.Database() as db:
         db.execute(view("10 % (r.a - s.c) > 0 AND r.a + s.c < 100"))
         db.insert("r", [(1, 1, "")])

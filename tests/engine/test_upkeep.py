@@ -29,7 +29,7 @@ def expected(rows: Rows) -> Counter[tuple[int, ...]]:
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize("strategy", ["first_order", "trie_join", "incremental_trie_join", "recompute"])
-def test_refused_batches_leave_no_trace(strategy: str) -> None:
+def test_refused_batches_leave_views_unchanged(strategy: str) -> None:
     order = random.Random(5)
     with fv.Database() as db:
         db.execute(TABLES + VIEW.format(strategy, "CAST(100 / (r.a - 3) AS BIGINT)"))
@@ -60,7 +60,7 @@ def test_refused_batches_leave_no_trace(strategy: str) -> None:
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize("strategy", ["first_order", "recompute"])
-def test_the_row_at_fault_is_a_row_of_the_batch(strategy: str) -> None:
+def test_the_error_names_a_row_of_the_batch_and_not_a_stored_row(strategy: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL);")
         db.execute(

@@ -49,7 +49,7 @@ SHAPES: dict[str, Any] = {
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize("shape", list(SHAPES))
-def test_a_string_that_is_too_long_refuses_the_batch(db: fv.Database, shape: str) -> None:
+def test_a_batch_with_a_string_that_is_too_long_is_refused(db: fv.Database, shape: str) -> None:
     made = SHAPES[shape]
     db.insert("t", made([SHORT, None]))
     assert set(db.view("v")) == {(None, 1, "long enough"), (SHORT, 1, "long enough")}
@@ -63,13 +63,13 @@ def test_a_string_that_is_too_long_refuses_the_batch(db: fv.Database, shape: str
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_single_row_is_checked(db: fv.Database) -> None:
+def test_the_length_of_a_string_in_a_single_row_is_checked(db: fv.Database) -> None:
     with pytest.raises(fv.BatchError, match=r"VARCHAR\(3\) accepts 3 characters, not 4"):
         db.insert("t", [(1, LONG, None)])
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_stream_sets_rows_aside_whose_text_is_too_long() -> None:
+def test_rows_of_a_stream_with_a_text_that_is_too_long_are_set_aside() -> None:
     (table,) = parse_script("CREATE TABLE t (a INT, b VARCHAR(3))", Catalog())
     assert isinstance(table, TableDef)
     batch = pa.table({"a": [1, 2, 3], "b": [SHORT, LONG, None]})

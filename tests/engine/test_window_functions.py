@@ -61,11 +61,11 @@ QUERIES = [
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_a_view_agrees_with_duckdb_after_every_update(query: str) -> None:
+def test_a_view_with_window_functions_agrees_with_duckdb_after_every_update(query: str) -> None:
     agrees_after_every_update(query, query, 25)
 
 
-def test_each_copy_of_equal_rows_has_a_number() -> None:
+def test_each_copy_of_a_row_has_its_own_row_number() -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (id BIGINT, a BIGINT)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT a, ROW_NUMBER() OVER (ORDER BY a) AS n FROM r")
@@ -76,7 +76,7 @@ def test_each_copy_of_equal_rows_has_a_number() -> None:
         assert sorted(db.view("v")) == [(1, 1), (5, 2), (5, 3)]
 
 
-def test_first_rows_of_each_row_are_distinguished_by_unselected_columns() -> None:
+def test_rows_of_a_lateral_subquery_with_limit_are_distinguished_by_unselected_columns() -> None:
     with Database() as db:
         db.execute("CREATE TABLE o (k BIGINT); CREATE TABLE r (id BIGINT, k BIGINT, a BIGINT)")
         db.execute(

@@ -80,7 +80,7 @@ def test_a_later_error_does_not_replace_the_first_one() -> None:
     assert "division by zero" in scalar.ERRORS[int(status[0])]
 
 
-def test_a_double_rounds_by_its_text_as_in_spark() -> None:
+def test_a_double_is_rounded_by_its_text_as_in_spark() -> None:
     def rounded(x: float, digits: int) -> float:
         code = scalar.round_float(scalar.code(x), digits)
         return float(np.int64(code).view(np.float64))
@@ -124,7 +124,7 @@ def test_a_result_outside_dates_or_timestamps_is_an_error() -> None:
     assert outcome("trunc_timestamp", (-(2**63) + 1, TIMESTAMP_UNITS["second"])) is None
 
 
-def test_shifting_the_first_and_last_timestamps_by_no_month_keeps_them() -> None:
+def test_shifting_the_first_and_last_timestamps_by_zero_months_keeps_them() -> None:
     for t in (-(2**63) + 1, 2**63 - 1):
         assert outcome("add_months_timestamp", (t, 0)) == t
 

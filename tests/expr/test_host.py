@@ -114,7 +114,7 @@ def test_a_row_that_fails_has_no_value() -> None:
     assert len(failures) == 4
 
 
-def test_an_expression_fails_for_the_rows_that_evaluate_its_failing_part() -> None:
+def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> None:
     # If qty is NULL, the condition is not TRUE.
     safe = call("case", INT, call("lt", BOOLEAN, QTY, number(7)), number(0), PARSED)
     assert [*reasons(safe)] == [2, 4]
@@ -126,7 +126,7 @@ def test_an_expression_fails_for_the_rows_that_evaluate_its_failing_part() -> No
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_attempt_and_failed_turn_failures_into_values() -> None:
+def test_the_operations_attempt_and_failed_turn_errors_into_values() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
@@ -163,7 +163,7 @@ def test_a_full_memo_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(columns(dictionary))[0].tolist() == run(columns(dictionary))[0].tolist()
 
 
-def test_a_literal_has_a_value_per_row_of_the_columns() -> None:
+def test_a_constant_expression_has_a_value_per_row() -> None:
     dictionary = Dictionary()
     codes = evaluate(call("upper", STRING, text("x")), columns(dictionary), dictionary)
     assert dictionary.decode_array(codes).to_pylist() == ["X"] * len(NAMES)

@@ -100,7 +100,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("pattern", "found"), FOUND)
-def test_a_pattern_occurs_where_java_finds_it(pattern: str, found: str) -> None:
+def test_a_pattern_is_found_in_the_texts_where_java_finds_it(pattern: str, found: str) -> None:
     occurs = searcher(pattern)
     assert "".join("01"[occurs(text)] for text in TEXTS) == found
 
@@ -141,7 +141,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("pattern", "reason"), WRONG)
-def test_an_invalid_pattern_is_refused_with_its_place(pattern: str, reason: str) -> None:
+def test_the_error_of_an_invalid_pattern_names_the_place(pattern: str, reason: str) -> None:
     with pytest.raises(ValueError) as caught:
         to_re2(pattern)
     assert "is not a regular expression" in str(caught.value) and reason in str(caught.value)
@@ -167,7 +167,7 @@ SLOW = ("(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*){10}b", "(a?){50}a{50}b", "^(([a-z
 
 
 @pytest.mark.parametrize("pattern", SLOW)
-def test_time_is_linear_in_the_text(pattern: str) -> None:
+def test_the_time_of_a_search_is_linear_in_the_text(pattern: str) -> None:
     """A search that goes back tries a number of ways that is exponential in the text."""
     assert not searcher(pattern)("a" * 100_000 + "!")
 

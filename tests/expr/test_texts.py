@@ -108,7 +108,7 @@ def test_a_compiled_function_agrees_with_python_strings(expr: Expr, values: list
     ],
     ids=str,
 )
-def test_expressions_over_text_that_are_not_compiled_are_left_to_python(expr: Expr) -> None:
+def test_unsupported_text_expressions_are_left_to_python(expr: Expr) -> None:
     assert text_function(expr) is None
 
 

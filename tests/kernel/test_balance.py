@@ -11,7 +11,7 @@ from freshviews.program.heavy_light import HALVES, thresholds
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1 / 3, 0.5, 2 / 3, 1.0])
-def test_thresholds_agree_with_the_definition(epsilon: float) -> None:
+def test_thresholds_of_heavy_values_agree_with_their_definition(epsilon: float) -> None:
     words = np.zeros(balance.FIRST_PARTITION + balance.PARTITION_WORDS, dtype=np.int64)
     at = balance.FIRST_PARTITION
     words[at + balance.EPSILON] = mem.bits(epsilon)

@@ -128,7 +128,7 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_orders_of_a_closed_database_are_cancelled(compiling: Compiling) -> None:
+def test_compilations_ordered_by_a_closed_database_are_cancelled(compiling: Compiling) -> None:
     first, second = TakenRows(), TakenRows()
     compiling.order(first, "add", "one")
     compiling.order(second, "add", "two")
@@ -139,7 +139,7 @@ def test_orders_of_a_closed_database_are_cancelled(compiling: Compiling) -> None
     assert compiling.process.answered == [1, 0, 2]
 
 
-def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> None:
+def test_a_garbage_collected_database_counts_as_closed(compiling: Compiling) -> None:
     taken = [TakenRows() for _ in range(700)]
     for number, one in enumerate(taken):
         compiling.order(one, "add", f"on_{number}")
@@ -153,7 +153,7 @@ def test_a_database_that_is_collected_counts_as_closed(compiling: Compiling) -> 
     assert compiling.started == 1
 
 
-def test_orders_without_a_database_are_not_cancelled(compiling: Compiling) -> None:
+def test_compilations_ordered_without_a_database_are_not_cancelled(compiling: Compiling) -> None:
     taken = TakenRows()
     compiling.order(taken, "lane", "one")
     compiling.order(None, "lane")
@@ -161,7 +161,7 @@ def test_orders_without_a_database_are_not_cancelled(compiling: Compiling) -> No
     assert compiling.process.queue() == ["lane"]
 
 
-def test_a_cancelled_function_can_be_ordered_again(compiling: Compiling) -> None:
+def test_a_cancelled_compilation_can_be_ordered_again(compiling: Compiling) -> None:
     first, second = TakenRows(), TakenRows()
     compiling.order(first, "one", "two")
     compiling.process.take()
@@ -194,7 +194,7 @@ def test_each_thread_waits_for_its_own_function(compiling: Compiling) -> None:
     assert compiling.process.queue() == ["a"] and not compiling.here
 
 
-def test_this_process_compiles_the_orders_of_a_dead_one(compiling: Compiling) -> None:
+def test_this_process_compiles_what_a_dead_compiling_process_left(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
@@ -204,7 +204,7 @@ def test_this_process_compiles_the_orders_of_a_dead_one(compiling: Compiling) ->
     assert compiling.here == ["a", "c"] and compiling.started == 1
 
 
-def test_ctrl_c_ends_the_wait_and_keeps_the_order(compiling: Compiling) -> None:
+def test_ctrl_c_ends_a_wait_for_a_function_without_cancelling_its_compilation(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_the_wait_and_keeps_the_order(compiling: Compiling) -> None:
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_orders_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
+def test_orders_to_compile_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
     taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)
@@ -253,7 +253,7 @@ os._exit(0)
 """
 
 
-def test_a_batch_waits_for_the_functions_that_it_calls(tmp_path: Path) -> None:
+def test_a_batch_waits_only_for_the_functions_that_it_calls(tmp_path: Path) -> None:
     """It does not wait for functions of other databases or other views."""
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
     environment |= {"FRESHVIEWS_CACHE_DIR": str(tmp_path), "FRESHVIEWS_COMPILE": "beside"}

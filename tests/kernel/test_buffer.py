@@ -44,7 +44,7 @@ def rows_of(buffer: int, width: int = WIDTH) -> list[Row]:
 
 
 @pytest.mark.parametrize("sizes", [(0,), (1, 0, 2), (5, 40, 300, 1)])
-def test_reserved_rows_are_contiguous_after_appended_ones(buffer: int, sizes: tuple[int, ...]) -> None:
+def test_reserved_rows_follow_appended_ones_contiguously(buffer: int, sizes: tuple[int, ...]) -> None:
     expected: list[Row] = []
     for size in sizes:
         extend(buffer, [(size, -1, -1)])
@@ -96,7 +96,7 @@ def test_consolidating_sums_equal_rows_in_order_of_first_occurrence(rows: list[R
     free_buffer(buffer)
 
 
-def test_a_row_that_passes_zero_and_returns_keeps_its_place(buffer: int) -> None:
+def test_a_row_whose_multiplicity_passes_through_zero_keeps_its_place(buffer: int) -> None:
     extend(buffer, [(1, 1, 1), (2, 2, 1), (1, 1, -1), (3, 3, 1), (1, 1, 4)])
     consolidate(buffer)
     assert rows_of(buffer) == [(1, 1, 4), (2, 2, 1), (3, 3, 1)]
@@ -128,7 +128,7 @@ def test_an_empty_buffer_consolidates_to_an_empty_one(buffer: int) -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="the same call of realloc")
-def test_a_buffer_without_memory_is_marked_and_returns_its_scratch_row() -> None:
+def test_a_buffer_that_runs_out_of_memory_is_marked_and_returns_its_scratch_row() -> None:
     buffer = new_buffer(2**40)  # a scratch row of this width cannot be allocated either
     assert buffer == 0
     buffer = new_buffer(2)

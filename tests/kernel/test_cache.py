@@ -31,7 +31,7 @@ def folder_for(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache.cache_folder()
 
 
-def test_a_new_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_cache_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0)
     try:
         with warnings.catch_warnings():
@@ -44,7 +44,7 @@ def test_a_new_folder_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
-def test_a_folder_that_others_can_write_to_is_not_used(
+def test_a_cache_folder_that_other_users_can_write_to_is_not_used(
     mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = tmp_path / "shared"
@@ -56,7 +56,9 @@ def test_a_folder_that_others_can_write_to_is_not_used(
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_others_could_replace_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_other_users_could_replace_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     above = tmp_path / "open"
     above.mkdir()
     above.chmod(0o777)
@@ -64,7 +66,7 @@ def test_a_folder_that_others_could_replace_is_not_used(tmp_path: Path, monkeypa
         assert above not in folder_for(above / "cache", monkeypatch).parents
 
 
-def test_folders_of_others_are_not_used() -> None:
+def test_folders_of_other_users_are_not_used_as_cache() -> None:
     """Folders of root above the folder itself are accepted."""
     mine, roots = os.stat("."), os.stat("/")
     assert roots.st_uid == 0
@@ -75,14 +77,16 @@ def test_folders_of_others_are_not_used() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_the_warning_names_a_place_without_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_the_place_of_the_cache_folder_is_named_in_the_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.warns(UserWarning, match=f"File exists: {file}"):
         assert folder_for(file, monkeypatch).is_dir()
 
 
-def test_the_private_folder_is_found_again(tmp_path: Path) -> None:
+def test_the_private_cache_folder_is_used_again_by_the_next_process(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -95,7 +99,7 @@ def test_the_private_folder_is_found_again(tmp_path: Path) -> None:
     assert f"compiled code is kept in {tmp_path}/freshviews-{os.geteuid()}, not in {shared}" in done[0].stderr
 
 
-def test_old_code_of_other_versions_is_deleted(
+def test_old_cached_code_of_other_versions_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache").mkdir(mode=0o700)
@@ -119,7 +123,7 @@ def test_old_code_of_other_versions_is_deleted(
     assert list(held.iterdir()) == [held / "p1.py"]
 
 
-def test_using_a_folder_sets_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_using_a_cache_folder_updates_its_modification_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = folder_for(tmp_path / "cache", monkeypatch)
     os.utime(found, (0, 0))
     cache.cache_folder.cache_clear()

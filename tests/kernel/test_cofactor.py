@@ -94,7 +94,7 @@ def lift(ring: CofactorRing, row: Sequence[int]) -> tuple[Any, int]:
 
 @on_numbers
 @given(st.data())
-def test_sums_and_products_agree_with_the_ring(number: str, data: st.DataObject) -> None:
+def test_compiled_sums_and_products_of_cofactors_agree_with_the_ring(number: str, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(6)))
     cuts = sorted(data.draw(st.lists(st.integers(1, 5), max_size=2, unique=True)))
     ranges = [order[a:b] for a, b in zip([0, *cuts], [*cuts, 6], strict=True)]
@@ -145,7 +145,7 @@ def test_sums_and_products_agree_with_the_ring(number: str, data: st.DataObject)
 
 @on_numbers
 @given(st.data())
-def test_results_are_rounded_once(number: str, data: st.DataObject) -> None:
+def test_results_of_cofactors_are_rounded_once(number: str, data: st.DataObject) -> None:
     ring, unit = ring_of(number, (0, 1)), Fraction(1, 2**64 if number == "double" else 1)
     rows = data.draw(st.lists(st.lists(codes(number), min_size=2, max_size=2), max_size=5))
     total = ring.zero
@@ -171,11 +171,11 @@ def test_results_are_rounded_once(number: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("x", [float("nan"), float("inf"), float("-inf"), 2.0**63, -(2.0**70)])
-def test_a_double_without_a_fixed_point_is_noted(x: float) -> None:
+def test_a_double_without_a_fixed_point_is_reported(x: float) -> None:
     assert lift(ring_of("double", [0]), [code(x)])[1] == NO_FIXED_POINT
 
 
-def test_overflow_is_noted_and_undone() -> None:
+def test_overflow_of_integer_cofactors_is_reported_and_can_be_undone() -> None:
     ring = ring_of("integer", [0])
     element, error = lift(ring, [2**40])
     assert error == SUM_OVERFLOW
@@ -188,7 +188,7 @@ def test_overflow_is_noted_and_undone() -> None:
     assert not target.any()
 
 
-def test_overflow_of_doubles_is_noted_and_undone() -> None:
+def test_overflow_of_double_cofactors_is_reported_and_can_be_undone() -> None:
     ring = ring_of("double", [0])
     element, error = lift(ring, [code(2.0**62)])
     target = words(ring.words)

@@ -100,7 +100,7 @@ def test_a_table_restored_from_its_image_agrees_with_an_uninterrupted_one(
                             assert end(other.ordered, other.t, tuple(prefix)) == end(r.ordered, r.t, tuple(prefix))
 
 
-def test_an_image_of_an_image_of_a_table_is_the_same(image_file: Path) -> None:
+def test_an_image_of_a_restored_table_equals_the_first_image(image_file: Path) -> None:
     order = random.Random(1)
     with relation(2, 2, ((0,), (1, 0))) as r:
         for key, m in steps_of(order, 2, r.model, growing=True):
@@ -141,7 +141,7 @@ def test_a_mapped_table_never_passes_its_mapping_to_free_or_realloc(image_file: 
         r.agree()
 
 
-def test_rows_have_room_to_grow_in_their_mapping(image_file: Path) -> None:
+def test_rows_of_a_mapped_table_can_grow_within_their_mapping(image_file: Path) -> None:
     with relation(1, 1) as r:
         for i in range(300):
             r.add((i,), (1,))
@@ -154,7 +154,7 @@ def test_rows_have_room_to_grow_in_their_mapping(image_file: Path) -> None:
                 assert load(again.t, table.CAPACITY) <= 2 * 590
 
 
-def test_a_block_larger_than_the_chunk_of_a_write_is_written_whole(
+def test_a_block_larger_than_a_write_chunk_is_written_whole(
     image_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("freshviews.kernel.image._CHUNK", 8)
@@ -165,7 +165,7 @@ def test_a_block_larger_than_the_chunk_of_a_write_is_written_whole(
             other.agree()
 
 
-def test_blocks_are_found_after_their_groups_moved(image_file: Path) -> None:
+def test_blocks_of_an_index_are_found_after_their_groups_moved(image_file: Path) -> None:
     """Both blocks made before the groups moved and blocks made after."""
     with relation(2, 1, ((0,),)) as r:
         for i in range(60):
@@ -180,7 +180,7 @@ def test_blocks_are_found_after_their_groups_moved(image_file: Path) -> None:
             assert slice_of(other.indexes[0], (-1,)) == 0
 
 
-def test_blocks_of_a_mapping_are_copied_when_widened_and_left_when_released() -> None:
+def test_mapped_blocks_are_copied_when_widened_and_not_freed_when_released() -> None:
     low = reserve(1 << 16)
     high = low + (1 << 16)
     store(low, 3, 33)
@@ -239,7 +239,7 @@ def test_a_file_of_the_current_format_can_be_read(
         unmap(mapping.low, mapping.high - mapping.low)
 
 
-def test_an_image_needs_a_table_of_its_shape() -> None:
+def test_tables_with_different_indexes_have_different_image_shapes() -> None:
     shapes = set()
     for positions, ordered in [((0,), None), ((1,), None), ((0,), INTEGER_ORDER)]:
         with relation(2, 1, (positions,), ordered) as r:

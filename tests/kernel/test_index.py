@@ -54,7 +54,7 @@ def test_an_emptied_group_releases_its_block() -> None:
 
 @MANY
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 8), st.integers(0, 2)), max_size=80))
-def test_slices_on_any_positions_follow_the_rows(keys: list[tuple[int, int, int]]) -> None:
+def test_indexes_on_any_key_positions_follow_inserts_and_deletes(keys: list[tuple[int, int, int]]) -> None:
     with relation(3, 1, ((0,), (2, 1), (1, 2, 0), (0, 1))) as r:
         for key in keys:
             r.add(key, (-1 if key in r.model else 1,))

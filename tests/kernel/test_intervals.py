@@ -57,7 +57,7 @@ def test_stabs_find_and_remove_the_intervals_that_contain_a_value(seed: int) -> 
     tree.close()
 
 
-def test_the_least_and_greatest_word_are_infinite() -> None:
+def test_the_least_and_greatest_word_are_infinite_bounds_of_intervals() -> None:
     tree = IntervalTree()
     apply(tree, [(LEAST, 5), (7, MOST), (LEAST, MOST)])
     assert tree.stab([(5,)]).tolist() == [[LEAST, 5], [LEAST, MOST]]
@@ -85,7 +85,7 @@ def test_a_stab_reads_pages_in_proportion_to_levels_and_answers(long_ones: int) 
         assert sum(row[3] for row in found.tolist()) == long_ones
 
 
-def test_matched_intervals_are_removed_from_the_tree_and_stay_in_its_versions() -> None:
+def test_matched_intervals_are_removed_from_the_tree_and_stay_in_earlier_versions() -> None:
     tree = IntervalTree()
     apply(tree, [(i, i + 5) for i in range(50)])
     with TreeVersion(tree) as version:

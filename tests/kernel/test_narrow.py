@@ -56,7 +56,7 @@ def units_at(address: int) -> int:
 
 @MANY
 @given(st.lists(st.tuples(double, multiplicity), max_size=12))
-def test_doubles_that_fit_are_summed_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
+def test_doubles_that_fit_narrow_sums_are_added_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
     units, reported = 0, False
     with block(ZEROS) as address, block([0]) as status:
         for x, k in terms:
@@ -73,7 +73,7 @@ def test_doubles_that_fit_are_summed_and_others_are_reported(terms: list[tuple[f
 
 @MANY
 @given(st.lists(st.tuples(double, multiplicity), max_size=12), st.randoms(use_true_random=False))
-def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
+def test_deleting_all_doubles_in_any_order_zeroes_every_word_of_a_narrow_sum(
     terms: list[tuple[float, int]], order: random.Random
 ) -> None:
     terms = [(x, max(k, -(2**63) + 1)) for x, k in terms]
@@ -87,7 +87,7 @@ def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
 
 @MANY
 @given(st.integers(-RANGE // 2, RANGE // 2 - 1), st.integers(0, 255))
-def test_the_value_and_the_rest_equal_those_of_the_real(units: int, shift: int) -> None:
+def test_value_and_rest_of_a_narrow_sum_equal_those_of_the_real(units: int, shift: int) -> None:
     element = Real(Fraction(units >> shift, UNIT))
     with block(NARROW.to_words(element)) as address, block((0,) * REAL_WORDS) as real:
         narrow_as_real(real, address)
@@ -104,7 +104,9 @@ def test_the_value_and_the_rest_equal_those_of_the_real(units: int, shift: int) 
     st.integers(0, 255),
     multiplicity,
 )
-def test_adding_a_scaled_sum_is_exact_or_reported(target: int, source: int, shift: int, k: int) -> None:
+def test_adding_a_scaled_narrow_sum_is_exact_or_reports_an_overflow(
+    target: int, source: int, shift: int, k: int
+) -> None:
     source >>= shift
     words = [NARROW.to_words(Real(Fraction(units, UNIT))) for units in (target, source)]
     with block(words[0]) as at, block(words[1]) as other, block([0]) as status:

@@ -58,7 +58,7 @@ def test_arguments_and_results_of_each_kind_are_converted() -> None:
     assert difference(-1, -1) == 0
 
 
-def test_arguments_that_are_not_words_raise_errors_of_python() -> None:
+def test_arguments_that_are_not_words_raise_python_errors() -> None:
     difference(1, 1)
     for words, error in (((1,), TypeError), ((1, 2, 3), TypeError), (("a", 1), TypeError), ((2**63, 1), OverflowError)):
         with pytest.raises(error):
@@ -73,13 +73,13 @@ def test_arguments_that_are_not_words_raise_errors_of_python() -> None:
             call(key, True)
 
 
-def test_a_loaded_function_is_a_builtin() -> None:
+def test_a_function_loaded_from_machine_code_is_a_python_builtin() -> None:
     difference(1, 1)
     assert type(direct(difference)) is type(len)
     assert function_of(difference).kinds == "ww" and function_of(ends).kinds is None
 
 
-def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_of_machine_code_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "f.code"
     stored = native.Stored("symbol", "entry", ("other",), b"code\n" * 100, b"entry")
     assert native.read(path) is None
@@ -91,7 +91,7 @@ def test_a_file_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
         assert native.read(path) is None
 
 
-def test_a_damaged_file_is_compiled_again(tmp_path: Path) -> None:
+def test_a_function_whose_file_is_damaged_is_compiled_again(tmp_path: Path) -> None:
     def run() -> list[str]:
         (tmp_path / "script.py").write_text(SCRIPT)
         environment = os.environ | {"FRESHVIEWS_CACHE_DIR": str(tmp_path / "cache")}

@@ -132,7 +132,7 @@ def test_codes_compare_like_their_values_with_null_first_or_last(kind: int) -> N
 @pytest.mark.parametrize(("journal", "small"), [(False, False), (True, False), (True, True)])
 @MANY
 @given(kinds, st.data())
-def test_least_and_greatest_follow_inserts_and_deletes(
+def test_the_least_and_greatest_row_follow_inserts_and_deletes(
     journal: bool, small: bool, kind: int, data: st.DataObject
 ) -> None:
     one = st.tuples(st.integers(-1, 1), st.sampled_from(CODES[kind]), st.booleans())
@@ -195,7 +195,7 @@ def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
         check_treap(r, INTEGER_ORDER)
 
 
-def test_a_table_without_memory_never_indexes_its_scratch_row() -> None:
+def test_a_table_that_ran_out_of_memory_never_indexes_its_scratch_row() -> None:
     with relation(1, 1, ordered=INTEGER_ORDER) as r:
         for i in range(20):
             r.add((i,), (1,))
@@ -211,7 +211,7 @@ def test_a_table_without_memory_never_indexes_its_scratch_row() -> None:
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "inside out"])
-def test_depth_is_logarithmic_for_any_order_of_insertion(order: str) -> None:
+def test_the_depth_of_an_ordered_index_is_logarithmic_for_any_order_of_insertion(order: str) -> None:
     n = 500 if PURE_PYTHON else 20_000
     keys = {
         "rising": list(range(n)),
@@ -227,7 +227,7 @@ def test_depth_is_logarithmic_for_any_order_of_insertion(order: str) -> None:
         assert check_treap(r, INTEGER_ORDER) < 4 * math.log2(n)
 
 
-def test_the_strings_may_move_between_changes() -> None:
+def test_strings_may_move_in_memory_between_changes_of_an_ordered_index() -> None:
     with relation(1, 1, ordered=STRING_ORDER) as r:
         prepared(r)
         r.add((STRINGS.index("b"),), (1,))

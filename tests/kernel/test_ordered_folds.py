@@ -77,7 +77,9 @@ def test_folds_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
 @pytest.mark.parametrize("kind", CODES)
 @settings(MANY, max_examples=30)
 @given(data=st.data())
-def test_least_and_greatest_of_every_prefix_follow_the_order_of_the_kind(kind: int, data: st.DataObject) -> None:
+def test_folds_give_the_least_and_greatest_of_every_prefix_in_every_kind_of_order(
+    kind: int, data: st.DataObject
+) -> None:
     words = [word for word in CODES[kind] if word != NULL]
     one = st.tuples(st.integers(-1, 1), st.sampled_from((0, NULL)), st.sampled_from(words))
     with relation(3, 1, ordered=kind, folds=((folds.LEAST, 0), (folds.GREATEST, 0))) as r:

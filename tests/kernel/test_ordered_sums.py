@@ -78,7 +78,7 @@ def walked(r: Relation, prefix: Key, low: Bound, high: Bound) -> list[Key]:
 @pytest.mark.parametrize(("kind", "small"), [(INTEGER_ORDER, False), (DOUBLE_ORDER, False), (INTEGER_ORDER, True)])
 @settings(MANY, max_examples=40)
 @given(data=st.data())
-def test_a_range_has_the_sums_of_its_rows_under_updates(kind: int, small: bool, data: st.DataObject) -> None:
+def test_the_sums_of_a_range_equal_those_of_its_rows_after_updates(kind: int, small: bool, data: st.DataObject) -> None:
     values = st.sampled_from(CODES[kind])
     key = st.tuples(st.integers(0, 1), values, st.integers(0, 1))
     change = st.tuples(key, st.integers(-2, 2), st.integers(-3, 3))
@@ -121,7 +121,7 @@ def test_sums_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
     release(status)
 
 
-def test_a_total_past_64_bits_is_an_error_and_sums_of_subtrees_never_overflow() -> None:
+def test_a_range_sum_beyond_64_bits_is_an_error_and_sums_of_subtrees_never_overflow() -> None:
     status = allocate(1)
     with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
         for key in range(16):
@@ -136,7 +136,7 @@ def test_a_total_past_64_bits_is_an_error_and_sums_of_subtrees_never_overflow() 
     release(status)
 
 
-def test_reals_are_summed_exactly() -> None:
+def test_range_sums_of_reals_are_exact() -> None:
     order = random.Random(8)
     numbers = [0.1, -0.1, 1e300, -1e300, 5e-324, 3.25, math.inf, -math.inf, math.nan]
     status = allocate(1)
@@ -173,7 +173,7 @@ def _less(a: int, b: int) -> int:
     return difference - 2**64 if difference >> 63 else difference
 
 
-def test_an_update_and_a_range_read_logarithmically_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_and_a_range_sum_read_logarithmically_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     n = 1_000 if PURE_PYTHON else 100_000
     order = random.Random(n)
     values = order.sample(range(4 * n), n)

@@ -70,7 +70,7 @@ def both(address: int, words: int) -> int:
     return add_up(address, words)
 
 
-def test_a_kernel_called_by_name_agrees_from_python_and_from_compiled_code() -> None:
+def test_a_kernel_called_by_name_gives_equal_results_in_python_and_compiled_code() -> None:
     block = allocate(10)
     assert both(block, 10) == 45
     fill_up(block, 5)
@@ -78,7 +78,7 @@ def test_a_kernel_called_by_name_agrees_from_python_and_from_compiled_code() -> 
     release(block)
 
 
-def test_two_kernels_of_one_name_are_refused() -> None:
+def test_two_kernels_with_the_same_name_are_refused() -> None:
     if not PURE_PYTHON:
         with pytest.raises(AssertionError, match="add_up"):
             outside(add_up.body)  # type: ignore[attr-defined]
@@ -90,5 +90,5 @@ def test_threads_that_compile_at_the_same_time_define_each_symbol(tmp_path: Path
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_code_from_the_cache_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
+def test_cached_code_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
     assert printed_by_two(SCRIPT, tmp_path) == [["True"], ["False"]]

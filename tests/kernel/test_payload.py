@@ -23,7 +23,7 @@ def test_sum_and_product_wrap_and_report_the_overflow(a: int, b: int) -> None:
             assert load(status, 0) == (SUM_OVERFLOW if beyond else 0)
 
 
-def test_the_first_error_is_kept() -> None:
+def test_the_first_payload_error_is_kept() -> None:
     with block([7]) as status:
         plus(GREATEST, 1, status)
         times(GREATEST, 2, status)

@@ -160,7 +160,7 @@ def test_a_table_with_deferred_inserts_agrees_with_a_dict(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_pending_rows_stay_pending_in_an_image(tmp_path: Path, seed: int) -> None:
+def test_deferred_rows_stay_deferred_in_an_image(tmp_path: Path, seed: int) -> None:
     order = random.Random(seed)
     with relation(2, 1, INDEXES) as r, status() as told:
         for turn in range(8):
@@ -209,7 +209,7 @@ def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_one(s
         assert lazy.scan() == eager.scan()
 
 
-def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_pending() -> None:
+def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_deferred_already() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, table.APPEND_FROM, 4)
 
@@ -225,7 +225,7 @@ def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_pending() -> Non
         assert appends(1, 1, 1, 1) == 0
 
 
-def test_many_equal_rows_are_merged_and_the_table_waits_until_it_has_doubled() -> None:
+def test_merging_many_equal_rows_stops_deferring_until_the_table_has_doubled() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, LOOK_AT, 64)
         appends, entered_at = 1, []
@@ -240,7 +240,7 @@ def test_many_equal_rows_are_merged_and_the_table_waits_until_it_has_doubled() -
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
 @pytest.mark.parametrize("different, merged", [(100_000, False), (95_000, False), (80_000, True), (10, True)])
-def test_repetitions_are_detected_at_any_place(different: int, merged: bool) -> None:
+def test_repeated_rows_are_detected_at_any_place(different: int, merged: bool) -> None:
     order = random.Random(different)
     keys = list(range(different)) + [order.randrange(different) for _ in range(100_000 - different)]
     order.shuffle(keys)
@@ -270,7 +270,7 @@ class _Scarce:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
-def test_flushing_without_memory_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_while_flushing_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     real = mem._libc
     for scarce in range(60):
         with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:
@@ -348,7 +348,7 @@ def test_unlinked_rows_may_move_when_memory_is_released() -> None:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
-def test_linking_rows_without_memory_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_while_adding_rows_to_indexes_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     real = mem._libc
     for scarce in range(60):
         with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:

@@ -70,7 +70,7 @@ def test_a_finite_sum_equals_fsum(xs: list[float]) -> None:
 
 @MANY
 @given(st.lists(st.tuples(anything, multiplicity), max_size=12))
-def test_words_and_value_agree_with_the_exact_ring(terms: list[tuple[float, int]]) -> None:
+def test_words_and_value_of_a_real_agree_with_the_exact_ring(terms: list[tuple[float, int]]) -> None:
     element = REAL.zero
     with block(ZEROS) as address:
         for x, k in terms:
@@ -87,7 +87,7 @@ def test_words_and_value_agree_with_the_exact_ring(terms: list[tuple[float, int]
 
 @MANY
 @given(st.lists(st.tuples(anything, multiplicity), max_size=12), st.randoms(use_true_random=False))
-def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
+def test_deleting_all_doubles_in_any_order_zeroes_every_word_of_a_real(
     terms: list[tuple[float, int]], order: random.Random
 ) -> None:
     terms = [(x, max(k, -(2**63) + 1)) for x, k in terms]
@@ -105,7 +105,7 @@ def test_deleting_what_was_inserted_in_any_order_leaves_all_words_zero(
     st.lists(st.tuples(anything, st.integers(-9, 9)), max_size=8),
     multiplicity,
 )
-def test_adding_a_scaled_sum_equals_adding_each_term_as_often(
+def test_adding_a_sum_k_times_equals_adding_each_term_k_times(
     terms: list[tuple[float, int]], others: list[tuple[float, int]], k: int
 ) -> None:
     k = k // 16
@@ -133,7 +133,7 @@ def test_huge_values_cancel_and_keep_the_tiny_one(total: int) -> None:
     assert words_at(total, REAL_WORDS) == ZEROS
 
 
-def test_a_sum_past_the_range_of_doubles_is_infinite_until_it_returns(total: int) -> None:
+def test_a_sum_beyond_the_range_of_doubles_is_infinite_until_it_is_back_in_range(total: int) -> None:
     sum_of([(HUGE, 2)], total)
     assert double(real_value(total)) == math.inf
     sum_of([(HUGE, -4)], total)
@@ -229,5 +229,5 @@ def test_a_sum_of_a_long_stream_does_not_drift(total: int) -> None:
     assert double(real_value(total)) == math.fsum(kept)
 
 
-def test_the_ring_of_the_interpreter_has_the_words_of_the_kernel() -> None:
+def test_the_ring_of_reals_and_its_kernel_agree_on_the_number_of_words() -> None:
     assert REAL.words == REAL_WORDS

@@ -40,14 +40,14 @@ def test_aggregates_without_values_are_null() -> None:
         assert load(status, 0) == 0
 
 
-def test_a_sum_and_an_extreme_equal_their_words() -> None:
+def test_the_result_of_a_sum_or_an_extreme_is_its_word() -> None:
     assert value_result(-5, 3) == -5
     assert value_result(0, 3) == 0
     assert value_result(-7, 1) == -7
     assert value_result(0, 2) == 0
 
 
-def test_bits_equal_their_word_except_the_least_int64() -> None:
+def test_the_result_of_a_bitwise_aggregate_is_its_word_except_for_the_least_int64() -> None:
     with block([0]) as status:
         assert [bits_result(value, 1, status) for value in (-7, 0, NULL + 1)] == [-7, 0, NULL + 1]
         assert load(status, 0) == 0
@@ -78,7 +78,7 @@ def test_the_average_of_decimals_rounds_half_up_or_reports_an_overflow(
 
 
 @pytest.mark.parametrize(("total", "count", "average"), [(5, 2, 3), (-5, 2, -3), (7, 3, 2), (-1, 3, 0)])
-def test_a_tie_of_decimals_rounds_away_from_zero(total: int, count: int, average: int) -> None:
+def test_a_tie_in_an_average_of_decimals_rounds_away_from_zero(total: int, count: int, average: int) -> None:
     with block([0]) as status:
         assert avg_decimal(total, count, 1, status) == average
 
@@ -93,7 +93,7 @@ def test_sum_and_average_of_doubles_are_rounded_from_the_exact_sum(xs: list[floa
         assert double_result(AVERAGE, real, len(xs)) == code(math.fsum(xs) / len(xs))
 
 
-def test_no_result_is_minus_zero_or_an_odd_nan() -> None:
+def test_no_result_is_minus_zero_or_a_noncanonical_nan() -> None:
     assert compiled_code(-0.0) == 0
     assert avg_int(0, -1) == 0
     assert compiled_code(-math.nan) == code(math.nan)
@@ -117,7 +117,7 @@ def test_a_sum_and_its_rest_have_the_digits_of_two_doubles(xs: list[float]) -> N
     assert rest == float(exact - Fraction(first))
 
 
-def test_a_sum_that_is_infinite_has_no_rest() -> None:
+def test_the_rest_of_an_infinite_sum_is_zero() -> None:
     with block([0] * REAL_WORDS) as real:
         real_add_double(real, code(math.inf), 1)
         real_add_double(real, code(1.0), 1)

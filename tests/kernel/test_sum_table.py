@@ -46,7 +46,7 @@ def empty(table: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sums_agree_with_a_dict_that_is_emptied_repeatedly(seed: int) -> None:
+def test_a_sum_table_that_is_emptied_repeatedly_agrees_with_a_dict(seed: int) -> None:
     draw = random.Random(seed)
     table = new_sums(1, 2)
     for _ in range(ROUNDS):
@@ -66,7 +66,7 @@ def test_sums_agree_with_a_dict_that_is_emptied_repeatedly(seed: int) -> None:
     free_sums(table)
 
 
-def test_an_emptied_table_starts_small_again() -> None:
+def test_an_emptied_sum_table_starts_small_again() -> None:
     table = new_sums(1, 2)
     for key in range(3_000):
         add(table, key, 1)
@@ -78,7 +78,7 @@ def test_an_emptied_table_starts_small_again() -> None:
     free_sums(table)
 
 
-def test_a_sum_table_without_memory_reports_the_loss() -> None:
+def test_a_sum_table_that_runs_out_of_memory_reports_the_loss() -> None:
     table = new_sums(1, 2)
     store(table, AREA, AREAS - 1)
     for key in range(600):

@@ -85,7 +85,7 @@ def test_a_long_random_stream_grows_and_shrinks_without_losing_a_row(words: int,
                 r.agree()
 
 
-def test_deleting_what_was_inserted_leaves_the_table_and_its_indexes_empty() -> None:
+def test_deleting_all_inserted_rows_leaves_the_table_and_its_indexes_empty() -> None:
     order = random.Random(7)
     keys = [(order.randrange(40), order.randrange(40)) for _ in range(300)]
     with relation(2, 1, ((0,), (1,))) as r:
@@ -180,7 +180,7 @@ def test_rows_keep_their_numbers_under_inserts_and_deletes() -> None:
         assert find(r.t, (-1,)) == row_at(r.t, number)
 
 
-def test_growing_the_slots_early_changes_nothing() -> None:
+def test_growing_the_slots_early_changes_no_row() -> None:
     with relation(1, 1) as r:
         for i in range(10):
             r.add((i,), (1,))
@@ -220,7 +220,7 @@ def test_keys_of_every_kind_spread_over_the_slots(keys: list[tuple[int, ...]]) -
     assert len(homes) > SPREAD // 2
 
 
-def test_a_row_that_upsert_made_is_found_and_zero() -> None:
+def test_a_row_made_by_upsert_is_found_and_has_payload_zero() -> None:
     with relation(2, 3) as r:
         row = upsert(r.t, (1, 2))
         assert r.payload(row) == (0, 0, 0)
@@ -230,7 +230,7 @@ def test_a_row_that_upsert_made_is_found_and_zero() -> None:
         assert find(r.t, (1, 2)) == 0
 
 
-def test_the_counted_bytes_follow_the_rows() -> None:
+def test_the_counted_bytes_of_a_table_grow_with_its_rows() -> None:
     with relation(2, 1, ((0,),)) as r:
         empty = table_bytes(r.t)
         for i in range(500):

@@ -136,7 +136,7 @@ BATCHES = st.lists(st.tuples(CHANGES, st.none() | st.integers(-12, 25), st.boole
 @pytest.mark.parametrize("value", [BEFORE, THROUGH, ITSELF, NEGATED])
 @MANY
 @given(st.booleans(), st.booleans(), BATCHES)
-def test_the_selected_points_agree_with_the_definition(
+def test_points_selected_by_a_threshold_agree_with_the_definition(
     value: int, nullable: bool, descending: bool, batches: list[tuple[list[tuple[int, ...]], int | None, bool]]
 ) -> None:
     points = Points(value, nullable and value in (BEFORE, THROUGH), descending)
@@ -172,7 +172,7 @@ def test_only_points_that_change_are_visited_and_the_tree_is_shallow() -> None:
         points.close()
 
 
-def test_a_sum_that_does_not_fit_is_noted_and_can_be_undone() -> None:
+def test_a_sum_that_does_not_fit_is_reported_and_can_be_undone() -> None:
     points = Points(BEFORE, True, False)
     try:
         for place in range(4):
@@ -188,7 +188,7 @@ def test_a_sum_that_does_not_fit_is_noted_and_can_be_undone() -> None:
         points.close()
 
 
-def test_points_without_rows_vanish_without_a_report() -> None:
+def test_points_without_rows_vanish_without_being_reported() -> None:
     points = Points(BEFORE, False, False)
     try:
         points.add((0, 1), 2, 0, 0)

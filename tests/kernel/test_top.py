@@ -177,7 +177,7 @@ def test_the_first_rows_follow_inserts_and_deletes(
 @pytest.mark.parametrize("ranks", [False, True])
 @MANY
 @given(st.integers(0, 2), st.sampled_from([0, 2, 4, 100]), st.data())
-def test_the_numbers_of_rows_follow_inserts_and_deletes(
+def test_row_numbers_follow_inserts_and_deletes(
     ranks: bool, words: int, last: int, data: st.DataObject
 ) -> None:
     kinds = (INTEGER_ORDER | DESCENDING, INTEGER_ORDER)
@@ -196,7 +196,7 @@ def test_the_numbers_of_rows_follow_inserts_and_deletes(
         assert not r.model and not any(rows.held.values())
 
 
-def test_rows_with_more_copies_than_any_place_are_reported() -> None:
+def test_first_rows_are_right_if_a_row_has_more_copies_than_the_limit() -> None:
     order = random.Random(5)
     with relation(2, 1, ordered=(INTEGER_ORDER | DESCENDING, INTEGER_ORDER), placed=True) as r:
         rows = First(r, (INTEGER_ORDER | DESCENDING, INTEGER_ORDER), 3, 40)

@@ -136,7 +136,7 @@ def test_payloads_are_replaced_or_summed_and_zero_rows_vanish() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3 if PURE_PYTHON else 10))
-def test_rows_are_sorted_by_their_first_words_and_equal_ones_stay_in_order(seed: int) -> None:
+def test_rows_are_sorted_by_their_first_words_and_keep_their_order_if_these_are_equal(seed: int) -> None:
     order = random.Random(seed)
     spread = order.choice([1, 200, 2**33, 2**63 - 1])
     count = order.choice([0, 1, 20, 100, 3000])
@@ -149,7 +149,7 @@ def test_rows_are_sorted_by_their_first_words_and_equal_ones_stay_in_order(seed:
     assert [flat[i : i + 3] for i in range(0, 3 * count, 3)] == sorted(rows)
 
 
-def test_edits_that_change_nothing_copy_nothing() -> None:
+def test_edits_that_change_nothing_copy_no_page() -> None:
     tree = OrderedTree(1, page_words=16)
     tree.load([np.arange(100, dtype=np.int64)])
     with TreeVersion(tree) as version:
@@ -195,7 +195,7 @@ def test_versions_may_be_released_in_any_order(first: str) -> None:
             assert rows_of(version) == expected
 
 
-def test_all_readers_of_a_version_share_it() -> None:
+def test_all_readers_of_a_version_share_one_handle() -> None:
     tree = OrderedTree(1)
     apply(tree, [(1,)])
     first, second = TreeVersion(tree), TreeVersion(tree)
@@ -243,7 +243,7 @@ def test_readers_on_other_threads_see_their_version_while_the_tree_is_written() 
 
 
 @pytest.mark.parametrize("arrival", ["rising", "falling", "random"])
-def test_rows_take_at_most_24_bytes_or_twice_the_least(arrival: str) -> None:
+def test_a_row_of_an_ordered_tree_takes_less_than_34_bytes_for_any_order_of_insertion(arrival: str) -> None:
     count = 4000 if PURE_PYTHON else 100_000
     order = random.Random(1)
     keys = list(range(count))

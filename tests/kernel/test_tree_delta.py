@@ -18,7 +18,7 @@ def prefixes(rows: set[Row]) -> set[Row]:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
-def test_the_difference_agrees_with_sets_and_their_tries(seed: int) -> None:
+def test_the_difference_of_two_versions_agrees_with_sets_and_their_tries(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 60])
@@ -43,7 +43,7 @@ def test_the_difference_agrees_with_sets_and_their_tries(seed: int) -> None:
         new.release()
 
 
-def test_the_example_of_tree_surgery_of_the_paper() -> None:
+def test_the_tree_surgery_example_of_the_paper_gives_its_differences() -> None:
     first = [(0, 30, 80), (0, 30, 81), (1, 35, 60), (1, 35, 61), (3, 40, 90), (3, 50, 91), (3, 50, 92)]
     second = [(0, 30, 80), (1, 35, 60), (1, 35, 61), (3, 50, 91), (4, 60, 71)]
     tree = OrderedTree(3)
@@ -59,7 +59,7 @@ def test_the_example_of_tree_surgery_of_the_paper() -> None:
     ]
 
 
-def test_a_changed_payload_is_deleted_and_inserted_without_a_branch() -> None:
+def test_a_row_with_a_changed_payload_is_deleted_and_inserted_without_a_branch() -> None:
     tree = OrderedTree(1, 1)
     apply(tree, [(1, 10), (2, 20), (3, 30)])
     with TreeVersion(tree) as old:
@@ -69,7 +69,7 @@ def test_a_changed_payload_is_deleted_and_inserted_without_a_branch() -> None:
 
 
 @pytest.mark.parametrize("edits", [1, 10, 100])
-def test_opened_pages_grow_with_the_edits_and_not_with_the_rows(edits: int) -> None:
+def test_comparing_versions_opens_pages_by_the_edits_and_not_by_the_rows(edits: int) -> None:
     opened = []
     for count in (1000, 10_000) if PURE_PYTHON else (10_000, 100_000, 1_000_000):
         order = random.Random(edits)
@@ -97,7 +97,7 @@ def test_equal_versions_are_recognised_by_their_root() -> None:
 
 
 @pytest.mark.parametrize("emptied", [True, False])
-def test_one_of_two_versions_may_be_empty(emptied: bool) -> None:
+def test_one_of_two_compared_versions_may_be_empty(emptied: bool) -> None:
     rows = [(i, i) for i in range(300)]
     tree = OrderedTree(2, page_words=16)
     if emptied:

@@ -63,7 +63,7 @@ def steps(order: random.Random, words: int, r: Relation, is_wide: bool, growing:
     ],
 )
 @pytest.mark.parametrize("growing", [True, False])
-def test_a_widened_table_has_the_rows_with_wide_payloads(
+def test_a_widened_table_has_the_same_rows_with_wider_payloads(
     words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool, growing: bool
 ) -> None:
     order = random.Random(words)
@@ -89,14 +89,14 @@ def test_a_widened_table_has_the_rows_with_wide_payloads(
                     assert ordered_last(r.ordered, r.t, tuple(prefix)) == max(last)
 
 
-def test_an_empty_table_is_widened() -> None:
+def test_an_empty_table_can_be_widened() -> None:
     with relation(1, WORDS, ((0,),), None, True) as r:
         widened(r)
         steps(random.Random(1), 1, r, True, True)
         r.agree()
 
 
-def test_a_table_is_unchanged_but_marked_if_memory_runs_out() -> None:
+def test_a_table_is_unchanged_but_marked_if_memory_runs_out_while_it_is_widened() -> None:
     with relation(1, WORDS) as r:
         r.add((7,), (1, *(0,) * (WORDS - 1)))
         width = load(r.t, WIDTH)

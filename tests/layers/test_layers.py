@@ -1,4 +1,4 @@
-"""The shape of the source: imports go down, packages have a docstring and an ``__all__``, names are not vague."""
+"""The shape of the source: packages import only packages before them, modules have docstrings, names are not vague."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-def test_every_room_has_a_place_in_the_order() -> None:
+def test_every_package_has_a_place_in_the_order_of_imports() -> None:
     assert {room_of(path) for path in modules()} - {"__init__", "__main__"} <= set(ORDER)
 
 
 @pytest.mark.parametrize("room", ORDER)
-def test_imports_go_down(room: str) -> None:
+def test_a_package_imports_only_packages_before_it(room: str) -> None:
     for path in modules():
         if room_of(path) != room:
             continue
@@ -80,7 +80,7 @@ def test_imports_go_down(room: str) -> None:
 
 
 @pytest.mark.parametrize("room", NUMBERS_ABOVE)
-def test_planning_imports_no_arrays(room: str) -> None:
+def test_planning_imports_no_array_library(room: str) -> None:
     for path in (SOURCE / room).rglob("*.py"):
         seen = {name.split(".")[0] for name in imported(path)}
         assert seen.isdisjoint(NUMBERS_ABOVE[room]), path
@@ -91,7 +91,7 @@ ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "ke
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_a_library_is_imported_by_one_room(package: str, room: str) -> None:
+def test_libraries_such_as_pyspark_are_imported_by_one_package_only(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == {room}
 
@@ -149,7 +149,7 @@ def face_of(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_packages_are_imported_by_names_in_their_all(package: str) -> None:
+def test_only_names_in_its_all_are_imported_from_a_package(package: str) -> None:
     face = face_of(package)
     for path in modules():
         if dotted(path) == package or dotted(path).startswith(package + "."):
@@ -182,7 +182,7 @@ def members_used(package: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("package", packages())
-def test_no_circle_of_imports(package: str) -> None:
+def test_the_modules_of_a_package_have_no_circle_of_imports(package: str) -> None:
     left = members_used(package)
     while left:
         free = {name for name, used in left.items() if used.isdisjoint(left)}
@@ -196,7 +196,7 @@ def test_a_package_has_few_members(package: str) -> None:
     assert len([name for name in named() if name.rpartition(".")[0] == package]) <= MOST_ENTRIES
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     for path in modules():
         assert ast.get_docstring(ast.parse(path.read_text())) or not path.read_text(), path
 

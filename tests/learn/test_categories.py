@@ -125,7 +125,7 @@ def frame_of(rows: Rows) -> dict[str, Any]:
 
 @pytest.mark.parametrize("number", ["DOUBLE", "DECIMAL(9, 2)"])
 @pytest.mark.parametrize("seed", seeds(5))
-def test_models_equal_scikit_learn_at_every_version(seed: int, number: str) -> None:
+def test_models_with_categories_equal_scikit_learn_at_every_version(seed: int, number: str) -> None:
     db = database(number)
     taken = {"categories": CATEGORIES}
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices", **taken)
@@ -143,7 +143,7 @@ def test_models_equal_scikit_learn_at_every_version(seed: int, number: str) -> N
 
 
 @pytest.mark.parametrize("categories", [["day"], ["promo", "day"]])
-def test_a_model_may_have_only_categories(categories: list[str]) -> None:
+def test_a_model_may_have_categories_and_no_features(categories: list[str]) -> None:
     db = database()
     model = LinearRegression(db, JOIN, [], "price", name="prices", categories=categories)
     levels = LinearRegression(db, JOIN, [], "price", name="levels", categories=categories, fit_intercept=False)
@@ -276,7 +276,7 @@ TYPES: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_category_has_any_type(kind: str) -> None:
+def test_a_category_may_have_any_type(kind: str) -> None:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -301,7 +301,7 @@ def test_a_category_has_any_type(kind: str) -> None:
         np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
 
 
-def test_expressions_are_categories_and_a_source_has_a_condition() -> None:
+def test_a_category_may_be_an_expression_and_a_source_may_have_a_condition() -> None:
     db = database()
     condition = "units < 7"
     model = LinearRegression(
@@ -353,7 +353,7 @@ def test_dependent_categories_get_the_solution_of_least_norm(fit_intercept: bool
         _ = model.standard_errors_
 
 
-def test_large_means_of_integers_lose_no_digit() -> None:
+def test_integers_with_a_large_mean_lose_no_digit() -> None:
     """Includes a mean whose rounding to a double loses a fifth of the digits."""
     db = Database()
     db.execute("CREATE TABLE t (c INT, x BIGINT, y BIGINT)")
@@ -363,7 +363,7 @@ def test_large_means_of_integers_lose_no_digit() -> None:
     np.testing.assert_allclose(model.coef_, [3.0, 100.0, 200.0], rtol=1e-12)
 
 
-def test_large_means_of_doubles_keep_the_digits_of_their_sums() -> None:
+def test_doubles_with_a_large_mean_keep_the_digits_of_their_sums() -> None:
     db = Database()
     db.execute("CREATE TABLE t (c INT, d INT, x DOUBLE, y DOUBLE)")
     model = LinearRegression(db, "t", ["x"], "y", name="line", categories=["c", "d"])
@@ -379,7 +379,7 @@ def test_large_means_of_doubles_keep_the_digits_of_their_sums() -> None:
     np.testing.assert_allclose(near.coef_, theirs.coef_, rtol=1e-12)
 
 
-def test_values_without_rows_are_errors_or_zeros() -> None:
+def test_predict_refuses_unknown_values_or_takes_them_for_the_reference() -> None:
     import pandas as pd
 
     db = Database()
@@ -430,7 +430,7 @@ def test_errors_name_the_wrong_input() -> None:
         Baseline(model)
 
 
-def test_zeros_of_both_signs_are_one_category() -> None:
+def test_zeros_of_both_signs_are_one_value_of_a_category() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c DOUBLE, y DOUBLE)")
     model = Ridge(db, "t", ["x"], "y", name="m", categories=["c"])
@@ -463,7 +463,7 @@ def test_impossible_models_are_refused() -> None:
         LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "C"])
 
 
-def test_a_read_does_not_wait_for_versions_of_other_tables() -> None:
+def test_reading_a_model_does_not_wait_for_versions_of_other_tables() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, d STRING, y DOUBLE); CREATE TABLE other (a BIGINT)")
     model = LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "d"])

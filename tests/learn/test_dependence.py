@@ -74,7 +74,7 @@ def test_mutual_information_equals_scikit_learns_at_every_version() -> None:
         assert ranked == sorted(ranked, key=lambda one: -one[1])
 
 
-def test_a_tree_has_the_greatest_information_and_its_own_probabilities() -> None:
+def test_a_tree_has_the_greatest_information_and_its_probabilities_sum_to_1() -> None:
     db = database()
     tree = ChowLiuTree(db, JOIN, VARIABLES, name="tree", root="zone")
     for _ in versions(db):
@@ -116,7 +116,7 @@ def test_pairs_of_values_that_never_occur_have_probability_zero() -> None:
     assert list(tree.log_probability(frame)) == [-np.inf, -np.inf]
 
 
-def test_a_model_is_notified_of_changes_and_reads_the_last_version() -> None:
+def test_subscribers_of_a_model_get_its_changes_and_reads_see_the_last_version() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
     reported: list[Any] = []
@@ -150,7 +150,7 @@ def test_errors_name_missing_rows_and_variables() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 5])
-def test_expressions_are_variables_and_a_source_has_a_condition(count: int) -> None:
+def test_a_variable_may_be_an_expression_and_a_source_may_have_a_condition(count: int) -> None:
     db = database()
     fill(db, 3)
     variables = ["kind", "size % 2", "upper(city)", "zone = 1", "size > 5"][:count]

@@ -24,7 +24,7 @@ def some_rows(seed: int, others: int, values: int) -> Any:
 @pytest.mark.parametrize("penalty", [0.0, 1e-6, 3.0])
 @pytest.mark.parametrize("centred", [True, False])
 @pytest.mark.parametrize(("others", "values"), [(0, 2), (0, 40), (1, 2), (5, 40)])
-def test_solving_value_by_value_equals_solving_all_values_together(
+def test_solving_by_the_values_of_a_category_equals_solving_the_whole_system(
     others: int, values: int, centred: bool, penalty: float
 ) -> None:
     x, y = some_rows(others + values, others, values)
@@ -41,7 +41,7 @@ def test_solving_value_by_value_equals_solving_all_values_together(
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_features_that_depend_on_the_values_get_the_solution_of_least_norm(centred: bool) -> None:
+def test_features_that_depend_on_values_of_a_category_get_the_solution_of_least_norm(centred: bool) -> None:
     x, y = some_rows(3, 2, 30)
     x = np.column_stack([x, x[:, 10:20].sum(axis=1)])
     counts = x[:, 2:31].sum(axis=0)

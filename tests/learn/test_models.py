@@ -132,7 +132,7 @@ def test_dependent_features_get_the_solution_of_least_norm() -> None:
         _ = model.standard_errors_
 
 
-def test_subscribers_get_the_model_after_every_change_of_it() -> None:
+def test_subscribers_get_a_model_after_every_change_of_the_model() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
     seen: list[float] = []
@@ -148,7 +148,7 @@ def test_subscribers_get_the_model_after_every_change_of_it() -> None:
     assert model.coef_[0] == pytest.approx(20.0)
 
 
-def test_frames_are_read_by_name() -> None:
+def test_columns_of_a_frame_are_found_by_name() -> None:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -187,7 +187,7 @@ def test_errors_say_what_a_model_lacks() -> None:
     LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
 
 
-def test_large_means_lose_no_digit() -> None:
+def test_values_with_a_large_mean_lose_no_digit() -> None:
     """The covariance of values whose squares have no digits left for the deviations."""
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, y DOUBLE)")

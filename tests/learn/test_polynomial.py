@@ -96,7 +96,7 @@ def recomputed(before: Any, after: Any) -> tuple[Any, Any, float]:
     return shift / deviation, (last - first) / np.outer(deviation, deviation), float(nats / 2)
 
 
-def test_drift_equals_that_of_the_rows_at_every_version() -> None:
+def test_drift_equals_the_drift_computed_from_the_rows_at_every_version() -> None:
     db = database()
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")
     baselines: list[tuple[Baseline, Any]] = []
@@ -130,7 +130,7 @@ def test_a_model_that_returns_to_an_earlier_state_has_no_drift() -> None:
     assert not drift.mean.any() and not drift.covariance.any() and drift.divergence < 1e-14
 
 
-def test_drift_of_constants_and_of_too_few_rows_is_defined() -> None:
+def test_drift_of_constants_is_infinite_and_of_too_few_rows_an_error() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, y DOUBLE)")
     model = PCA(db, "t", ["x", "y"], name="axes")
@@ -154,7 +154,7 @@ def test_drift_of_constants_and_of_too_few_rows_is_defined() -> None:
         baseline.drift()
 
 
-def test_the_example_of_the_page_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_drift_example_of_the_learn_page_prints_the_output_shown(capsys: pytest.CaptureFixture[str]) -> None:
     _, section = PAGE.read_text().split("## Products of features, and drift\n")
     found = re.search(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
     assert found is not None

@@ -83,7 +83,7 @@ def test_distinct_aggregates_equal_the_oracle(strategy: str, case: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_value_of_the_greatest_pair_equals_the_oracle(strategy: str) -> None:
+def test_min_by_and_max_by_equal_the_oracle(strategy: str) -> None:
     main, pairs = count("Q(a) = R(a, b), S(b, c)"), count("Q(a, c, b) = R(a, b), S(b, c)")
     by = [DistinctAggregate(f"{kind}_b", kind, pairs, BIGINT, by=BIGINT) for kind in ("min_by", "max_by")]
     follow(Block("groups", main, (), (), tuple(by)), strategy)
@@ -109,7 +109,7 @@ def test_groups_with_only_distinct_aggregates_are_joined_once(strategy: str, kin
     assert len(over_z.triggers) == len(program.triggers)
 
 
-def test_groups_whose_components_differ_from_the_main_join_are_joined_separately() -> None:
+def test_a_filtered_distinct_aggregate_or_one_beside_a_count_has_a_join_of_its_own() -> None:
     main, arguments = CASES["join"]
     fewer = filtered(arguments, "R", call("gt", column("c1"), column("c0"), type=BOOLEAN))
     counted = Result("n", "count", ("count",), BIGINT, BIGINT)
@@ -137,7 +137,7 @@ EXCLUDED: dict[str, tuple[str, str, int]] = {
 
 @pytest.mark.parametrize("in_z", [False, True])
 @pytest.mark.parametrize("case", EXCLUDED)
-def test_negated_atoms_are_looked_up_where_values_change(case: str, in_z: bool) -> None:
+def test_distinct_counts_look_up_negated_atoms_when_a_value_appears_or_vanishes(case: str, in_z: bool) -> None:
     main, arguments, number = EXCLUDED[case]
     both = [DistinctAggregate(f"{kind}_it", kind, count(arguments), BIGINT) for kind in ("count", "sum")]
     block = Block("groups", count(main), (), read(*both), tuple(both))
@@ -153,7 +153,7 @@ def looked_up_late(program: Program) -> frozenset[str]:
     return frozenset(s.view for add in adds for s in visit(add.appear) if isinstance(s, Lookup) and not s.body)
 
 
-def test_negated_atoms_of_scanned_values_stay_in_the_join() -> None:
+def test_negated_atoms_of_a_distinct_min_stay_in_the_join() -> None:
     main, arguments, _ = EXCLUDED["by the value"]
     one = DistinctAggregate("it", "min", count(arguments), BIGINT)
     block = Block("groups", count(main), (), read(one), (one,))

@@ -166,7 +166,7 @@ def test_the_delay_depends_on_the_query_alone(made: Query, distinct: bool, seed:
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries(), st.integers(0, 10**6))
-def test_the_cost_of_a_change_is_its_rows_plus_propagation(made: Query, seed: int) -> None:
+def test_enumerating_a_change_adds_a_constant_number_of_steps_per_row(made: Query, seed: int) -> None:
     """Enumeration adds at most a constant number of steps per row of the change, and one more per update."""
     made = counting(made)
     assume(is_free_connex(hypergraph(made)))

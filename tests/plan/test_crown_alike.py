@@ -68,7 +68,7 @@ def test_bags_with_different_sums_have_programs_of_their_own() -> None:
     assert_maintained(crown.plan(made), made, Stream(relations_of(made), 1), 15)
 
 
-def test_a_strategy_that_stores_joins_does_not_widen_bags() -> None:
+def test_bags_that_read_different_variables_share_no_program_that_stores_joins() -> None:
     """The two ends read different corners; in the other query both read all corners."""
     assert [len(kept(query(text), False)) for text in ALIKE[:2]] == [2, 1]
     programs = [crown.plan(query(ALIKE[0]), inner=bag_strategy(name)) for name in ("first_order", "view_tree")]
@@ -86,7 +86,7 @@ def test_changes_are_summed_before_a_node_that_reads_only_some_of_their_variable
 
 
 @pytest.mark.parametrize("text", (*ALIKE, *APART))
-def test_results_and_changes_of_alike_bags_are_right(text: str) -> None:
+def test_results_and_changes_of_isomorphic_bags_equal_the_oracle(text: str) -> None:
     made = query(text)
     for seed in range(4):
         for program in (enumerated(made), crown.plan(made)):
@@ -97,7 +97,7 @@ def test_results_and_changes_of_alike_bags_are_right(text: str) -> None:
             assert_distinct_maintained(distinct, made, Stream(relations_of(made), seed, values=3, signed=False), 25)
 
 
-def test_updates_in_order_report_the_change_of_each() -> None:
+def test_each_update_reports_its_own_change() -> None:
     made = query(ALIKE[1])
     state = State(enumerated(made, distinct=True))
     stream = Stream(relations_of(made), 5, values=3, signed=False)
@@ -138,7 +138,7 @@ def with_twins(draw: st.DrawFn) -> Query:
 
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(with_twins(), st.sampled_from(BAG_STRATEGIES), st.integers(0, 10**6))
-def test_random_alike_bags_agree_with_the_oracle(made: Query, inner: str, seed: int) -> None:
+def test_random_isomorphic_bags_agree_with_the_oracle(made: Query, inner: str, seed: int) -> None:
     """Held and enumerated, as bags and as sets."""
     assume(not is_acyclic(hypergraph(made).edges))
     assume(len(kept(made, bag_strategy(inner).widened)) < len(prepared(made).bags))

@@ -70,7 +70,7 @@ def test_a_dumbbell_has_two_bags_and_a_relation_between_them() -> None:
     assert made.free == {"c", "d"}
 
 
-def test_a_bowtie_has_two_triangles_and_a_4_cycle_two_halves() -> None:
+def test_a_bowtie_is_split_into_two_triangles_and_a_4_cycle_into_two_halves() -> None:
     assert names_of(query(f"Q(a) = {BOWTIE}")) == {"R_S_T", "U_V_W"}
     assert names_of(query("Q(a, b) = R(a, b), S(b, c), T(c, d), U(d, a)")) == {"R_S", "T_U"}
 
@@ -120,7 +120,7 @@ def test_a_condition_restricts_every_bag_that_has_its_variables() -> None:
     assert not made.query.conditions
 
 
-def test_explain_draws_the_atoms_that_restrict_a_bag() -> None:
+def test_explain_shows_the_atoms_that_restrict_a_bag() -> None:
     bags = dict(crown.plan(query("Q() = R(a, b, x), S(b, c), T(c, a), U(b, d), V(d, a)")).bounds)["bags"]
     assert bags.splitlines() == [
         "S_T(b, a) = S(b, c) * T(c, a) where R(a, b), by first_order",
@@ -141,7 +141,7 @@ def test_cyclic_queries_are_enumerated_over_their_bags(text: str) -> None:
 
 @pytest.mark.parametrize("inner", BAG_STRATEGIES)
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_strategy_for_bags_maintains_them(text: str, inner: str) -> None:
+def test_every_bag_strategy_maintains_the_bags(text: str, inner: str) -> None:
     made = query(text)
     program = crown.plan(made, inner=bag_strategy(inner))
     wellformed.check(program)
@@ -238,7 +238,7 @@ def test_traced_bags_survive_a_restart_and_report_the_change_of_each_update(tmp_
             assert Counter(db.view("v")) == before != after
 
 
-def test_a_view_names_the_key_order_of_its_traced_bags() -> None:
+def test_a_property_of_the_view_sets_the_key_order_of_its_traced_bags() -> None:
     properties = "'freshviews.bag_strategy' = 'incremental_trie_join', 'freshviews.key_order' = '{}'"
     script = SQL.format(properties=properties.format("r_dst, s_dst, src, u_dst"))
     plan = plan_script(script).views[0].plans[0]
@@ -321,7 +321,7 @@ def top_of(db: Database) -> str:
 
 
 @pytest.mark.parametrize(("said", "top"), [("r_s_t 100000, w 1", "[b]"), ("w 100000, r_s_t 1", "[d]")])
-def test_a_view_names_the_expected_updates_of_its_bags(said: str, top: str) -> None:
+def test_the_expected_updates_that_a_property_sets_decide_the_join_tree(said: str, top: str) -> None:
     with Database() as db:
         db.execute(LOLLIPOP.format("crown", f", 'freshviews.updates' = '{said}'"))
         assert top_of(db) == top

@@ -114,7 +114,7 @@ def test_stored_rows_grow_with_the_relations_not_with_the_groups() -> None:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries(conditions=True), st.integers(0, 10**6))
-def test_random_groups_are_maintained(made: Query, seed: int) -> None:
+def test_random_groups_over_several_nodes_agree_with_the_oracle(made: Query, seed: int) -> None:
     assume(crown.why_groups_are_stored(made) is None)
     program = crown.plan(made, stored=False)
     wellformed.check(program)

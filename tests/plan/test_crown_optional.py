@@ -57,7 +57,7 @@ def assert_form_maintained(program: Program, made: Query, form: str, seed: int, 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("case", [name for name in CASES if name not in REFUSED])
-def test_every_case_is_maintained_in_every_form(case: str, form: str) -> None:
+def test_every_outer_join_and_negation_is_maintained_in_every_result_form(case: str, form: str) -> None:
     made = CASES[case]
     program = planned(made, form)
     if program is None:
@@ -69,7 +69,7 @@ def test_every_case_is_maintained_in_every_form(case: str, form: str) -> None:
 
 
 @pytest.mark.parametrize(("case", "reason"), REFUSED.items())
-def test_a_tree_without_a_place_for_an_atom_is_refused_with_the_reason(case: str, reason: str) -> None:
+def test_an_atom_without_a_place_in_the_join_tree_is_refused_with_the_reason(case: str, reason: str) -> None:
     with pytest.raises(PlanError, match=reason):
         crown.plan(CASES[case])
 
@@ -77,7 +77,7 @@ def test_a_tree_without_a_place_for_an_atom_is_refused_with_the_reason(case: str
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(made=optional_queries(), seed=st.integers(0, 2**16))
-def test_random_queries_are_maintained(form: str, made: Query, seed: int) -> None:
+def test_random_outer_joins_and_negations_agree_with_the_oracle(form: str, made: Query, seed: int) -> None:
     try:
         program = planned(made, form)
     except PlanError:
@@ -90,7 +90,7 @@ def test_random_queries_are_maintained(form: str, made: Query, seed: int) -> Non
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(made=optional_queries(), seed=st.integers(0, 2**16))
-def test_a_row_is_found_by_its_values(made: Query, seed: int) -> None:
+def test_an_enumerated_row_is_found_by_its_values(made: Query, seed: int) -> None:
     try:
         program = planned(counting(made), "rows")
     except PlanError:
@@ -129,7 +129,7 @@ def test_bags_are_combined_with_outer_joins_and_negation(text: str, inner: str) 
         assert_maintained(program, made, Stream(relations_of(made), seed, signed=False), 30)
 
 
-def test_the_program_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+def test_the_program_of_an_outer_join_equals_the_golden_file(golden: Callable[[str, str], None]) -> None:
     program = planned(query("Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)"), "set")
     assert program is not None
     golden("programs/outer-join.crown.txt", print_program(program))
@@ -140,7 +140,7 @@ def test_the_program_reads_as_in_the_golden_file(golden: Callable[[str, str], No
 STAR = "Q(x, k, l, y, z) = F(x, k, l), S?(k | y), T?(l | z), !U(x)"
 
 
-def test_the_delay_does_not_depend_on_the_rows() -> None:
+def test_the_delay_does_not_depend_on_the_number_of_rows() -> None:
     for text in (STAR, "Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z)"):
         program = planned(query(text), "rows")
         assert program is not None
@@ -158,7 +158,7 @@ def test_the_delay_does_not_depend_on_the_rows() -> None:
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_updates_of_an_optional_dimension_cost_only_their_change(distinct: bool) -> None:
+def test_an_update_of_an_optional_dimension_takes_steps_only_for_its_change(distinct: bool) -> None:
     program = planned(query(STAR), "set" if distinct else "rows")
     assert program is not None and dict(program.bounds)["update"].startswith("O(lambda)")
     for size in (20, 400):
@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_covers_the_nodes_it_propagates_through() -> None
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_an_excluding_row_flips_the_rows_with_its_key_once() -> None:
+def test_only_the_first_and_last_excluding_row_of_a_key_take_steps_for_its_rows() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None
@@ -196,7 +196,7 @@ def test_an_excluding_row_flips_the_rows_with_its_key_once() -> None:
         assert max(taken) <= 4 * size + 10
 
 
-def test_sums_below_an_outer_join_flip_with_the_default_row() -> None:
+def test_a_partner_that_adds_nothing_replaces_the_default_row_in_constant_steps() -> None:
     made = sums("Q(a, k) = F(a, k), S?(k |)", total("s", ("S", X1)))
     program = planned(made, "held")
     assert program is not None

@@ -59,14 +59,14 @@ def state() -> State:
     return state
 
 
-def test_the_plan_is_that_of_figure_1_c() -> None:
+def test_the_join_tree_of_the_example_equals_figure_1_c() -> None:
     tree = best_tree(hypergraph(QUERY), {})
     assert isinstance(tree, JoinTree)
     assert str(tree) == "[x3]\n  R2(x2, x3)\n    R1(x1, x2)\n  R3(x3, x4)\n    R4(x4, x5)"
     assert tree.height == 2
 
 
-def test_example_4_2_the_views_and_their_counters(state: State) -> None:
+def test_views_and_counters_equal_those_of_example_4_2(state: State) -> None:
     assert state.members("R2", JOINED) == {(2, 2), (2, 4)}
     assert state.members("R3", JOINED) == {(1, 1), (1, 2), (3, 2), (4, 4)}
     assert projection(state, "R2", 1) == {(2,): 1, (4,): 1}
@@ -78,7 +78,7 @@ def test_example_4_2_the_views_and_their_counters(state: State) -> None:
     assert set(state.output()) == {(1, 2, 4, 4), (2, 2, 4, 4)}
 
 
-def test_examples_4_3_and_5_8_insert_1_1_into_r1(state: State) -> None:
+def test_inserting_1_1_into_r1_has_the_effects_of_examples_4_3_and_5_8(state: State) -> None:
     change = apply(state, "R1", (1, 1), 1)
     # Three rows of R2 with x2 = 1 become joined; the path of each ends elsewhere.
     assert state.members("R2", JOINED) == {(2, 2), (2, 4), (1, 1), (1, 2), (1, 4)}
@@ -90,7 +90,7 @@ def test_examples_4_3_and_5_8_insert_1_1_into_r1(state: State) -> None:
     assert state.members("R2", LIVE) == {(2, 4), (1, 1), (1, 4)}
 
 
-def test_examples_4_3_and_5_8_delete_1_1_from_r4(state: State) -> None:
+def test_deleting_1_1_from_r4_has_the_effects_of_examples_4_3_and_5_8(state: State) -> None:
     apply(state, "R1", (1, 1), 1)
     change = apply(state, "R4", (1, 1), -1)
     assert count(state, "R3", (1, 1), JOINS) == 0

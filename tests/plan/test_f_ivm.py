@@ -110,7 +110,7 @@ def longest_delay(n: int) -> tuple[int, int]:
     return listed, max(*gaps, state.steps - before)
 
 
-def test_the_page_has_the_steps_that_are_counted() -> None:
+def test_the_rings_page_states_the_counted_steps_of_the_view_tree() -> None:
     steps = {view: {n: measured(view, n) for n in SIZES} for view in VIEWS}
     assert steps["counts"] == steps["cofactors"]
     listed = {n: longest_delay(n) for n in SIZES}
@@ -133,7 +133,7 @@ def test_the_page_has_the_steps_that_are_counted() -> None:
     assert len({delay for _, delay in listed.values()}) == 1
 
 
-def test_the_page_shows_the_programs() -> None:
+def test_the_rings_page_shows_the_programs_of_the_view_tree() -> None:
     db = Database()
     db.execute(f"{TABLES} {'; '.join(VIEWS.values())};")
     page = PAGE.read_text()
@@ -156,7 +156,7 @@ def test_the_page_shows_the_programs() -> None:
         assert orders[view].replace("\n          ", "\n    ") in page, orders[view]
 
 
-def test_every_form_of_a_view_tree_equals_the_join() -> None:
+def test_counts_cofactors_and_factorised_rows_equal_the_join() -> None:
     """Over the rows of a small database that are inserted and deleted."""
     db = Database()
     db.execute(f"{TABLES} {'; '.join(VIEWS.values())};")
@@ -199,7 +199,7 @@ def test_every_form_of_a_view_tree_equals_the_join() -> None:
         ),
     ],
 )  # fmt: skip
-def test_a_result_that_must_be_stored_is_refused_with_the_reason(properties: str, select: str, message: str) -> None:
+def test_an_unsupported_form_of_result_is_refused_with_the_reason(properties: str, select: str, message: str) -> None:
     db = Database()
     db.execute(f"""{TABLES}
         CREATE TABLE u (a BIGINT NOT NULL, x BIGINT NOT NULL) TBLPROPERTIES ('freshviews.trusted' = 'true');""")

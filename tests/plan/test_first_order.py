@@ -38,7 +38,7 @@ FIRST = (("c0",),)
         ("Q(b) = E(a, b), E(b, c)", {"E": FIRST}, {"E": 1, "E_2": 1}),
     ],
 )
-def test_the_exponent_counts_rows_that_keys_do_not_determine(text, keys, expected):
+def test_the_exponent_of_an_update_counts_relations_that_keys_do_not_determine(text, keys, expected):
     made = query(text)
     assert first_order.update_exponents(made, from_keys(made, keys)) == expected
 
@@ -100,7 +100,7 @@ def choices(body) -> int:
     return max((isinstance(s, Smaller) + max(map(choices, bodies(s)), default=0) for s in body), default=0)
 
 
-def test_choices_between_two_slices_are_limited():
+def test_the_number_of_choices_between_two_slices_is_limited():
     corners = "abcdefg"
     edges = ", ".join(f"R{a}{b}({a}, {b})" for a in corners for b in corners if a < b)
     program = first_order.plan(query(f"Q() = {edges}"))

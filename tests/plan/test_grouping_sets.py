@@ -140,7 +140,7 @@ def test_every_grouping_set_is_maintained(strategy: str, case: str, sets: Sets, 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("kinds", ["shared", "apart"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> None:
+def test_values_whose_multiplicities_add_up_to_0_vanish_from_a_grouping_set(strategy: str, kinds: str) -> None:
     main, arguments = CASES["join"]
     distinct = tuple(DistinctAggregate(f"{k}_it", k, arguments, BIGINT) for k in KINDS[kinds])
     follow(Block("groups", main, (), (), distinct, sets=CUBE), strategy, signed=True)
@@ -148,7 +148,7 @@ def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> N
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_min_by_is_computed_at_every_level(strategy: str) -> None:
+def test_min_by_and_max_by_equal_the_oracle_in_every_grouping_set(strategy: str) -> None:
     main, pairs = count("Q(a, b) = R(a, k), S(k, b, c)"), count("Q(a, b, c, k) = R(a, k), S(k, b, c)")
     by = [DistinctAggregate(f"{kind}_k", kind, pairs, BIGINT, by=BIGINT) for kind in ("min_by", "max_by")]
     follow(Block("groups", main, (), (), tuple(by), sets=CUBE), strategy)
@@ -179,7 +179,7 @@ def test_grouping_sets_that_form_a_chain_read_one_store() -> None:
     }
 
 
-def test_distinct_counts_of_a_set_read_the_next_finer_store() -> None:
+def test_distinct_counts_of_a_grouping_set_read_the_next_finer_store() -> None:
     """All aggregates over these values read the same stores, which need no folds."""
     assert views_of(ROLLUP, "count", "max") == {
         "count_x_Q": (("a", "b", "x"), ()),
@@ -197,7 +197,7 @@ def test_distinct_counts_of_a_set_read_the_next_finer_store() -> None:
     assert list(line(store)) == [(0, 1), (0,), ()] and len(store.coarser) == 1
 
 
-def test_a_program_grows_linearly_with_the_stores_of_a_chain() -> None:
+def test_a_program_grows_linearly_with_the_number_of_stores_in_a_chain() -> None:
     lengths = []
     for number in (4, 8, 12):
         names = tuple(f"g{i}" for i in range(number))
@@ -209,7 +209,7 @@ def test_a_program_grows_linearly_with_the_stores_of_a_chain() -> None:
     assert lengths[2] - lengths[1] == lengths[1] - lengths[0]
 
 
-def test_the_join_is_made_once_for_all_levels() -> None:
+def test_an_update_is_joined_once_for_all_grouping_sets() -> None:
     """Steps of an update grow with the sets that it adds to, not with the join."""
     main = count("Q(a, b) = R(a, k), S(k, l), T(l, b)")
     steps = []

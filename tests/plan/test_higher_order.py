@@ -15,7 +15,7 @@ def views_of(text: str) -> dict[str, tuple[str, ...]]:
     return {view.name: view.key for view in higher_order.plan(query(text)).views}
 
 
-def test_components_export_join_and_free_variables_and_are_shared_between_updates() -> None:
+def test_views_keep_join_and_free_variables_and_serve_several_triggers() -> None:
     assert views_of("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)") == {
         "R": ("a", "b"),
         "V_S": ("a", "c"),
@@ -25,21 +25,21 @@ def test_components_export_join_and_free_variables_and_are_shared_between_update
     }
 
 
-def test_views_that_differ_in_the_order_of_columns_are_shared() -> None:
+def test_views_that_differ_only_in_the_order_of_columns_are_stored_once() -> None:
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 
-def test_a_path_has_a_view_for_each_component_of_the_rest() -> None:
+def test_removing_a_relation_from_a_path_leaves_components_with_a_view_each() -> None:
     parts = {"V_R", "S", "V_T", "V_RS", "V_ST", "Q"}
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, d)")) == parts
 
 
-def test_a_condition_within_a_component_is_applied_there_and_needs_no_export() -> None:
+def test_a_condition_within_a_component_is_applied_in_the_view_of_the_component() -> None:
     views = views_of("Q(a) = R(a, b), S(b, c), T(c, d), b != d")
     assert views["V_ST"] == ("b",)
 
 
-def test_a_condition_across_components_makes_them_export_what_it_needs() -> None:
+def test_a_condition_across_components_adds_its_variables_to_their_views() -> None:
     views = views_of("Q() = R(a), S(a, b), T(a, c), b < c")
     assert (views["S"], views["T"]) == (("a", "b"), ("a", "c"))
 

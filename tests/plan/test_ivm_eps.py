@@ -80,7 +80,7 @@ def both_sides(state: State) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.25, 1 / 3, 0.5, 2 / 3, 0.75])
 @each_plan
-def test_invariants_and_views_hold_after_every_step(name: str, epsilon: float) -> None:
+def test_invariants_hold_and_views_equal_their_definitions_after_every_step(name: str, epsilon: float) -> None:
     state = State(PLANS[name](TRIANGLE, epsilon))
     relations = {r: Relation(("c0", "c1")) for r in "RST"}
     for i, update in enumerate(skewed(("R", "S", "T"), 1, 240)):
@@ -112,7 +112,7 @@ def test_a_self_join_keeps_its_invariants_and_its_count(name: str) -> None:
 
 
 @each_plan
-def test_a_row_on_both_sides_of_a_pair_is_taken_out_once_when_its_value_becomes_light(name: str) -> None:
+def test_a_pair_of_a_row_with_itself_is_removed_once_when_its_value_becomes_light(name: str) -> None:
     twice = query("Q() = R(b), E(b, c), E(b, c)")
     state = State(PLANS[name](twice, 0.5))
     relations = {"R": Relation(("c0",)), "E": Relation(("c0", "c1"))}
@@ -250,7 +250,7 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
 
 
 @each_plan
-def test_deleted_rows_cost_rebalancing_nothing(name: str) -> None:
+def test_rebalancing_takes_no_steps_for_deleted_rows(name: str) -> None:
     """After most rows of a large relation are deleted, rebalancing costs steps for the stored rows only."""
     state = State(PLANS[name](SELF))
     for i in range(2000):
@@ -299,7 +299,7 @@ def steps_of_r(program: Program, shape: tuple[int, int]) -> tuple[float, float]:
 
 
 @each_plan
-def test_updates_that_are_linear_under_first_order_are_sublinear(name: str) -> None:
+def test_updates_that_take_linear_time_under_first_order_take_sublinear_time(name: str) -> None:
     by_parts = [steps_of_r(PLANS[name](TRIANGLE), shape) for shape in WIDE]
     by_deltas = [steps_of_r(first_order.plan(TRIANGLE), shape) for shape in WIDE]
     assert slope(by_parts) <= 0.55, by_parts

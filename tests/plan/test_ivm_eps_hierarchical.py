@@ -150,7 +150,7 @@ def test_views_result_and_change_equal_their_definitions_after_every_step(name: 
         ("hierarchical-twice", "parted twice, one below the other"),
     ],
 )
-def test_the_program_reads_as_in_the_golden_file(file: str, name: str, golden: Callable[[str, str], None]) -> None:
+def test_the_printed_program_equals_the_golden_file(file: str, name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"programs/{file}.ivm_eps.txt", print_program(ivm_eps_hierarchical.plan(QUERIES[name])))
 
 
@@ -181,7 +181,7 @@ def test_unsupported_queries_are_refused_with_an_alternative(text: str) -> None:
         ivm_eps_hierarchical.plan(query(text))
 
 
-def test_with_exponent_0_nothing_is_joined_beforehand_and_with_exponent_1_everything_is() -> None:
+def test_exponent_0_stores_no_join_and_exponent_1_stores_the_whole_join() -> None:
     none, every = (ivm_eps_hierarchical.plan(SIMPLE, epsilon) for epsilon in (0, 1))
     assert {v.name for v in none.views} == {"R", "S", "P_a", "W_b", "D"}
     assert {v.name for v in every.views} >= {"R", "S", "L_b", "D"}
@@ -237,7 +237,7 @@ SIZES = (256, 1024, 4096)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_updates_take_n_to_the_eps_steps_and_rows_n_to_the_1_minus_eps(epsilon: float) -> None:
+def test_an_update_takes_n_to_the_eps_steps_and_the_delay_is_n_to_the_1_minus_eps(epsilon: float) -> None:
     """delta_1-hierarchical: O(N^eps) updates against O(N^(1 - eps)) delay, and linear space."""
     updates, delays, space = [], [], []
     for n in SIZES:
@@ -262,7 +262,7 @@ def test_a_view_tree_takes_linear_time_where_ivm_eps_is_sublinear() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.25, 0.5])
-def test_a_delta_2_query_takes_n_to_twice_the_eps(epsilon: float) -> None:
+def test_an_update_of_a_delta_2_query_takes_n_to_the_2_eps_steps(epsilon: float) -> None:
     made = query("Q(d, e) = R(x, d), S(x, e), T(x)")
     program = ivm_eps_hierarchical.plan(made, epsilon)
     assert dict(program.bounds)["update"].startswith(f"O(N{'' if epsilon == 0.5 else '^0.5'}) amortised")
@@ -286,7 +286,7 @@ def test_a_delta_2_query_takes_n_to_twice_the_eps(epsilon: float) -> None:
     assert slope(delays) <= 1 - epsilon + 0.1, delays
 
 
-def test_an_update_takes_its_steps_before_its_change_is_gathered() -> None:
+def test_gathering_a_change_takes_steps_only_if_a_subscriber_wants_it() -> None:
     """The change of a heavy value is as large as its rows. It costs steps only if a subscriber wants it."""
     program = ivm_eps_hierarchical.plan(SIMPLE, 0.5)
     state, sizes = filled(program, 4096)

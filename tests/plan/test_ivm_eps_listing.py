@@ -122,7 +122,7 @@ def test_updates_are_sublinear_while_no_subscriber_wants_the_change() -> None:
     assert slope(found) <= 0.6, found
 
 
-def test_a_change_takes_few_more_steps_than_it_has_rows() -> None:
+def test_a_change_takes_a_constant_number_of_steps_per_row() -> None:
     """R(0, 0) comes and goes while S and T have n pairs for it, all with heavy values."""
     for n in (200, 800):
         state = State(planned(QUERIES["triangles"]))

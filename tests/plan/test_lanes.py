@@ -62,7 +62,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_lanes_have_the_effect_of_the_trigger(strategy: object, query: Query) -> None:
+def test_lanes_have_the_same_effect_as_the_whole_trigger(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for seed in range(2):
         check(program, query, seed)
@@ -79,7 +79,7 @@ def test_triggers_of_a_star_have_lanes(name: str) -> None:
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_lanes_of_random_queries_have_the_effect_of_the_trigger(name: str, made: Query, seed: int) -> None:
+def test_lanes_of_random_queries_have_the_same_effect_as_the_whole_trigger(name: str, made: Query, seed: int) -> None:
     try:
         program = STRATEGIES[name].of_query(made)
     except PlanError:
@@ -108,7 +108,7 @@ def test_a_star_stores_rows_and_results_in_different_lanes() -> None:
     assert sorted("Q[" in text for text in found) == sorted("F[" not in text for text in found) == [False, True]
 
 
-def test_a_chain_of_views_has_a_lane_for_each() -> None:
+def test_each_view_of_a_chain_has_a_lane_of_its_own() -> None:
     program = STRATEGIES["view_tree"].of_query(query(STAR))
     numbers = range(len(program.triggers))
     assert max(len(divided(program, number)) for number in numbers) > 2

@@ -55,7 +55,7 @@ def loaded(strategy: str, text: str) -> State:
 
 
 @each_strategy
-def test_the_triangle_count_drops_from_19_to_13_when_an_edge_loses_two(strategy: str) -> None:
+def test_the_triangle_count_drops_from_19_to_13_when_two_copies_of_an_edge_are_deleted(strategy: str) -> None:
     state = loaded(strategy, TRIANGLE_COUNT)
     assert state.output() == {(): (19,)}
     assert state.change() == {(): (19,)}
@@ -65,7 +65,7 @@ def test_the_triangle_count_drops_from_19_to_13_when_an_edge_loses_two(strategy:
 
 
 @each_strategy
-def test_triangle_multiplicities_are_products_under_updates(strategy: str) -> None:
+def test_after_an_update_the_multiplicity_of_a_triangle_is_the_product_of_its_edges(strategy: str) -> None:
     state = loaded(strategy, TRIANGLES)
     assert state.output() == {(A1, B1, C1): (4,), (A1, B1, C2): (6,), (A2, B1, C2): (9,)}
     state.apply("R", [({"a": A2, "b": B1}, -2)])
@@ -74,7 +74,7 @@ def test_triangle_multiplicities_are_products_under_updates(strategy: str) -> No
 
 @each_strategy
 @pytest.mark.parametrize(("name", "text"), [("triangle-count", TRIANGLE_COUNT), ("acyclic", ACYCLIC)])
-def test_the_program_reads_as_in_the_golden_file(
+def test_the_printed_program_equals_the_golden_file(
     strategy: str, name: str, text: str, golden: Callable[[str, str], None]
 ) -> None:
     try:

@@ -30,7 +30,7 @@ SIZES = (4, 8, 16)
 Matrix = Any
 
 
-def test_products_equal_numpys_after_row_updates_and_updates_of_rank_1() -> None:
+def test_the_product_of_three_matrices_equals_numpy_after_row_and_rank_1_updates() -> None:
     """The second matrix is U V: an update of rank 1 is a column of U and a row of V, in one version."""
     db = Database()
     db.execute("""
@@ -117,7 +117,7 @@ def measured(n: int) -> dict[str, int]:
     return found
 
 
-def test_the_page_has_the_steps_that_are_counted() -> None:
+def test_the_rings_page_states_the_counted_steps_of_the_matrix_chain() -> None:
     by_size = {n: measured(n) for n in SIZES}
     lines = [f"| {kind} | {' | '.join(f'{by_size[n][kind]:,}' for n in SIZES)} |" for kind in by_size[SIZES[0]]]
     assert "\n".join(lines) in PAGE.read_text(), "\n".join(lines)
@@ -127,7 +127,7 @@ def test_the_page_has_the_steps_that_are_counted() -> None:
         assert large[kind] < 4.1 * small[kind]
 
 
-def test_the_page_shows_the_triggers() -> None:
+def test_the_rings_page_shows_the_triggers_of_the_matrix_chain() -> None:
     db = Database()
     db.execute(f"""{TABLES.replace('CREATE TABLE b', 'CREATE TABLE other')}
         CREATE MATERIALIZED VIEW b AS {INNER};

@@ -67,7 +67,7 @@ def check_names(program: Program) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", QUERIES)
-def test_no_made_name_equals_a_name_of_the_user(name: str, strategy: str) -> None:
+def test_no_generated_name_equals_a_name_of_the_user(name: str, strategy: str) -> None:
     """Every name that a program makes is used as a user's variable and column, and the program is made again."""
     made = QUERIES[name]
     try:
@@ -95,7 +95,7 @@ def test_rows_and_variables_of_a_bag_have_different_names(free: str) -> None:
         check_names(program)
 
 
-def test_a_namer_marks_names_that_are_in_use() -> None:
+def test_a_generated_name_gets_an_underscore_if_it_is_in_use() -> None:
     names = Namer(query("Q(a, r) = R(a, r)"), ("V_a",))
     assert [names.view("R"), names.view("R"), names.view("V_a"), names.view(RESULT)] == ["R", "R_", "V_a_", "Q_"]
     assert [names.alias("R"), names.alias("R"), names.fresh("c0")] == ["r_row", "r_row", "c0_"]

@@ -65,7 +65,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_passes_give_the_same_views_as_table_by_table(strategy: object, query: Query) -> None:
+def test_initialising_in_passes_gives_the_same_views_as_table_by_table(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for seed in range(2):
         check(program, query, seed)
@@ -73,7 +73,7 @@ def test_passes_give_the_same_views_as_table_by_table(strategy: object, query: Q
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation"))
-def test_paths_over_one_table_have_passes(name: str) -> None:
+def test_paths_over_one_table_are_initialised_in_passes(name: str) -> None:
     assert check(STRATEGIES[name].of_query(CASES["one-relation paths"]), CASES["one-relation paths"], 3)
 
 
@@ -81,7 +81,7 @@ def test_paths_over_one_table_have_passes(name: str) -> None:
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_passes_over_random_queries_give_the_same_views(name: str, made: Query, seed: int) -> None:
+def test_random_queries_have_the_same_views_in_passes_as_table_by_table(name: str, made: Query, seed: int) -> None:
     try:
         program = STRATEGIES[name].of_query(made)
     except PlanError:
@@ -106,13 +106,13 @@ def test_a_path_through_a_hub_is_initialised_in_linear_time(name: str) -> None:
     assert steps[2][1] < 2.5 * steps[1][1] < 2.5 * 2.5 * steps[0][1]
 
 
-def test_the_middle_relation_of_a_path_comes_last() -> None:
+def test_the_pass_over_the_middle_relation_of_a_path_comes_last() -> None:
     program = view_tree.plan(query("Q() = R(a, b), S(b, c), T(c, d)"))
     order = passes(program, ["R", "S", "T"], {"R": 1e5, "S": 1e5, "T": 1e5})
     assert order is not None and order[-1].relation == "S"
 
 
-def test_many_triggers_are_ordered_from_the_back() -> None:
+def test_the_order_of_many_passes_is_chosen_from_last_to_first() -> None:
     made = query("Q() = A(a, b), B(b, c), C(c, d), D(d, e), E(e, f), F(f, g), G(g, h), H(h, i)")
     program = view_tree.plan(made)
     names = [atom.relation for atom in made.atoms]
@@ -130,7 +130,7 @@ def test_tables_keep_their_order_if_each_update_takes_constant_time() -> None:
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
-def test_facts_are_passed_after_their_dimensions(dimension: float) -> None:
+def test_the_pass_over_a_fact_table_follows_those_over_its_dimensions(dimension: float) -> None:
     program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))
     order = passes(program, ["F", "D", "E"], {"F": 1e6, "D": dimension, "E": dimension})
     assert order is not None and order[-1].relation == "F"

@@ -90,7 +90,7 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_nested_choices_are_limited_over_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_nested_choices_falls_with_the_limit_of_statements(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = grid(3, 3)
     tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
     names = ", ".join(f"e{i}" for i in range(len(edges)))
@@ -370,7 +370,7 @@ def test_the_search_for_join_trees_is_limited(monkeypatch: pytest.MonkeyPatch) -
     check_tree(tree, graph)
 
 
-def test_the_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
+def test_the_variable_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
     with Counted(2 * SECOND):
         assert STRATEGIES["view_tree"].of_query(star(60)).views
 

@@ -17,7 +17,7 @@ SOURCES = [Path(inspect.getfile(planner)), *Path(inspect.getfile(freshviews.engi
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_no_branch_on_the_name_of_a_strategy(path: Path) -> None:
+def test_planner_and_engine_contain_no_name_of_a_strategy(path: Path) -> None:
     constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     assert NAMES.isdisjoint(value for value in constants if isinstance(value, str))
 
@@ -26,16 +26,16 @@ def test_every_strategy_has_its_own_name() -> None:
     assert all(name == one.name for name, one in STRATEGIES.items())
 
 
-def test_every_preferred_strategy_can_be_named() -> None:
+def test_every_preferred_strategy_is_registered() -> None:
     assert {one.strategy.name for one in PREFERENCES} <= set(STRATEGIES)
 
 
-def test_every_condition_has_a_docstring() -> None:
+def test_every_condition_for_choosing_a_strategy_has_a_docstring() -> None:
     for one in (*PREFERENCES, *NECESSITIES):
         assert one.condition.__doc__, one.condition
 
 
-def test_a_property_is_owned_by_one_strategy() -> None:
+def test_no_two_strategies_own_the_same_property_of_views() -> None:
     owned = [name for one in STRATEGIES.values() for name in one.owns]
     assert len(set(owned)) == len(owned)
     assert all(one.owns <= one.properties for one in STRATEGIES.values())

@@ -140,7 +140,7 @@ def test_deleting_what_was_inserted_leaves_every_view_empty(strategy: Strategy, 
 @pytest.mark.parametrize("name", PLANS)
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(query=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_random_queries_are_maintained(name: str, query: Query, seed: int) -> None:
+def test_random_queries_agree_with_the_oracle_under_every_strategy(name: str, query: Query, seed: int) -> None:
     try:
         program = PLANS[name](query)
     except PlanError:

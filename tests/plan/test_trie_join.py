@@ -37,7 +37,9 @@ def _sizes(least: int, most: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "atoms", "most"), [("triangle", TRIANGLE, 1.55), ("four", LOOMIS_WHITNEY, 1.40)])
-def test_moves_of_cursors_grow_as_the_largest_result(name: str, atoms: dict[str, str], most: float) -> None:
+def test_cursor_moves_grow_no_faster_than_the_largest_possible_result(
+    name: str, atoms: dict[str, str], most: float
+) -> None:
     query = count_of(atoms)
     sizes = _sizes(2_000, LARGEST)
     steps = [counted(query, "trie_join", worst_case(atoms, size))[0] for size in sizes]
@@ -67,7 +69,7 @@ FIVE = {"r": "ab", "s": "bc", "t": "cd", "u": "de", "v": "ea"}
 TAILED = {**FOUR, "v": "de", "w": "ea"}
 
 
-def test_a_four_cycle_tabulates_the_ways_back_from_the_opposite_corner() -> None:
+def test_a_four_cycle_tabulates_the_paths_back_from_the_opposite_corner() -> None:
     program = trie_join.plan(count_of(FOUR))
     assert [(view.key, view.definition) for view in program.upkeep.scratch] == [(("c",), "what d add up to, by c")]
     scratch = program.upkeep.scratch[0].name
@@ -77,14 +79,14 @@ def test_a_four_cycle_tabulates_the_ways_back_from_the_opposite_corner() -> None
     assert not [s for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
 
 
-def test_a_five_cycle_caches_the_sums_of_two_corners() -> None:
+def test_a_five_cycle_caches_sums_for_each_pair_of_corners() -> None:
     program = trie_join.plan(count_of(FIVE))
     assert [view.key for view in program.upkeep.scratch] == [("d",)]
     remembered = [s.remembered for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
     assert remembered == [("a", "c")]
 
 
-def test_nothing_is_tabulated_if_that_may_be_more_work() -> None:
+def test_sums_are_not_tabulated_if_that_may_take_more_steps() -> None:
     # Few rows lead to c, compared with those that lead back to a.
     sizes = {"r": 10.0, "s": 10.0, "t": 1e6, "u": 1e6}
     order = ("a", "b", "c", "d")
@@ -94,7 +96,7 @@ def test_nothing_is_tabulated_if_that_may_be_more_work() -> None:
 
 @pytest.mark.parametrize("atoms", [FOUR, FIVE, TAILED], ids=["four", "five", "four and three"])
 @pytest.mark.parametrize("free", ["", "a", "b", "ac"])
-def test_counts_of_cycles_equal_those_of_deltas(atoms: dict[str, str], free: str) -> None:
+def test_counts_of_cycles_equal_those_of_first_order(atoms: dict[str, str], free: str) -> None:
     query = replace(count_of(atoms), free=tuple(free))
     ours, deltas = State(trie_join.plan(query)), State(first_order.plan(query))
     draw = np.random.default_rng(len(atoms))
@@ -107,7 +109,7 @@ def test_counts_of_cycles_equal_those_of_deltas(atoms: dict[str, str], free: str
     check(ours.program)
 
 
-def test_compiled_counts_of_cycles_over_many_rows_equal_those_of_deltas() -> None:
+def test_compiled_counts_of_cycles_over_many_rows_equal_those_of_first_order() -> None:
     query = count_of(FOUR)
     rows = {name: np.random.default_rng(i).integers(0, 900, (6_000, 2)) for i, name in enumerate(FOUR)}
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
@@ -128,11 +130,11 @@ def _depth(statement: Statement) -> int:
 OUTER = "Q(a, z) = R(a, b), S(b, c), T(c, a), U?(a | z), !V(b)"
 
 
-def test_the_program_of_an_outer_join_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+def test_the_program_of_an_outer_join_equals_the_golden_file(golden: Callable[[str, str], None]) -> None:
     golden("programs/outer-join.trie_join.txt", print_program(trie_join.plan(in_notation(OUTER))))
 
 
-def test_optional_and_negated_atoms_add_their_lookups_to_the_join() -> None:
+def test_optional_and_negated_atoms_add_only_lookups_to_the_steps_of_the_join() -> None:
     nodes = range(12)
     edges = [({"c0": i, "c1": j}, 1) for i in nodes for j in nodes]
     inner, outer = (
@@ -151,13 +153,13 @@ def test_optional_and_negated_atoms_add_their_lookups_to_the_join() -> None:
     assert both <= joined + len(nodes) ** 2 + 2 * (6 * 12 + 6)
 
 
-def test_the_program_of_a_traced_outer_join_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+def test_the_program_of_a_traced_outer_join_equals_the_golden_file(golden: Callable[[str, str], None]) -> None:
     program = incremental_trie_join.plan(in_notation(OUTER))
     check(program)
     golden("programs/outer-join.incremental_trie_join.txt", print_program(program))
 
 
-def test_an_update_of_an_optional_atom_leaves_the_trace_alone() -> None:
+def test_an_update_of_an_optional_atom_does_not_repeat_the_trace() -> None:
     nodes = range(12)
     state = State(incremental_trie_join.plan(in_notation(OUTER)))
     for name in "RST":
@@ -169,7 +171,7 @@ def test_an_update_of_an_optional_atom_leaves_the_trace_alone() -> None:
         assert state.steps - before <= 8
 
 
-def test_a_key_order_has_the_variables_of_ordinary_atoms() -> None:
+def test_a_key_order_has_only_variables_of_atoms_neither_optional_nor_negated() -> None:
     assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 
@@ -187,7 +189,7 @@ def test_a_join_ends_at_the_first_match_if_only_presence_matters() -> None:
     assert some.steps < every.steps / 3
 
 
-def test_atoms_of_one_relation_in_one_order_share_a_trie() -> None:
+def test_atoms_with_the_same_relation_and_key_order_share_a_trie() -> None:
     query = count_of({"r": "ab", "s": "ac", "t": "bc"})
     clique = replace(query, atoms=tuple(replace(atom, relation="e") for atom in query.atoms))
     program = trie_join.plan(clique)
@@ -248,13 +250,13 @@ def test_a_named_key_order_is_used_and_shown_by_explain() -> None:
     assert "tries     r_b_a = r by b, a, for r; s = s by b, a, for s" in reported
 
 
-def test_trie_join_has_the_stores_of_first_order() -> None:
+def test_trie_join_stores_the_same_views_as_first_order() -> None:
     query: Query = count_of(TRIANGLE)
     stored = [(v.name, v.key, v.components) for v in first_order.plan(query).views]
     assert [(v.name, v.key, v.components) for v in trie_join.plan(query).views] == stored
 
 
-def test_a_version_of_several_tables_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_with_rows_of_several_tables_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated: list[BlockState] = []
     evaluate = BlockState.evaluate
     monkeypatch.setattr(BlockState, "evaluate", lambda state: (evaluated.append(state), evaluate(state))[1])

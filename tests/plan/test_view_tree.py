@@ -40,7 +40,7 @@ def renamed(text: str) -> Query:
     return replace(made, atoms=atoms)
 
 
-def test_the_view_tree_of_the_lecture_reads_as_in_the_golden_file(golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_view_tree_of_the_lecture_equals_the_golden_file(golden) -> None:  # type: ignore[no-untyped-def]
     program = plan_factorised(lecture(ACYCLIC))
     assert program is not None
     golden("programs/acyclic.view_tree_factorised.txt", print_program(program))

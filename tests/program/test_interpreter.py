@@ -69,13 +69,13 @@ def run(made: Program, *updates: tuple[int, int, int]) -> State:
     return state
 
 
-def test_an_add_that_makes_a_payload_zero_removes_the_row() -> None:
+def test_an_add_statement_that_makes_a_payload_zero_removes_the_row() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),))
     state = run(made, (1, 0, 2), (1, 5, -2), (2, 0, -1))
     assert state.views["V"] == {(2,): (-1,)}
 
 
-def test_appear_and_vanish_run_only_where_a_row_appears_or_vanishes() -> None:
+def test_the_bodies_appear_and_vanish_run_only_if_a_row_appears_or_vanishes() -> None:
     add = Add(
         "V",
         ("a",),
@@ -95,13 +95,13 @@ def test_a_trigger_runs_for_rows_that_pass_every_filter() -> None:
     assert run(made, (1, 2, 1), (2, 1, 1)).views["V"] == {(1,): (1,)}
 
 
-def test_an_update_of_another_relation_does_nothing() -> None:
+def test_an_update_of_a_relation_without_a_trigger_does_nothing() -> None:
     state = State(program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),)))
     state.apply("S", [({"a": 1, "b": 1}, 1)])
     assert state.views["V"] == {}
 
 
-def test_a_let_holds_for_the_rest_of_the_body_and_an_if_for_its_own_body() -> None:
+def test_a_let_binds_in_the_rest_of_its_body_and_an_if_guards_only_its_own_body() -> None:
     double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
     body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
     assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}
@@ -144,7 +144,7 @@ def test_a_lookup_runs_its_body_if_the_key_is_present() -> None:
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
 
 
-def test_smaller_takes_the_slice_with_fewer_rows_and_the_left_one_on_a_tie() -> None:
+def test_the_statement_smaller_loops_over_the_slice_with_fewer_rows_or_the_left_one_on_a_tie() -> None:
     left = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("a",), ("count",), ONE),))
     right = Loop("R", ("a", "x"), (0,), "r", (Add("V", ("b",), ("count",), ONE),))
     body = (Smaller(left, right),)
@@ -153,7 +153,7 @@ def test_smaller_takes_the_slice_with_fewer_rows_and_the_left_one_on_a_tie() -> 
     assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
 
 
-def test_the_second_body_of_a_sum_runs_unless_it_is_zero() -> None:
+def test_the_second_body_of_a_sum_runs_unless_the_sum_is_zero() -> None:
     into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
     total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
@@ -162,7 +162,7 @@ def test_the_second_body_of_a_sum_runs_unless_it_is_zero() -> None:
     assert state.views["V"] == {(2,): (1,), (70,): (1 + 4,), (4,): (1,)}
 
 
-def test_a_row_is_present_while_a_component_is_not_zero() -> None:
+def test_a_row_is_present_while_any_component_is_not_zero() -> None:
     components = (Component("count", "integer"), Component("x", "integer"), Component("y", "real"))
     payload = (*M, Monomial((MULTIPLICITY, Value("a"))), Monomial((MULTIPLICITY, Value("b", "real")), 2))
     both = View("V", (), components)
@@ -177,14 +177,14 @@ def double(value: float) -> int:
     return encode(value, DOUBLE)
 
 
-def test_an_add_leaves_components_that_it_does_not_name() -> None:
+def test_an_add_statement_leaves_components_unchanged_that_it_does_not_name() -> None:
     components = (Component("count", "integer"), Component("x", "integer"))
     made = program(Add("V", (), ("x",), (Monomial((Value("a"),)),)), views=(View("V", (), components),))
     assert run(made, (3, 0, 1), (4, 0, 1)).views["V"] == {(): (0, 7)}
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), [("min", 3, 5), ("max", 8, 5)])
-def test_an_extreme_is_the_end_of_the_order_and_zero_without_rows(
+def test_a_scan_for_an_extreme_gives_the_end_of_the_order_or_zero_without_rows(
     kind: str, first: int, second: int
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
@@ -198,7 +198,7 @@ def test_an_extreme_is_the_end_of_the_order_and_zero_without_rows(
 
 
 @pytest.mark.parametrize(("kind", "values"), [("bit_and", (4, 12, 0)), ("bit_or", (15, 12, 0))])
-def test_a_fold_combines_the_last_words_and_is_zero_without_rows(
+def test_a_fold_combines_the_last_key_words_and_is_zero_without_rows(
     kind: str, values: tuple[int, ...]
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
@@ -233,7 +233,7 @@ def test_a_scan_reads_the_fold_of_a_prefix_shorter_than_a_group(kind: str, value
 
 
 @pytest.mark.parametrize(("kind", "value"), [("min_by", NULL), ("max_by", 7)])
-def test_an_extreme_of_pairs_returns_the_value_of_the_least_or_greatest(kind: str, value: int) -> None:
+def test_a_scan_of_pairs_returns_the_value_of_the_least_or_greatest_pair(kind: str, value: int) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT), Order(BIGINT)))
     target = View("V", (), (Component("value", "integer"),))
     scan = Scan("V", (), "value", "D", (), kind)
@@ -242,7 +242,7 @@ def test_an_extreme_of_pairs_returns_the_value_of_the_least_or_greatest(kind: st
     assert state.views["V"] == {(): (value,)}
 
 
-def test_first_rows_count_the_copies_of_rows() -> None:
+def test_first_rows_are_counted_with_their_copies() -> None:
     rows = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT, descending=True), Order(BIGINT)))
     change = (Add("V", ("x", "y"), ("count",), (Monomial((Value("d"),)),)),)
     top = (Top("row", "@m", 1, 4, ("x", "y"), "d", change),)
@@ -255,7 +255,7 @@ def test_first_rows_count_the_copies_of_rows() -> None:
     assert state.views["V"] == {(NULL, 7): (3,)}
 
 
-def test_the_change_is_the_difference_since_the_last_call() -> None:
+def test_the_change_of_a_result_is_the_difference_since_the_last_call() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a", journal=True),), output="V")
     state = run(made, (1, 0, 2), (2, 0, 1), (2, 0, -1))
     assert state.change() == {(1,): (2,)}

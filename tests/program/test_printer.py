@@ -147,7 +147,7 @@ def slice_of_t(*body: Statement) -> Loop:
         ),
     ],
 )
-def test_a_statement_prints_as_the_notation_says(statement: Statement, text: str) -> None:
+def test_a_statement_is_printed_in_the_documented_notation(statement: Statement, text: str) -> None:
     # An enumerated result, so that rows are emitted.
     program = replace(PROGRAM, result=Enumerated(()))
     assert print_statements(program, (statement,)) == text + "\n"

@@ -32,7 +32,7 @@ def statement(body: Body = ()) -> Any:
     return Values("V", ("a", "b"), "c", body)
 
 
-def test_a_new_statement_is_walked_by_the_roles_of_its_fields() -> None:
+def test_a_new_kind_of_statement_is_walked_by_the_roles_of_its_fields() -> None:
     inner = Add("W", ("c",), ("count",), (Monomial((ComponentOf("v", "count"),)),))
     made = statement((inner,))
     assert list(visit((made,))) == [made, inner]
@@ -46,7 +46,7 @@ def test_a_new_statement_is_walked_by_the_roles_of_its_fields() -> None:
     assert work(made).walks
 
 
-def test_renaming_reaches_everything_in_a_new_statement() -> None:
+def test_renaming_reaches_every_field_of_a_new_kind_of_statement() -> None:
     inner: Statement = Let("d", Column("c", BIGINT))
     (made,) = rename((statement((inner,)),), {"c": "x", "b": "y"}, {})
     assert made == Values("V", ("a", "y"), "x", (Let("d", Column("x", BIGINT)),))

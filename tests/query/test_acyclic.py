@@ -64,7 +64,7 @@ def test_gyo_decides_whether_queries_are_acyclic(text: str, acyclic: bool) -> No
     assert (join_tree(edges(text)) is not None) is acyclic
 
 
-def test_the_trace_of_gyo_prints_the_reduction() -> None:
+def test_the_reduction_of_gyo_is_printed_step_by_step() -> None:
     assert str(gyo(edges("R(a, b), S(b, c)"))) == (
         "a is only in R; c is only in S; R is in S; b is only in S"
     )

@@ -25,7 +25,7 @@ def test_the_closure_follows_chains_of_dependencies() -> None:
     assert closure((), (FD((), ("a",)), FD(("a",), ("b",)))) == {"a", "b"}
 
 
-def test_the_reduct_of_the_lecture_is_q_hierarchical_and_the_query_is_not() -> None:
+def test_the_reduct_of_the_chain_query_is_q_hierarchical_and_the_query_is_not() -> None:
     graph = hypergraph(CHAIN)
     reduced = reduct(graph, (X_TO_Y, Y_TO_Z))
     assert [signature(e, graph) for e in reduced.edges] == ["R(w, x, y, z)", "S(x, y, z)", "T(y, z)"]
@@ -33,7 +33,7 @@ def test_the_reduct_of_the_lecture_is_q_hierarchical_and_the_query_is_not() -> N
     assert is_q_hierarchical(reduced)
 
 
-def test_the_order_of_the_lecture_has_constant_updates_under_the_dependencies() -> None:
+def test_the_chain_query_has_an_order_with_constant_updates_under_its_dependencies() -> None:
     order = order_by_priority(CHAIN, ("z", "y", "x", "w"), free_top=True)
     assert str(order) == "z []\n`-- y [z] T\n    `-- x [y] S\n        `-- w [x] R"
     assert dynamic_width(order, CHAIN) == 1
@@ -41,7 +41,7 @@ def test_the_order_of_the_lecture_has_constant_updates_under_the_dependencies() 
     assert static_width(order, CHAIN, (X_TO_Y, Y_TO_Z)) == 1
 
 
-def test_the_best_order_under_dependencies_may_enumerate_a_bound_variable_that_is_determined() -> None:
+def test_the_best_order_may_enumerate_a_bound_variable_that_free_ones_determine() -> None:
     orders = query("Q(o, d) = C(c), O(c, o, d), L(o)")
     key = FD(("o",), ("c", "d"), "O")
     order = best_order(orders, True, (key,))
@@ -56,7 +56,7 @@ def test_a_key_determines_all_variables_of_its_atom() -> None:
     assert [str(fd) for fd in found] == ["x -> y", "y -> z"]
 
 
-def test_a_key_counts_in_every_atom_of_a_self_join() -> None:
+def test_a_key_implies_a_dependency_in_every_atom_of_a_self_join() -> None:
     found = from_keys(query("Q() = E(a, b), E(b, c)"), {"E": (("c0",),)})
     assert found == (FD(("a",), ("b",), "E"), FD(("b",), ("c",), "E_2"))
 
@@ -71,7 +71,7 @@ def test_a_key_implies_nothing_if_one_of_its_columns_is_nullable_or_has_no_varia
     assert from_keys(replace(CHAIN, atoms=(held,)), {"S": (("c0",),)}) == (X_TO_Y,)
 
 
-def test_a_computed_variable_does_not_stand_for_its_column() -> None:
+def test_a_variable_computed_from_a_key_column_implies_no_dependency() -> None:
     atom = CHAIN.atoms[1]
     negated = replace(atom, columns=(Call("neg_int", (atom.columns[0],), BIGINT, False), atom.columns[1]))
     assert from_keys(replace(CHAIN, atoms=(negated,)), {"S": (("c0",),)}) == ()
@@ -86,7 +86,9 @@ def test_a_key_column_fixed_by_a_filter_needs_no_variable() -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.data())
-def test_a_q_hierarchical_reduct_has_dynamic_width_0_if_all_relations_obey(data: st.DataObject) -> None:
+def test_a_q_hierarchical_reduct_has_dynamic_width_0_if_all_relations_obey_the_dependencies(
+    data: st.DataObject
+) -> None:
     of = data.draw(queries())
     rules = data.draw(dependencies(of, anywhere=True))
     width = dynamic_width(best_order(of, True, rules), of, rules)
@@ -105,7 +107,7 @@ def test_dependencies_never_increase_the_width(data: st.DataObject) -> None:
     assert is_valid(better, of) and is_free_top(better, of, rules)
 
 
-def test_a_key_of_an_optional_atom_holds_among_its_given_variables() -> None:
+def test_a_key_of_an_optional_atom_implies_a_dependency_only_over_given_variables() -> None:
     made = query("Q(x, y, z) = R(x, k), S?(k | y, z)")
     assert from_keys(made, {"S": (("c0",),)}) == (FD(("k",), ("y", "z"), "S"),)
     # In default rows y is NULL for every k.

@@ -49,14 +49,14 @@ def test_free_connex_means_acyclic_with_and_without_the_head(text: str, free_con
         ),
     ],
 )
-def test_the_trees_of_the_paper_are_found(text: str, height: int, tree: str) -> None:
+def test_the_free_connex_trees_of_the_paper_are_found(text: str, height: int, tree: str) -> None:
     found = free_connex_tree(graph_of(text))
     assert found is not None
     assert str(found) == tree
     assert found.height == height
 
 
-def test_the_query_that_is_hard_for_fifo_streams_has_height_3() -> None:
+def test_the_query_that_is_hard_for_fifo_streams_has_a_tree_of_height_3() -> None:
     found = free_connex_tree(graph_of("Q(a, b, c, d) = R(a), S(a, b), T(b, c), U(c, d), V(d)"))
     assert found is not None and found.height == 3
 
@@ -99,7 +99,7 @@ def test_every_free_connex_query_has_a_valid_tree(of: Query) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_a_query_is_q_hierarchical_if_its_tree_has_height_1(of: Query) -> None:
+def test_a_query_is_q_hierarchical_exactly_if_its_free_connex_tree_has_height_1(of: Query) -> None:
     graph = hypergraph(of)
     tree = free_connex_tree(graph)
     assert is_q_hierarchical(graph) == (tree is not None and tree.height == 1)

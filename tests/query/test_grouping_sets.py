@@ -18,7 +18,7 @@ def outputs(one: Block) -> list[str]:
     return [str(o.expr) for o in one.outputs]
 
 
-def test_each_set_becomes_a_block_with_its_own_variables_and_arguments() -> None:
+def test_each_grouping_set_becomes_a_block_with_its_own_variables_and_arguments() -> None:
     found = block("SELECT a, b, count(DISTINCT c) AS n, grouping_id(b, a) AS g FROM r GROUP BY CUBE (a, b)")
     assert found.query.free == ("a", "b")
     assert found.sets == (("a", "b"), ("a",), ("b",), ())
@@ -37,7 +37,7 @@ def test_each_set_becomes_a_block_with_its_own_variables_and_arguments() -> None
     assert all(not one.sets for one in each(found))
 
 
-def test_variables_of_joins_and_conditions_stay_in_atoms() -> None:
+def test_variables_of_joins_and_conditions_stay_in_atoms_for_every_grouping_set() -> None:
     found = block("SELECT r.b, s.e, count(*) AS n FROM r JOIN s ON r.a = s.a AND r.c < s.b GROUP BY ROLLUP (r.b, s.e)")
     atoms = [[atom.variables for atom in one.query.atoms] for one in each(found)]
     assert atoms == [
@@ -58,7 +58,7 @@ def test_variables_of_joins_and_conditions_stay_in_atoms() -> None:
         ("grouping(a) <> 0 OR NOT (sum(b) > 2)", ["not(gt(sum_b, 2))", "True"]),
     ],
 )
-def test_constant_expressions_of_a_set_become_literals(having: str, expected: list[str]) -> None:
+def test_expressions_that_are_constant_in_a_grouping_set_become_literals(having: str, expected: list[str]) -> None:
     found = block(f"SELECT a, sum(b) AS s FROM r GROUP BY ROLLUP (a) HAVING {having}")
     assert [str(one.having).replace("NULL", "None") for one in each(found)] == expected
 
@@ -69,7 +69,7 @@ def test_a_block_without_grouping_sets_is_unchanged() -> None:
     assert in_each(found) == ("a",)
 
 
-def test_variables_of_most_sets_come_first() -> None:
+def test_variables_that_most_grouping_sets_have_come_first() -> None:
     found = block("SELECT a, b, c, count(*) AS n FROM r GROUP BY GROUPING SETS ((c), (b, c), (a, b, c))")
     assert found.query.free == ("c", "b", "a")
     assert found.sets == (("c",), ("c", "b"), ("c", "b", "a"))

@@ -36,7 +36,7 @@ LECTURE = [
 
 
 @pytest.mark.parametrize(("text", "hierarchical", "q_hierarchical", "rank"), LECTURE)
-def test_the_examples_of_the_lecture_have_their_classes(
+def test_known_queries_have_their_classes(
     text: str, hierarchical: bool, q_hierarchical: bool, rank: int | None
 ) -> None:
     graph = hypergraph(query(text))
@@ -50,7 +50,7 @@ def test_witnesses_name_the_variables_that_prevent_a_class() -> None:
     assert buried_free(hypergraph(query("Q(a) = S(a, b), T(b)"))) == ("a", "b")
 
 
-def test_a_condition_over_two_atoms_is_not_hierarchical_but_one_in_an_atom_is() -> None:
+def test_a_condition_over_two_atoms_makes_a_query_non_hierarchical_but_a_filter_does_not() -> None:
     assert not is_hierarchical(hypergraph(query("Q(a, b) = R(a), S(b), a < b")))
     assert is_q_hierarchical(hypergraph(query("Q(a) = R(a, b), S(a), a < b")))
 
@@ -66,7 +66,7 @@ def test_the_i_of_delta_i_equals_the_dynamic_width(of: Query) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries(conditions=True))
-def test_q_hierarchical_equals_dynamic_width_0(of: Query) -> None:
+def test_a_query_is_q_hierarchical_exactly_if_its_dynamic_width_is_0(of: Query) -> None:
     graph = hypergraph(of)
     assert is_q_hierarchical(graph) == (dynamic_width(best_order(of, True), of) == 0)
     if is_hierarchical(graph):
@@ -78,7 +78,7 @@ def test_q_hierarchical_equals_dynamic_width_0(of: Query) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_the_widths_of_a_hierarchical_query_differ_by_at_most_1(of: Query) -> None:
+def test_static_and_dynamic_width_of_a_hierarchical_query_differ_by_at_most_1(of: Query) -> None:
     graph = hypergraph(of)
     if is_hierarchical(graph):
         difference = least_static_width(Space(graph, (), True)) - dynamic_width(best_order(of, True), of)

@@ -75,14 +75,14 @@ def assert_restricted(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
         (of("hv", "hw", "hx", "hy", "hz", "vw", "wx", "xy", "yz", "zv"), 2),
     ],
 )
-def test_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
+def test_a_decomposition_of_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
     assert least_width(graph) == width
     bags = decomposition(graph)
     assert_decomposes(graph, bags)
     assert width_of(graph, bags) == width
 
 
-def test_the_search_for_the_least_width_is_limited() -> None:
+def test_the_time_of_the_search_for_the_least_width_is_limited() -> None:
     """A fact table with sixteen columns, its returns, and six dimensions: the shape of TPC-DS Q85."""
     graph = of("abcdefghijklmnop", "bdqrst", "c", "quv", "suv", "rwxy", "a", "tz", free="efghijklmnopuvwxyz")
     start = time.process_time()
@@ -93,12 +93,12 @@ def test_the_search_for_the_least_width_is_limited() -> None:
     assert searches_all(cycle(10))
 
 
-def test_bags_are_joins_of_few_atoms() -> None:
+def test_a_cycle_of_four_is_split_into_two_bags_of_two_atoms() -> None:
     bags = decomposition(hypergraph(query("Q() = R(a, b), S(b, c), T(c, d), U(d, a)")))
     assert [bag.home for bag in bags] == [("R", "S"), ("T", "U")]
 
 
-def test_atoms_outside_of_cycles_stay_alone() -> None:
+def test_atoms_outside_of_cycles_have_bags_of_their_own() -> None:
     text = "Q() = R(a, b), S(b, c), T(c, d), U(d, a), V(a, e), W(e, f), X(f)"
     bags = decomposition(hypergraph(query(text)))
     assert [bag.home for bag in bags if len(bag.home) == 1] == [("V",), ("W",), ("X",)]
@@ -110,7 +110,7 @@ def test_bags_that_make_the_query_free_connex_are_preferred() -> None:
         assert [bag.home for bag in decomposition(of("ab", "bc", "cd", "da", free=free))] == halves
 
 
-def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
+def test_a_bag_that_its_own_atoms_do_not_cover_is_guarded_by_another_atom() -> None:
     """abcd is needed to cover b and c together with eg: no partition of the atoms has width 2."""
     graph = of("abcd", "eg", "bf", "cf", "fg", "de", "ae")
     bags = decomposition(graph)
@@ -140,7 +140,7 @@ def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
         ("Q() = A(a, b), B(b, c), C(c, d), D(d, e), E(e, a), F(a, c)", {"A B": "F", "C D E F": ""}),
     ],
 )
-def test_atoms_restrict_the_bags_that_have_their_variables(text: str, bags: dict[str, str]) -> None:
+def test_atoms_guard_the_bags_that_have_their_variables(text: str, bags: dict[str, str]) -> None:
     found = decomposition(hypergraph(query(text)))
     assert {" ".join(bag.home): " ".join(bag.guards) for bag in found} == bags
 
@@ -172,7 +172,7 @@ def test_random_queries_are_decomposed() -> None:
     assert cyclic > 100
 
 
-def test_many_atoms_are_decomposed_too() -> None:
+def test_queries_of_many_atoms_are_decomposed() -> None:
     for graph in (cycle(14), of(*(a + b for a in "abcd" for b in "efgh"))):
         bags = decomposition(graph)
         assert_decomposes(graph, bags)

@@ -36,11 +36,11 @@ CASES = [
 
 
 @pytest.mark.parametrize(("text", "line"), CASES)
-def test_the_class_prints_as_one_line(text: str, line: str) -> None:
+def test_the_class_of_a_query_is_printed_as_one_line(text: str, line: str) -> None:
     assert str(classify(query(text))) == line
 
 
-def test_keys_make_the_chain_of_the_lecture_q_hierarchical() -> None:
+def test_keys_make_the_chain_query_q_hierarchical() -> None:
     chain = query("Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)")
     found = classify(chain, (FD(("x",), ("y",), "S"), FD(("y",), ("z",), "T")))
     assert (found.q_hierarchical, found.q_hierarchical_under_keys) == (False, True)

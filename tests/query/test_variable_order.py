@@ -26,7 +26,7 @@ from tests.query.orders import canonical_order, is_valid, order_by_priority, sta
 from tests.query.random_queries import dependencies, queries
 
 
-def test_the_order_of_the_lecture_is_found() -> None:
+def test_the_best_order_of_a_known_query_is_found() -> None:
     order = best_order(query("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)"), True)
     assert str(order) == ("a []\n|-- b [a] R\n`-- c [a]\n    |-- e [a, c] S\n    `-- d [a, c] T")
 
@@ -52,7 +52,7 @@ def test_known_queries_have_their_widths(text: str, static: Fraction | int, dyna
     assert is_valid(order, of) and is_free_top(order, of) and order.exact
 
 
-def test_free_variables_at_any_place_are_carried_up_as_keys() -> None:
+def test_free_variables_may_be_below_bound_ones_and_are_carried_up_as_keys() -> None:
     of = query("Q(a, c) = R(a, b), S(b, c)")
     order = best_order(of, False)
     assert str(order) == "b []\n|-- a [b] R\n`-- c [b] S"
@@ -64,7 +64,7 @@ def test_holding_groups_at_the_root_is_cheaper_than_enumerating_them() -> None:
     assert update_exponents(best_order(of, False), of) == {"R": 0, "S": 1, "T": 1}
 
 
-def test_a_held_product_of_components_raises_the_dynamic_width() -> None:
+def test_holding_the_product_of_unconnected_atoms_raises_the_dynamic_width() -> None:
     of = query("Q(a, b) = R(a), S(b)")
     assert dynamic_width(best_order(of, True), of) == 0
     assert dynamic_width(best_order(of, False), of) == 1
@@ -76,7 +76,7 @@ def test_atoms_and_conditions_without_variables_are_listed_separately() -> None:
     assert str(order) == "a [] R\n() S"
 
 
-def test_a_condition_is_computed_at_the_first_node_with_its_variables() -> None:
+def test_a_condition_is_computed_at_the_first_node_with_all_its_variables() -> None:
     of = query("Q() = R(a), S(b), a < b")
     order = best_order(of, True)
     assert order.roots == (OrderNode("a", (OrderNode("b", (), (), ("S",), (), ("b",)),), (), ("R",), (0,), ()),)
@@ -84,7 +84,7 @@ def test_a_condition_is_computed_at_the_first_node_with_its_variables() -> None:
     assert is_enumerable(order, of)
 
 
-def test_a_condition_between_free_variables_leaves_no_order_to_enumerate() -> None:
+def test_a_query_with_a_condition_between_free_variables_has_no_enumerable_order() -> None:
     of = query("Q(a, b) = R(a), S(b), a < b")
     order = best_order(of, True)
     assert is_free_top(order, of) and not is_enumerable(order, of)
@@ -140,7 +140,7 @@ def quality(order: VariableOrder, of: Query, rules: tuple) -> tuple:
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_no_permutation_gives_an_order_better_than_the_best(data: st.DataObject) -> None:
+def test_no_permutation_gives_a_better_order_than_the_search(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     rules = data.draw(dependencies(of))
     free_top = data.draw(st.booleans())
@@ -153,7 +153,7 @@ def test_no_permutation_gives_an_order_better_than_the_best(data: st.DataObject)
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_greedy_orders_are_valid_and_exact_only_if_as_narrow_as_the_best(data: st.DataObject) -> None:
+def test_greedy_orders_are_valid_and_marked_exact_only_if_as_narrow_as_the_best(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     free_top = data.draw(st.booleans())
     best = best_order(of, free_top)
@@ -232,7 +232,7 @@ def nested_loops(of: Query, rows: dict[str, Rows]) -> Rows:
     return project(schema, joined, of.free)[1]
 
 
-def test_the_variables_of_a_large_class_are_placed_at_one_node() -> None:
+def test_variables_of_the_same_atoms_are_placed_at_one_node() -> None:
     many = tuple(f"v{i}" for i in range(2000))
     order = best_order(query(f"Q(a, {', '.join(many)}) = R(a, {', '.join(many)}), S(a)"), True)
     (root,) = order.roots
@@ -243,7 +243,7 @@ def test_the_variables_of_a_large_class_are_placed_at_one_node() -> None:
     assert order.exact
 
 
-def test_variables_of_one_class_are_searched_as_one() -> None:
+def test_variables_of_the_same_atoms_are_searched_as_one() -> None:
     sides = [", ".join(f"{side}{i}" for i in range(8)) for side in "abcd"]
     of = query(f"Q() = R({sides[0]}, {sides[1]}), S({sides[1]}, {sides[2]}), T({sides[2]}, {sides[3]})")
     space = order_search.Space(hypergraph(of), (), True)

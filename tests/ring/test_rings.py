@@ -194,7 +194,7 @@ def _check(laws: Sequence[Law], ring: Ring[Any], elements: st.SearchStrategy[Any
 
 @pytest.mark.parametrize(("ring", "elements"), params(ELEMENTS))
 @given(st.data())
-def test_words_encode_elements_and_only_zero_has_no_bit_set(
+def test_elements_are_encoded_as_words_and_only_zero_as_zero_words(
     ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
 ) -> None:
     a = data.draw(elements)
@@ -267,7 +267,7 @@ def test_a_product_ring_computes_component_by_component() -> None:
     assert not ring.is_zero((0, 1))
 
 
-def test_components_of_a_product_have_distinct_names() -> None:
+def test_a_product_ring_needs_a_distinct_name_for_each_component() -> None:
     with pytest.raises(ValueError, match="give each ring a different name"):
         ProductRing(("count", "count"), (INTEGER, INTEGER))
     with pytest.raises(ValueError, match="give each ring a different name"):
@@ -292,7 +292,7 @@ def test_a_double_is_lifted_to_the_nearest_fixed_point() -> None:
             ring.lift(code(x))
 
 
-def test_a_cofactor_outside_its_range_or_words_is_refused() -> None:
+def test_a_cofactor_of_other_variables_or_too_large_for_its_words_is_refused() -> None:
     ring = named(ring_over("cofactor.integer", [0]))
     with pytest.raises(RingError, match="beyond"):
         ring.to_words(Cofactor(1, ((1, 1),)))
@@ -300,11 +300,11 @@ def test_a_cofactor_outside_its_range_or_words_is_refused() -> None:
         ring.to_words(Cofactor(1, ((0, 2**63),)))
 
 
-def test_rings_are_found_by_name() -> None:
+def test_built_in_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_a_narrow_real_has_the_middle_words_of_the_full_one() -> None:
+def test_the_words_of_a_narrow_real_are_the_middle_words_of_the_full_one() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

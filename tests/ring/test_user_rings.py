@@ -43,14 +43,14 @@ def test_a_recorded_ring_computes_what_its_functions_compute() -> None:
         assert ring.multiply(a, b) == POLY.multiply(a, b)
 
 
-def test_a_branch_is_recorded_with_each_outcome() -> None:
+def test_a_function_with_branches_is_recorded_with_every_outcome() -> None:
     ring = AGGREGATES["bins"].ring
     assert isinstance(BINS.lift, Callable)  # type: ignore[arg-type]
     for z in (-1.0, 0.0, 9.5, 10.0, math.inf, math.nan):
         assert ring.lifts[0].compiled(z) == BINS.lift(z)  # type: ignore[operator]
 
 
-def test_equal_functions_make_equal_rings_in_any_spelling() -> None:
+def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
     def square(x: Any) -> Any:
         return (x * x, 1)
 
@@ -70,7 +70,7 @@ def test_a_pickled_ring_is_known_by_name_in_another_process() -> None:
     assert done.stdout.strip() == "(35,)"
 
 
-def test_arithmetic_modulo_a_prime_does_not_survive_an_overflow() -> None:
+def test_the_laws_of_arithmetic_modulo_a_prime_do_not_survive_an_overflow() -> None:
     assert AGGREGATES["gauss"].ring.keeps_modulo
     assert AGGREGATES["poly"].ring.keeps_modulo
     assert not AGGREGATES["modulo"].ring.keeps_modulo
@@ -128,7 +128,7 @@ def _counting(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_a_refused_ring_is_named_with_the_reason(what: str) -> None:
+def test_the_error_of_a_refused_ring_names_it_and_the_reason(what: str) -> None:
     ring, message = REFUSED[what]
     with pytest.raises(fv.RingDefinitionError, match=message) as found:
         fv.register_ring(ring)
@@ -138,7 +138,7 @@ def test_a_refused_ring_is_named_with_the_reason(what: str) -> None:
 # In a database
 
 
-def test_the_example_of_the_rings_page_works_in_thirty_lines() -> None:
+def test_the_rings_docs_example_works_in_thirty_lines() -> None:
     page = (Path(__file__).parents[2] / "docs" / "rings.md").read_text()
     example, *others = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     code = [line for line in example.splitlines() if line]
@@ -197,7 +197,7 @@ def check_contents(db: fv.Database, rows: dict[str, list[tuple[Any, ...]]]) -> N
     assert list(db.view("lower")) == [(sum(total) if total else None,)]
 
 
-def test_views_follow_their_tables_and_report_their_changes() -> None:
+def test_views_with_user_rings_follow_their_tables_and_report_their_changes() -> None:
     db = fv.Database()
     db.execute(TABLES + VIEWS)
     seen: dict[tuple[Any, ...], int] = {}
@@ -213,7 +213,7 @@ def test_views_follow_their_tables_and_report_their_changes() -> None:
     assert sorted(map(repr, (row for row, m in seen.items() if m))) == sorted(map(repr, db.view("complex")))
 
 
-def test_a_durable_database_reopens_from_snapshot_and_log(tmp_path: Path) -> None:
+def test_a_durable_database_with_user_rings_reopens_from_snapshot_and_log(tmp_path: Path) -> None:
     rows: dict[str, list[tuple[Any, ...]]] = {"a": [], "b": []}
     with fv.Database(tmp_path / "db") as db:
         db.execute(TABLES + VIEWS)
@@ -226,7 +226,7 @@ def test_a_durable_database_reopens_from_snapshot_and_log(tmp_path: Path) -> Non
         check_contents(db, rows)
 
 
-def test_a_durable_database_without_its_ring_names_ring_and_remedy(tmp_path: Path) -> None:
+def test_opening_a_database_whose_ring_is_not_registered_names_the_ring_and_the_remedy(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute(TABLES + VIEWS)
     code = f"import freshviews as fv; fv.Database({str(tmp_path / 'db')!r})"
@@ -266,7 +266,7 @@ LARGE = fv.UserRing(
 """Its products overflow although its results would not."""
 
 
-def test_a_module_named_by_the_environment_registers_rings(tmp_path: Path) -> None:
+def test_a_module_named_in_an_environment_variable_registers_rings(tmp_path: Path) -> None:
     (tmp_path / "my_rings.py").write_text(
         "import freshviews as fv\n"
         "fv.register_ring(fv.UserRing('mine', ('BIGINT',), 1, 'BIGINT', lift=lambda x: 2 * x))\n"
@@ -308,7 +308,7 @@ def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, na
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
-def test_a_ring_that_does_not_survive_overflow_needs_stored_rows() -> None:
+def test_a_ring_whose_laws_do_not_survive_overflow_needs_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
     with pytest.raises(fv.CatalogError, match=r"ring modulo .* trusted table t"):
@@ -316,7 +316,7 @@ def test_a_ring_that_does_not_survive_overflow_needs_stored_rows() -> None:
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT GAUSS(x, x) AS z FROM t")
 
 
-def test_a_value_that_overflows_is_an_error_of_its_view() -> None:
+def test_an_overflow_in_the_value_function_of_a_ring_is_an_error_of_the_view() -> None:
     ring = replace(GAUSS, name="squared", results="BIGINT", value=lambda a: (a[0] * a[0],))
     fv.register_ring(ring)
     db = fv.Database()
@@ -328,7 +328,7 @@ def test_a_value_that_overflows_is_an_error_of_its_view() -> None:
     assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
 
 
-def test_a_ring_registered_again_is_used_by_later_views() -> None:
+def test_a_ring_registered_again_is_used_only_by_later_views() -> None:
     db = fv.Database()
     db.execute(TABLES)
     fv.register_ring(one_word(lift=lambda x: x))
@@ -339,7 +339,7 @@ def test_a_ring_registered_again_is_used_by_later_views() -> None:
     assert (list(db.view("v")), list(db.view("w"))) == ([(8,)], [(34,)])
 
 
-def test_a_lift_is_not_called_for_filtered_rows() -> None:
+def test_a_lift_is_not_called_for_rows_that_a_filter_excludes() -> None:
     fv.register_ring(one_word(lift=lambda x: 60 // x))
     db = fv.Database()
     db.execute(TABLES + "CREATE MATERIALIZED VIEW v AS SELECT TRIED(x) FILTER (WHERE x <> 0) AS s FROM a")
@@ -374,7 +374,7 @@ def test_a_batch_with_a_failed_lift_is_undone_exactly() -> None:
         ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),
     ],
 )
-def test_a_wrong_call_is_refused_with_the_expected_arguments(sql: str, message: str) -> None:
+def test_the_error_of_a_wrong_call_of_a_ring_names_the_expected_arguments(sql: str, message: str) -> None:
     db = fv.Database()
     with pytest.raises(fv.SqlError, match=message):
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {sql}")

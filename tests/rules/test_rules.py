@@ -152,13 +152,13 @@ def test_the_provenance_of_a_head_has_all_rows_of_its_atoms() -> None:
         ]  # fmt: skip
 
 
-def test_comments_and_either_arrow_are_read() -> None:
+def test_comments_and_both_arrows_are_accepted() -> None:
     one = script_of("v(a) <- r(a, _).", catalog())
     other = script_of("// heads\nv(a) :- /* of\n r */ r(a, _). // done", catalog())
     assert one.text == other.text
 
 
-def test_strings_are_the_text_between_the_quotes() -> None:
+def test_a_string_is_the_text_between_its_quotes_without_escapes() -> None:
     with fv.Database() as db:
         db.execute(TABLES[3].text.spark)
         db.rule("""v(a) <- w(a, _, "it's a \\ here").""")
@@ -166,7 +166,7 @@ def test_strings_are_the_text_between_the_quotes() -> None:
         assert list(db.view("v")) == [(1,)]
 
 
-def test_an_existing_head_is_refused_and_nothing_is_created() -> None:
+def test_a_rule_with_an_existing_head_is_refused_and_no_rule_is_created() -> None:
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES))
         db.rule("v(a) <- r(a, _).")

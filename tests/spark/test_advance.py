@@ -58,7 +58,7 @@ def rows_of(frame: Any) -> Counter[tuple[Any, ...]]:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [2, 1])
-def test_each_call_is_a_version_and_views_are_exact(spark: Any, tmp_path: Path, cells: int) -> None:
+def test_each_call_of_advance_makes_a_version_and_views_are_exact(spark: Any, tmp_path: Path, cells: int) -> None:
     chance = random.Random(cells)
     bought: dict[int, tuple[int, int]] = {}
     parts: Counter[tuple[int, str]] = Counter()
@@ -259,7 +259,7 @@ def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_pa
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 
 
-def test_two_spellings_of_a_table_are_one_table(spark: Any, tmp_path: Path) -> None:
+def test_two_spellings_of_a_table_name_are_one_table(spark: Any, tmp_path: Path) -> None:
     made = goods(spark, tmp_path)
     first, second = sold(spark, (1, "x", 1)), sold(spark, (2, "x", 2))
     with pytest.raises(SourceError, match="table goods: Goods and GOODS name the same table"):
@@ -321,7 +321,7 @@ def test_files_of_deletes_may_hold_only_the_key(spark: Any, tmp_path: Path, kind
     assert view() == Counter([(3, "x", 3, "x")])
 
 
-def test_table_names_the_op_column_of_a_frame(spark: Any, tmp_path: Path) -> None:
+def test_an_option_of_a_table_names_the_op_column_of_its_frame(spark: Any, tmp_path: Path) -> None:
     rows = [("upsert", 1, 10), ("upsert", 2, 20), ("delete", 1, None)]
     frame = spark.createDataFrame(rows, "kind STRING, a BIGINT, b BIGINT").coalesce(1)
     made = Pipeline(spark, tmp_path / "ckpt", cells=1)

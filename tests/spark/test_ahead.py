@@ -179,7 +179,9 @@ def test_rows_are_applied_to_the_cell_that_was_loaded_beforehand(
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
 
 
-def test_a_cell_without_memory_refuses_the_version_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_runs_out_of_memory_refuses_the_version_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(ahead, "PIECE", 3)
     monkeypatch.setattr(free_memory, "LONGEST", 0.0)
     monkeypatch.setattr(free_memory, "SHORTEST", 0.0)

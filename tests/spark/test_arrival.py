@@ -32,7 +32,7 @@ def entry(root: Path, source: int, name: str, *files: tuple[str, int, int]) -> N
     (folder / name).write_text("\n".join(["v1", *lines]))
 
 
-def test_the_newest_file_of_a_micro_batch_counts(tmp_path: Path) -> None:
+def test_the_arrival_time_of_a_micro_batch_is_that_of_its_newest_file(tmp_path: Path) -> None:
     offsets(tmp_path, 0, {"logOffset": 0}, {"logOffset": 0})
     offsets(tmp_path, 1, {"logOffset": 2}, {"logOffset": 0})
     entry(tmp_path, 0, "0", ("/a", 9_000, 0))
@@ -43,7 +43,7 @@ def test_the_newest_file_of_a_micro_batch_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", [1 << 20, 300])
-def test_entries_are_found_in_a_compacted_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: int) -> None:
+def test_arrival_times_are_found_in_a_compacted_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: int) -> None:
     monkeypatch.setattr(arrival, "_TAIL", tail)
     offsets(tmp_path, 7, {"logOffset": 8})
     offsets(tmp_path, 8, {"logOffset": 10})
@@ -52,13 +52,13 @@ def test_entries_are_found_in_a_compacted_log(tmp_path: Path, monkeypatch: pytes
     assert arrived(tmp_path, 8) == 9.0
 
 
-def test_without_files_input_arrives_when_spark_plans_the_micro_batch(tmp_path: Path) -> None:
+def test_the_arrival_time_of_a_micro_batch_without_files_is_when_spark_plans_it(tmp_path: Path) -> None:
     offsets(tmp_path, 0, {"some": "offset"}, None, 5)
     assert arrived(tmp_path, 0) == 50.0
     assert arrived(tmp_path, 3) is None
 
 
-def test_files_without_an_entry_are_waiting(tmp_path: Path) -> None:
+def test_files_that_are_not_in_sparks_log_are_waiting(tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("case", pipeline_graph.CASES)
-def test_all_strategies_count_the_same_in_a_moving_graph(
+def test_all_strategies_give_the_same_counts_over_a_changing_graph(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     monkeypatch.setattr(pipeline_graph, "CHANGES", 60)

@@ -16,7 +16,7 @@ def _asked(to: SqlType) -> str:
 
 
 @pytest.mark.spark
-def test_spark_casts_texts_as_stored(spark: Any) -> None:
+def test_spark_casts_texts_to_the_recorded_values(spark: Any) -> None:
     texts = [(i, text) for i, (text, _) in enumerate(TEXTS)]
     spark.createDataFrame(texts, "i int, s string").createOrReplaceTempView("q")
     rows = spark.sql(f"SELECT i, {', '.join(map(_asked, TYPES))} FROM q").collect()

@@ -69,7 +69,9 @@ def test_a_new_class_archive_replaces_the_first(folder: Path, monkeypatch: pytes
         assert class_archive.option() != ""
 
 
-def test_an_error_kills_java_so_that_nothing_is_written_later(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_kills_java_so_that_no_class_archive_is_written_later(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(KeyboardInterrupt), class_archive.making() as options:
         part = options.split()[0].partition("=")[2]
         write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write(b'late')"

@@ -54,7 +54,7 @@ def expected(rows: dict[int, tuple[str | None, str]]) -> Counter[tuple[Any, ...]
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_every_output_mode_equals_the_view(spark: Any, tmp_path: Path) -> None:
+def test_every_output_mode_gives_the_rows_of_the_view(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     made = pipeline(spark, tmp_path / "ckpt", tmp_path / "upsert")
     for output in ("complete", "changes"):
@@ -74,7 +74,9 @@ def test_every_output_mode_equals_the_view(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("output", ["upsert", "changes"])
-def test_a_version_that_was_cut_off_is_delivered_once(spark: Any, tmp_path: Path, output: str, fault: Fault) -> None:
+def test_a_version_whose_delivery_was_interrupted_is_delivered_once(
+    spark: Any, tmp_path: Path, output: str, fault: Fault
+) -> None:
     lake("delta")
     table = tmp_path / "table"
     pipeline(spark, tmp_path / "ckpt", table, output).advance(orders(spark, (1, "ann", "1.00"), (2, "bob", "2.00")))
@@ -92,7 +94,7 @@ def test_a_version_that_was_cut_off_is_delivered_once(spark: Any, tmp_path: Path
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_table_with_rows_that_are_not_of_the_view_is_refused(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     table, first = tmp_path / "table", orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE delta.`{table}` (cust STRING, total DECIMAL(22, 2), n BIGINT) USING delta")
@@ -138,7 +140,7 @@ def test_a_change_feed_is_read_as_a_source(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_example_of_the_page_survives_a_kill_between_commit_and_note(spark: Any, tmp_path: Path) -> None:
+def test_the_delta_docs_example_survives_a_kill_after_the_sink_is_written(spark: Any, tmp_path: Path) -> None:
     package = lake("delta")
     write_script(PAGE, tmp_path)
     table = f"delta.`{tmp_path / 'orders'}`"
@@ -169,7 +171,7 @@ def test_wrong_scripts_for_delta_tables_are_refused(tmp_path: Path) -> None:
         read_script(source, tmp_path)
 
 
-def test_a_missing_package_is_named(spark: Any, tmp_path: Path) -> None:
+def test_the_missing_delta_package_is_named(spark: Any, tmp_path: Path) -> None:
     if lakes():
         pytest.skip("this Spark has the package")
     remedy = r"start with --packages io\.delta:delta-spark_4\.\d_2\.13:VERSION, if there is one"
@@ -184,7 +186,7 @@ def test_a_missing_package_is_named(spark: Any, tmp_path: Path) -> None:
         Pipeline.from_script(spark, tmp_path / "shop.sql").start(once=True)
 
 
-def test_a_table_is_checked_before_a_run(spark: Any, tmp_path: Path) -> None:
+def test_delta_tables_are_checked_before_a_run(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     spark.range(3).write.format("delta").save(str(tmp_path / "ids"))
     (tmp_path / "none").mkdir()

@@ -118,7 +118,7 @@ def run(spark: Any, folder: Path, script: str) -> None:
 
 
 @pytest.mark.spark
-def test_a_script_that_alters_a_table_continues_with_its_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_a_table_that_a_script_alters_keeps_its_stored_rows(spark: Any, tmp_path: Path, fault: Fault) -> None:
     store = store_of(tmp_path / "sales.checkpoint")
     write(tmp_path / "in", "1.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))
     run(spark, tmp_path, FIRST)
@@ -171,7 +171,7 @@ def run_apart(folder: Path, script: str, fault: Fault | None = None) -> tuple[in
 @pytest.mark.full
 @pytest.mark.spark
 @pytest.mark.kills
-def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Path) -> None:
+def test_a_pipeline_killed_while_a_table_gets_columns_loses_nothing(tmp_path: Path) -> None:
     store, fault = store_of(tmp_path / "sales.checkpoint"), Fault(tmp_path / "fault")
     write(tmp_path / "in", "first.json", lines(*({"op": "upsert", "id": i, "shop": i % 2} for i in range(6))))
     code, error = run_apart(tmp_path, FIRST)
@@ -194,7 +194,7 @@ def test_killed_while_a_table_gets_columns_a_pipeline_loses_nothing(tmp_path: Pa
     assert held(store, "by_shop") == delivered(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
 
 
-def test_views_before_an_alter_table_keep_their_meaning(tmp_path: Path) -> None:
+def test_views_above_an_alter_table_in_the_script_keep_their_columns(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(FIRST + GREW, tmp_path)
     views = {view.name: [column.name for column in view.columns] for view in views_of(definition.script).values()}

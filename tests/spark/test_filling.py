@@ -68,7 +68,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [3, 1])
-def test_versions_continue_while_new_views_are_backfilled(
+def test_versions_are_made_while_new_views_are_backfilled(
     spark: Any, tmp_path: Path, cells: int, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -105,7 +105,7 @@ def test_versions_continue_while_new_views_are_backfilled(
 
 
 @pytest.mark.full
-def test_a_stop_during_a_backfill_leaves_it_to_the_next_start(
+def test_a_backfill_that_a_stop_interrupts_runs_at_the_next_start(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -141,7 +141,7 @@ def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, 
     check(world, FIRST)
 
 
-def test_a_run_that_ends_by_itself_backfills_added_views_first(spark: Any, tmp_path: Path) -> None:
+def test_a_run_that_ends_by_itself_backfills_added_views_before_it_ends(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)

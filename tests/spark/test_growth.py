@@ -41,7 +41,7 @@ BEFORE = "CREATE TABLE t (k INT NOT NULL, a SMALLINT, b FLOAT, d DECIMAL(9, 2), 
         ("k INT NOT NULL, a SMALLINT", "only its columns may change"),
     ],
 )
-def test_stored_rows_fit_the_changed_table_or_the_reason_is_given(now: str, reason: str | None) -> None:
+def test_a_changed_table_keeps_its_stored_rows_or_is_refused_with_the_reason(now: str, reason: str | None) -> None:
     found = refusal(tables_of(BEFORE)["t"], tables_of(f"CREATE TABLE t ({now})")["t"])
     if reason is None:
         assert found is None
@@ -49,7 +49,7 @@ def test_stored_rows_fit_the_changed_table_or_the_reason_is_given(now: str, reas
         assert found is not None and re.search(reason, found), found
 
 
-def test_a_window_keeps_its_column_if_another_column_has_times() -> None:
+def test_a_window_keeps_its_column_when_a_second_date_column_is_added() -> None:
     made = "CREATE TABLE t (day DATE NOT NULL) TBLPROPERTIES ('freshviews.window' = '2 days')"
     before, now = (tables_of(text)["t"] for text in (made, f"{made}; ALTER TABLE t ADD COLUMN c DATE"))
     assert refusal(before, now) is None

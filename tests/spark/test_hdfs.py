@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_lost_request_or_answer_takes_effect_once(losing: Between, loss: Loss) -> None:
+def test_a_request_takes_effect_once_even_if_it_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)
@@ -68,7 +68,7 @@ def test_a_lost_request_or_answer_takes_effect_once(losing: Between, loss: Loss)
     assert losing.losses == []
 
 
-def test_one_of_many_writers_succeeds_if_all_answers_are_lost(losing: Between) -> None:
+def test_exactly_one_of_many_writers_succeeds_even_if_all_answers_are_lost(losing: Between) -> None:
     store = new_store(losing.web)
     losing.losses = [Loss("RENAME", "namenode", how) for how in ("after", "before", "after", "after") for _ in range(3)]
     won: list[int] = []
@@ -226,7 +226,7 @@ def test_a_worker_that_reaches_no_namenode_is_refused(hdfs: Hdfs, monkeypatch: p
         probe.prove(new_store("127.0.0.1:9"), "run")
 
 
-def test_a_server_without_options_of_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_ignores_the_options_of_rename_is_refused(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As HttpFS does: it renames if the target does not exist, and returns false otherwise."""
     true_ask = _Web.ask
 

@@ -78,7 +78,7 @@ def test_threads_do_not_share_a_pool_of_workers() -> None:
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-def test_cells_of_a_stream_stay_where_they_are_and_those_of_a_lost_executor_move_once(tmp_path: Path) -> None:
+def test_cells_of_a_stream_stay_in_their_executor_until_it_is_lost(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, MASTER, environment(), cells=3) as started:
@@ -104,7 +104,7 @@ def test_cells_of_a_stream_stay_where_they_are_and_those_of_a_lost_executor_move
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-def test_cells_of_calls_stay_where_they_are_while_other_python_functions_run(tmp_path: Path) -> None:
+def test_cells_of_advance_stay_in_their_process_while_other_python_functions_run(tmp_path: Path) -> None:
     program = ADVANCE.format(master=MASTER, versions=VERSIONS)
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
@@ -115,7 +115,7 @@ def test_cells_of_calls_stay_where_they_are_while_other_python_functions_run(tmp
 
 @pytest.mark.long("Spark ends workers after a minute")
 @pytest.mark.kills
-def test_cells_stay_in_memory_while_a_stream_waits_for_minutes(tmp_path: Path) -> None:
+def test_cells_stay_in_memory_while_a_stream_is_idle_for_minutes(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, "local[1]", environment()) as started:

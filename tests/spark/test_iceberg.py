@@ -80,7 +80,7 @@ def test_a_version_is_committed_once(spark: Any, tmp_path: Path, name: str, outp
     assert found == expected([first[0], *second])
 
 
-def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, name: str) -> None:
+def test_a_sink_table_that_does_not_fit_the_view_is_refused(spark: Any, tmp_path: Path, name: str) -> None:
     first = orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE {name} (cust STRING, total DECIMAL(38, 2)) USING iceberg")
     with pytest.raises(SinkError, match="has no column n; it has cust, total; add it, or name another table"):
@@ -119,7 +119,7 @@ def test_a_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, chan
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_example_of_the_page_survives_a_kill_between_commit_and_note(tmp_path: Path) -> None:
+def test_the_iceberg_docs_example_survives_a_kill_after_the_sink_is_written(tmp_path: Path) -> None:
     package = lake("iceberg")
     write_script(PAGE, tmp_path)
     (tmp_path / "orders").mkdir()
@@ -147,7 +147,7 @@ def test_an_option_that_would_lose_deletes_is_refused(tmp_path: Path) -> None:
         read_script("CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (changes 'snapshot');", tmp_path)
 
 
-def test_a_table_is_checked_before_a_run(spark: Any, tmp_path: Path, name: str) -> None:
+def test_iceberg_tables_are_checked_before_a_run(spark: Any, tmp_path: Path, name: str) -> None:
     spark.sql(f"CREATE TABLE {name} (id BIGINT) USING iceberg")
     script = f"""
         CREATE STREAMING TABLE ids (id BIGINT) USING iceberg OPTIONS (path '{name}');

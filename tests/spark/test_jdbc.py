@@ -94,7 +94,7 @@ def test_a_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, 
 
 @pytest.mark.parametrize("output", ["upsert", "changes"])
 @pytest.mark.parametrize("step", ["rows in the transaction", "sink written", "delivery noted"])
-def test_a_version_that_was_cut_off_is_delivered_once(
+def test_a_version_whose_delivery_was_interrupted_is_delivered_once(
     spark: Any, tmp_path: Path, server: str, table: str, step: str, output: str, fault: Fault
 ) -> None:
     made = pipeline(spark, tmp_path / "ckpt", server, table, output)
@@ -116,14 +116,16 @@ def test_a_version_that_was_cut_off_is_delivered_once(
     assert rows_in(server, f"SELECT COUNT(*), MAX(_version) FROM {table}") == [(5, 2)]
 
 
-def test_contents_replace_the_previous_ones(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_output_complete_replaces_the_previous_contents(spark: Any, tmp_path: Path, server: str, table: str) -> None:
     made = pipeline(spark, tmp_path / "ckpt", server, table, "complete")
     for cust in ("ann", "bob"):
         made.advance({"orders": orders(spark, [(1, cust, "1.00", None)])})
         assert rows_in(server, f"SELECT cust FROM {table}") == [(cust,)]
 
 
-def test_a_sink_table_with_other_rows_is_refused(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_a_sink_table_with_rows_that_are_not_of_the_view_is_refused(
+    spark: Any, tmp_path: Path, server: str, table: str
+) -> None:
     columns = "(cust TEXT, total NUMERIC, n BIGINT, latest DATE)"
     run_in(server, f"CREATE TABLE {table} {columns}", f"INSERT INTO {table} VALUES ('x')")
     first = {"orders": orders(spark, [(1, "ann", "1.00", None)])}
@@ -162,7 +164,7 @@ def test_a_sink_table_is_refused_if_its_view_was_dropped_or_is_older_than_the_ta
         pipeline(spark, tmp_path / "late", server, f"{table}_3").advance(rows(2))
 
 
-def test_names_are_quoted_and_rows_are_readable_during_changes(spark: Any, tmp_path: Path, server: str) -> None:
+def test_names_of_schemas_tables_and_columns_are_quoted(spark: Any, tmp_path: Path, server: str) -> None:
     run_in(server, "CREATE SCHEMA IF NOT EXISTS \"My Shop\"")
     made = Pipeline(spark, tmp_path / "ckpt").table_of(ORDERS, changes="upsert")
     given = {"url": server, "dbtable": '"My Shop"."By Cust"'}
@@ -185,7 +187,7 @@ def test_missing_keys_and_wrong_addresses_are_refused(spark: Any, tmp_path: Path
         pipeline(spark, tmp_path / "other", wrong, table).advance({"orders": orders(spark, [(1, "a", "1.00", None)])})
 
 
-def test_a_run_continues_while_the_database_is_away(
+def test_a_run_continues_while_the_database_is_unreachable(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "WAITS", (0.1,))
@@ -238,7 +240,7 @@ def test_a_run_continues_while_the_database_is_away(
 @pytest.mark.full
 @pytest.mark.long("three pipelines in processes of their own")
 @pytest.mark.kills
-def test_a_run_that_is_killed_while_the_database_is_away_loses_no_version(tmp_path: Path) -> None:
+def test_a_run_that_is_killed_while_the_database_is_unreachable_loses_no_version(tmp_path: Path) -> None:
     with skipping():
         jars(POSTGRES)
     words = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--conf", "=".join(*spark_jars().items())]
@@ -298,7 +300,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_the_example_of_the_page_survives_a_kill_within_a_transaction(server: str, tmp_path: Path) -> None:
+def test_the_jdbc_docs_example_survives_a_kill_within_a_transaction(server: str, tmp_path: Path) -> None:
     # The first block of each language.
     found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     blocks = dict(reversed(found))

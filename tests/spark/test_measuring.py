@@ -35,7 +35,7 @@ TIME = "'2026-01-02 03:04:05'"
 
 
 @pytest.mark.parametrize("value", [f"TIMESTAMP {TIME}", f"TIMESTAMP_NTZ {TIME}", "'x'", "1.5BD"])
-def test_heavy_values_equal_those_counted_by_spark(value: str, spark: Any) -> None:
+def test_heavy_values_have_the_types_that_spark_returns(value: str, spark: Any) -> None:
     frame = spark.range(1000).selectExpr(f"{value} AS v")
     (row,) = frame.limit(1).collect()
     assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {row["v"]: 1.0}}
@@ -82,7 +82,7 @@ def test_a_micro_batch_has_a_session_of_its_own(spark: Any, tmp_path: Path) -> N
     assert limited == [(True, True), (False, False)]
 
 
-def test_a_limit_set_by_the_user_is_kept() -> None:
+def test_a_limit_of_bytes_set_by_the_user_is_kept() -> None:
     settings = SimpleNamespace(contains=lambda name: name == _BYTES)
     session = SimpleNamespace(sparkContext=SimpleNamespace(getConf=lambda: settings))
     _limit_bytes(None, SimpleNamespace(sparkSession=session))  # type: ignore[arg-type]

@@ -128,7 +128,7 @@ def _agree(found: Served, said: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_a_port_in_use_is_one_error_before_spark_starts(tmp_path: Path) -> None:
+def test_a_port_in_use_is_refused_in_one_line_before_spark_starts(tmp_path: Path) -> None:
     Shop(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -142,7 +142,7 @@ def test_a_port_in_use_is_one_error_before_spark_starts(tmp_path: Path) -> None:
     ), done.stderr
 
 
-def test_rows_of_views_and_refusals_of_sinks_are_counted_over_runs(spark: Any, tmp_path: Path) -> None:
+def test_status_counts_rows_of_views_and_failures_of_sinks_over_several_runs(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     definition = read_script(SCRIPT, tmp_path)
     root = tmp_path / "ckpt"

@@ -122,7 +122,7 @@ def vanish(scratch: Path) -> None:
 
 @pytest.mark.long("a master and two workers start, and executors are replaced")
 @pytest.mark.kills
-def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Path, address: str) -> None:
+def test_executors_killed_at_random_with_their_scratch_folders_lose_nothing(tmp_path: Path, address: str) -> None:
     """Executors, their Python workers and the driver, while input is written; cells continue elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
@@ -171,7 +171,9 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(tmp_path: Pa
 
 @pytest.mark.large(4)
 @pytest.mark.long("a pipeline runs once, and two commands start")
-def test_query_and_status_read_the_server(tmp_path: Path, address: str, whole: Callable[[Path], None]) -> None:
+def test_query_and_status_read_the_checkpoint_on_the_server(
+    tmp_path: Path, address: str, whole: Callable[[Path], None]
+) -> None:
     shop = Shop(tmp_path)
     shop.write()
     whole(tmp_path)

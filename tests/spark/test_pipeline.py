@@ -35,7 +35,7 @@ def rows_of(root: Path, view: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in contents(store_of(root), latest(store_of(root)), view).to_pylist()]
 
 
-def test_two_folders_joined_stay_fresh_over_several_runs(spark: Any, tmp_path: Path) -> None:
+def test_a_view_over_two_folders_stays_fresh_over_several_runs(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     for _ in range(3):
         shop.write()
@@ -76,7 +76,7 @@ def test_a_new_view_is_backfilled_and_a_dropped_view_is_gone(spark: Any, tmp_pat
         ),
     ],
 )
-def test_changes_that_a_checkpoint_cannot_continue_are_refused_by_name(
+def test_script_changes_that_a_checkpoint_cannot_take_are_refused_by_name(
     spark: Any, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     shop = Shop(tmp_path)
@@ -88,7 +88,7 @@ def test_changes_that_a_checkpoint_cannot_continue_are_refused_by_name(
         run_once(spark, tmp_path)
 
 
-def test_a_deleted_spark_checkpoint_is_noticed(spark: Any, tmp_path: Path) -> None:
+def test_the_deleted_spark_part_of_a_checkpoint_is_noticed(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -98,7 +98,7 @@ def test_a_deleted_spark_checkpoint_is_noticed(spark: Any, tmp_path: Path) -> No
         run_once(spark, tmp_path)
 
 
-def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: Any, tmp_path: Path) -> None:
+def test_a_bad_row_and_its_place_are_named_and_nothing_is_applied(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -110,7 +110,7 @@ def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: 
     assert latest(store_of(tmp_path / "shop.checkpoint")) == before
 
 
-def test_a_file_with_other_columns_stops_the_pipeline_with_its_name(spark: Any, tmp_path: Path) -> None:
+def test_a_file_with_other_columns_stops_the_pipeline_and_is_named(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)

@@ -74,7 +74,7 @@ def comparable(table: pa.Table) -> tuple[object, ...]:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_plain_select_equals_spark(in_spark: Any, sql: str) -> None:
+def test_a_plain_select_has_the_rows_of_spark(in_spark: Any, sql: str) -> None:
     assert comparable(plain(sql)) == comparable(in_spark.sql(sql).toArrow())
 
 
@@ -103,7 +103,7 @@ def condition(pick: random.Random, depth: int) -> str:
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.seeds(40)
-def test_random_conditions_equal_spark(in_spark: Any, seed: int) -> None:
+def test_random_conditions_select_the_same_rows_as_spark(in_spark: Any, seed: int) -> None:
     pick = random.Random(seed)
     found = [condition(pick, depth) for depth in (1, 2, 3)]
     for one in found:
@@ -185,7 +185,7 @@ def test_without_pyspark_plain_queries_work_and_others_name_the_package(
         select(store_of(made), "SELECT SUM(n) FROM counts")
 
 
-def test_settings_of_spark_sql_leave_every_query_to_spark(
+def test_with_settings_of_spark_sql_every_query_is_left_to_spark(
     made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")

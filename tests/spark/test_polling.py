@@ -99,7 +99,7 @@ class Polled:
 
 
 @pytest.mark.spark
-def test_a_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_a_polled_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, BY_KEY, "poll 'AT', poll_lag '0 seconds'")
     at = "2026-01-02 03:04:05.000006+00"
     t.put((1, 10), (2, 20), at=at)
@@ -134,7 +134,7 @@ def test_rows_without_a_key_are_appended_once_even_if_they_commit_late(
 
 
 @pytest.mark.spark
-def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_equal_rows_with_the_same_polled_value_are_counted(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '0'")
     t.put((1, 1), (1, 1), n=5)
     assert t.once() == [(1, 1, 2)]
@@ -144,7 +144,7 @@ def test_equal_rows_with_equal_values_are_counted(spark: Any, tmp_path: Path, se
 
 
 @pytest.mark.spark
-def test_no_row_is_repeated_after_a_longer_lag_after_deletes_or_after_new_columns(
+def test_no_row_is_repeated_if_the_lag_grows_or_rows_are_deleted_or_columns_are_added(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
@@ -178,7 +178,7 @@ def test_an_interrupted_poll_is_applied_in_one_version(
 
 
 @pytest.mark.spark
-def test_polling_continues_with_streams_and_while_the_database_is_away(
+def test_polling_continues_beside_streams_and_while_the_database_is_unreachable(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
@@ -228,7 +228,7 @@ def test_polling_continues_with_streams_and_while_the_database_is_away(
 
 
 @pytest.mark.spark
-def test_rows_inserted_between_two_reads_of_a_poll_find_their_references(
+def test_rows_inserted_between_the_reads_of_two_tables_find_their_references(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -258,7 +258,7 @@ def test_rows_inserted_between_two_reads_of_a_poll_find_their_references(
 
 
 @pytest.mark.spark
-def test_a_table_that_refers_to_one_that_cannot_be_read_waits_for_it(
+def test_a_table_is_not_polled_while_a_table_it_refers_to_cannot_be_read(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, *(f"CREATE TABLE c_{name} (id BIGINT)" for name in "abc"))
@@ -317,7 +317,7 @@ def test_a_poll_by_time_is_right_in_a_session_of_another_time_zone(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
-def test_a_poll_after_another_way_of_reading_is_refused(
+def test_polling_a_table_that_was_read_in_another_way_is_refused(
     spark: Any, tmp_path: Path, server: Server, otherwise: str
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
@@ -346,7 +346,7 @@ def silent() -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_silent_database_times_out(
+def test_a_database_that_does_not_answer_times_out(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     with skipping():
@@ -426,7 +426,7 @@ def test_a_table_without_a_key_has_a_limit_of_remembered_rows(
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_rows_of_a_repeated_hour_count_once_after_kills(
+def test_rows_of_the_repeated_hour_when_summer_time_ends_count_once_after_kills(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")
@@ -483,14 +483,14 @@ def test_options_of_a_poll_are_read(tmp_path: Path, options: str, poll: Poll) ->
         ("poll 'n', pol_lag '1'", "unknown option pol_lag; did you mean poll_lag?"),
     ],
 )
-def test_options_that_are_wrong_are_refused_at_their_place(tmp_path: Path, options: str, message: str) -> None:
+def test_wrong_options_of_a_poll_are_refused_at_their_place(tmp_path: Path, options: str, message: str) -> None:
     text = SCRIPT.format(columns=BY_KEY, url="jdbc:h2:mem", table="t", poll=options)
     with pytest.raises(SqlError, match="line 2, column ") as refused:
         read_script(text, tmp_path)
     assert message in str(refused.value)
 
 
-def test_only_a_table_of_a_database_is_polled(tmp_path: Path) -> None:
+def test_polling_a_source_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     text = "CREATE STREAMING TABLE t (a INT) USING json OPTIONS (path '.', poll 'a')"
     with pytest.raises(SqlError, match="poll is for a table of a database; json reads its new rows without poll"):
         read_script(text, tmp_path)

@@ -28,7 +28,7 @@ def commit(root: Path, version: int, **given: object) -> None:
     Manifests(store_of(root)).commit(made)
 
 
-def test_a_check_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Path) -> None:
+def test_checking_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Path) -> None:
     (tmp_path / "lock").touch()
     with (tmp_path / "lock").open("rb") as looking:
         fcntl.flock(looking, fcntl.LOCK_SH)
@@ -40,7 +40,7 @@ def test_a_check_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Path
     assert not is_running(store_of(tmp_path))
 
 
-def test_if_a_version_is_collected_while_it_is_read_a_newer_one_is_read(
+def test_a_newer_version_is_read_if_the_first_one_is_collected_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(tmp_path, 7)
@@ -70,7 +70,9 @@ def test_status_never_shows_more_versions_delivered_than_made(tmp_path: Path, mo
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_contents_stored_for_a_sink_equal_those_of_the_cells_in_order(spark: Any, tmp_path: Path) -> None:
+def test_contents_stored_for_a_sink_equal_those_of_the_cells_in_the_order_of_the_view(
+    spark: Any, tmp_path: Path
+) -> None:
     """For a view of several cells, a merged one, and one in order; also after a sink that needs no contents gets
     them."""
     from freshviews.spark import Pipeline

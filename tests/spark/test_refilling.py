@@ -96,7 +96,7 @@ def check(world: World, views: Views) -> None:
             assert {row: n for row, n in reported.items() if n} == rows, name
 
 
-def test_the_old_view_continues_until_the_new_one_is_backfilled(
+def test_the_old_view_is_maintained_until_the_new_one_is_backfilled(
     spark: Any, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(tmp_path)
@@ -147,7 +147,7 @@ def test_the_old_view_continues_until_the_new_one_is_backfilled(
     assert latest(store).refilled == []
 
 
-def test_a_run_that_ends_by_itself_swaps_and_a_third_script_replaces_the_second(
+def test_a_run_that_ends_by_itself_replaces_a_view_after_an_earlier_unfinished_change(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -187,7 +187,7 @@ KILLED = EVERY if "KILLS" in os.environ else EVERY[7:8] if CHANGE else [*EVERY[:
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.kills
-def test_killed_at_the_steps_of_the_swap_a_pipeline_stays_exact(tmp_path: Path) -> None:
+def test_a_pipeline_killed_while_it_replaces_views_stays_exact(tmp_path: Path) -> None:
     world, fault = World(tmp_path), Fault(tmp_path / "fault")
     command = [sys.executable, "-m", "freshviews.cli", "run", "script.sql", "--master", "local[2]", "--cells", "2"]
 
@@ -283,7 +283,7 @@ def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
             check_replaced(now, made, replaced, {"v"}, False)
 
 
-def test_keys_of_rows_with_other_columns_are_withdrawn() -> None:
+def test_rows_of_the_old_view_with_other_columns_are_deleted_by_key() -> None:
     gone = pa.table({"a": ["x", "y"], "id": pa.array([1, 2], pa.int32()), "_multiplicity": [-1, -1]})
     change = pa.table({"id": [2, 3], "b": [5, 6], "_multiplicity": [1, 1]})
     rows, here = last_rows(with_gone(change, gone, ["id"]), ["id"])

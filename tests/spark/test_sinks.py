@@ -75,7 +75,7 @@ def test_csv_is_read_back_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
-def test_contents_replace_the_previous_ones(tmp_path: Path, provider: str) -> None:
+def test_output_complete_replaces_the_previous_contents(tmp_path: Path, provider: str) -> None:
     view = sink(provider, tmp_path, "complete")
     rows = ROWS.drop_columns(["_multiplicity"]).select(["n"])
     for version, part in ((1, rows), (2, rows.slice(0, 1))):
@@ -91,7 +91,7 @@ def test_contents_replace_the_previous_ones(tmp_path: Path, provider: str) -> No
 @pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
-def test_a_version_delivered_again_after_a_broken_try_is_there_once(
+def test_a_version_delivered_again_after_an_interrupted_try_is_in_the_sink_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, output: str
 ) -> None:
     view = sink(provider, tmp_path, output)
@@ -185,7 +185,7 @@ def test_a_refused_version_is_delivered_once_when_the_sink_takes_it(spark: Any, 
 
 
 @pytest.mark.spark
-def test_a_function_that_fails_gets_the_version_again(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_function_that_fails_gets_the_version_again(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"a": 1}\n')
     seen: list[tuple[int, list[int]]] = []

@@ -155,7 +155,7 @@ def test_a_lagging_cell_reads_only_the_missing_segments(tmp_path: Path, monkeypa
     assert loaded_view(tmp_path, second) == [("x", 1), ("y", 1)]
 
 
-def test_versions_continue_while_an_image_is_written_and_the_log_after_it_stays(
+def test_versions_are_made_while_an_image_is_written_and_their_log_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 20)
@@ -202,7 +202,7 @@ def only_of(segments: list[Entry], true_read: Callable[..., object]) -> Callable
     return read
 
 
-def test_a_log_that_only_grows_starts_at_a_background_image(
+def test_an_image_written_in_the_background_shortens_a_log_that_only_grows(
     tmp_path: Path, in_line: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 4)
@@ -316,7 +316,7 @@ def test_an_image_is_finished_even_if_its_parent_process_ends(
     assert step(tmp_path, entry, rows((1, "z", 1)))["image"] == entry["pending"]
 
 
-def test_new_dropped_and_changed_views_are_backfilled_from_the_tables_of_an_image(
+def test_new_and_changed_views_are_backfilled_from_the_tables_of_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)

@@ -83,7 +83,7 @@ def test_reading_a_missing_object_raises_file_not_found(store: Store) -> None:
     store.delete(["nothing/here"])
 
 
-def test_lists_have_names_sizes_and_times_below_a_prefix(store: Store) -> None:
+def test_listing_a_prefix_gives_names_sizes_and_times(store: Store) -> None:
     for name in ("state/0/image-a/x", "state/0/image-a.begun", "state/0/image-b", "state/10/image-a", "manifest/1"):
         store.write(name, b"12345")
     assert names(store, "state/0/image-a") == ["state/0/image-a.begun", "state/0/image-a/x"]
@@ -102,7 +102,7 @@ def test_one_call_deletes_many_objects_and_no_others(store: Store) -> None:
     assert names(store, "bad") == ["bad2/one"]
 
 
-def test_one_of_many_concurrent_writers_if_absent_succeeds(store: Store) -> None:
+def test_write_if_absent_succeeds_for_one_of_many_concurrent_writers(store: Store) -> None:
     for turn in range(5):
         won: list[int] = []
         refused: list[int] = []
@@ -200,7 +200,7 @@ def test_web_addresses_of_namenodes_are_found(scheme: str, host: str, given: str
 
 
 @pytest.mark.parametrize("given", ["ftp://a", "a:b", "http://", "a,"])
-def test_a_variable_without_a_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_webhdfs_variable_without_a_web_address_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FRESHVIEWS_WEBHDFS", given)
     with pytest.raises(AddressError, match=r"http://host:port is accepted in FRESHVIEWS_WEBHDFS"):
         store_of(f"hdfs://nn/{given.replace('/', '')}")
@@ -215,13 +215,13 @@ def test_executors_get_the_address_and_the_user_of_hdfs() -> None:
     assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
 
 
-def test_paths_and_file_addresses_are_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_and_file_addresses_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for address in (tmp_path / "c", "c", f"file:{tmp_path}/c", f"file://{tmp_path}/c", f"file://localhost{tmp_path}/c/"):
         assert store_of(address).address == str(tmp_path / "c")
 
 
-def test_a_missing_server_or_bucket_is_named(
+def test_a_missing_s3_server_or_bucket_is_named(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -233,7 +233,7 @@ def test_a_missing_server_or_bucket_is_named(
         check_store(store_of("s3://no-such-server/x"))
 
 
-def test_a_missing_bucket_or_container_is_named(
+def test_a_missing_google_bucket_or_azure_container_is_named(
     gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**gcs, **azure}.items():

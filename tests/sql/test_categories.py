@@ -49,7 +49,7 @@ def values(select: str) -> list[dict[str, Any]]:
         return [dict(zip(names, row, strict=True)) for row in sorted(db.view("v"), key=str)]
 
 
-def test_the_example_of_docs_rings_holds() -> None:
+def test_the_category_example_of_the_rings_page_has_the_values_shown() -> None:
     page = PAGE.read_text().split("\n## Relations as payloads\n")[1].split("\n## ")[0]
     script, *_ = re.findall(r"```sql\n(CREATE TABLE .*?)```", page, re.DOTALL)
     rows = dict(re.findall(r"^\| `(f_\w+)` \| `(.*)` \|$", page, re.MULTILINE))
@@ -119,11 +119,11 @@ def test_values_of_a_category_are_in_the_order_of_their_type(category: str, list
         ("COFACTOR(CATEGORY(6 / x)) FILTER (WHERE z > 0) AS f", {"count": 1, "sum_arg1": "[[3.0, 1]]"}),
     ],
 )
-def test_a_cofactor_may_have_filters_and_only_categories(items: str, found: dict[str, Any]) -> None:
+def test_a_cofactor_may_have_a_filter_or_only_categories(items: str, found: dict[str, Any]) -> None:
     assert values(f"SELECT {items} FROM t") == [found]
 
 
-def test_groups_without_a_row_that_counts_have_empty_relations() -> None:
+def test_groups_in_which_every_row_has_a_null_have_empty_relations() -> None:
     nothing = {"count": 0, "sum_x": None, "sum_c": "[]", "sum_x_x": None, "sum_x_c": "[]"}
     rows = values("SELECT k, COFACTOR(x, CATEGORY(c)) AS f FROM t GROUP BY k")
     assert rows[1] == {"k": 2, **nothing}
@@ -153,7 +153,7 @@ def test_cofactors_with_categories_accept_grouping_sets_having_and_other_aggrega
     ]
 
 
-def test_sums_of_doubles_over_a_join_follow_random_updates() -> None:
+def test_sums_of_doubles_over_a_join_are_right_after_random_updates() -> None:
     """The texts have the sums rounded once, and the changes add up to the rows."""
     select = "SELECT t.k, COFACTOR(z, w, CATEGORY(c), CATEGORY(e)) AS f FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     choose, seen = random.Random(4), Counter[tuple[Any, ...]]()
@@ -211,7 +211,7 @@ def product(row: tuple[Any, ...], places: Any) -> Fraction:
     return made
 
 
-def test_all_relations_are_stored_as_groups_of_one_view() -> None:
+def test_one_internal_view_stores_the_groups_of_all_relations() -> None:
     """The internal views have the numbers, the groups of all relations, and their texts."""
     with database("SELECT COFACTOR(x, w, n, CATEGORY(c), CATEGORY(e)) FROM t JOIN u USING (k)") as db:
         db.insert("t", [(1, i, None, None, "cd"[i % 2], None, None, None, i) for i in range(20)])
@@ -232,7 +232,7 @@ def test_a_category_is_not_a_variable_of_the_payload() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["first_order", "crown", "incremental_trie_join"])
-def test_the_strategy_of_a_view_maintains_its_relations(strategy: str) -> None:
+def test_the_strategy_of_a_view_also_maintains_its_internal_views(strategy: str) -> None:
     select = "SELECT t.k, COFACTOR(w, CATEGORY(c)) AS f FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     with database(select, f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')") as db:
         views = db._relations.views

@@ -118,7 +118,7 @@ QUERIES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize("query", range(len(QUERIES)))
-def test_a_view_has_what_duckdb_computes(query: int) -> None:
+def test_a_view_has_the_rows_that_duckdb_computes(query: int) -> None:
     sql, duck = QUERIES[query]
     _compare(sql, duck, query)
 

@@ -79,7 +79,7 @@ def value_of(expression: str) -> Any:
         ("log(2, x + 8)", 3.0),
     ],
 )
-def test_a_function_answers_as_spark(expression: str, answer: Any) -> None:
+def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None:
     found = value_of(expression)
     assert found == answer and type(found) is type(answer)
 
@@ -101,7 +101,7 @@ def test_a_function_answers_as_spark(expression: str, answer: Any) -> None:
         ("timestampadd(1, 2)", "timestampadd takes 3 arguments, not 2"),
     ],
 )
-def test_an_expression_is_refused(expression: str, message: str) -> None:
+def test_an_invalid_expression_is_refused_with_the_reason(expression: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         value_of(expression)
 
@@ -131,7 +131,7 @@ def test_a_function_that_lengthens_a_text_has_a_limit(
         rows_of(f"SELECT length({expression.replace('{}', 's')}) AS y FROM t", rows=[(0, long)])
 
 
-def test_the_text_of_a_group_has_the_limit_of_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_string_agg_has_the_limit_of_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strings, "LONGEST", 1000)
     with Database() as database:
         database.execute("CREATE TABLE t (x INT, s STRING)")
@@ -175,18 +175,18 @@ def test_the_least_bigint_as_a_constant_is_refused(expression: str) -> None:
         ("~k", (-LEAST - 1, 0.0, "")),
     ],
 )
-def test_the_least_bigint_of_a_row_refuses_the_batch(expression: str, row: tuple[Any, ...]) -> None:
+def test_a_batch_with_a_row_that_gives_the_least_bigint_is_refused(expression: str, row: tuple[Any, ...]) -> None:
     with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
         rows_of(f"SELECT {expression} AS y FROM t", "k BIGINT, d DOUBLE, w STRING", [row])
 
 
-def test_aggregates_refuse_the_least_bigint() -> None:
+def test_an_aggregate_that_equals_the_least_bigint_is_refused() -> None:
     for rows, function in (([(LEAST + 1,), (-1,)], "SUM"), ([(LEAST + 1,), (LEAST + 2,)], "BIT_AND")):
         with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
             rows_of(f"SELECT {function}(k) AS y FROM t", "k BIGINT", rows)
 
 
-def test_try_cast_does_not_make_null_of_a_decimal_that_64_bits_do_not_hold() -> None:
+def test_try_cast_to_a_decimal_beyond_64_bits_is_an_error_not_null() -> None:
     with pytest.raises(SqlError, match="does not fit"):
         value_of("TRY_CAST(1e20 AS DECIMAL(38, 0))")
     assert value_of("TRY_CAST(1e38 AS DECIMAL(38, 0))") is None

@@ -31,17 +31,17 @@ def sets_of(by: str, columns: str = "a, b, c") -> str:
         ("GROUPING SETS ((1, 2, 3))", "abc"),
     ],
 )
-def test_group_by_makes_its_grouping_sets(by: str, expected: str) -> None:
+def test_rollup_cube_and_grouping_sets_give_the_expected_sets(by: str, expected: str) -> None:
     assert sets_of(by) == expected
 
 
-def test_one_set_of_all_groups_is_an_ordinary_block() -> None:
+def test_one_grouping_set_of_all_columns_is_an_ordinary_group_by() -> None:
     (one,) = view("SELECT a, grouping(a) AS g FROM r GROUP BY GROUPING SETS ((a))").blocks
     (other,) = view("SELECT a, CAST(0 AS TINYINT) AS g FROM r GROUP BY a").blocks
     assert one == other
 
 
-def test_a_single_set_without_a_group_is_an_ordinary_block_with_null_as_the_group() -> None:
+def test_one_grouping_set_of_some_columns_is_an_ordinary_group_by_with_null_in_the_others() -> None:
     (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
     assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
     assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
@@ -62,7 +62,7 @@ def test_without_input_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_o
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 
 
-def test_a_group_may_be_null_if_some_set_lacks_it() -> None:
+def test_a_grouping_column_is_nullable_if_some_set_lacks_it() -> None:
     items = "b, e, a, coalesce(b, 0) AS c, grouping(b) AS g, grouping_id() AS i"
     found = view(f"SELECT {items} FROM s GROUP BY a, CUBE (b, e)")
     assert column_types(found) == "b INT, e STRING, a INT, c INT NOT NULL, g TINYINT NOT NULL, i BIGINT NOT NULL"
@@ -81,19 +81,19 @@ def test_a_group_may_be_null_if_some_set_lacks_it() -> None:
         ("grouping_id(b, a)", "case(lt(@set, 1), 0, eq(@set, 1), 2, 3)"),
     ],
 )
-def test_a_group_is_recognised_in_any_order_of_operands(item: str, expected: str) -> None:
+def test_a_grouping_expression_is_recognised_with_operands_in_any_order(item: str, expected: str) -> None:
     (block,) = view(f"SELECT {item} AS i FROM r GROUP BY ROLLUP (s || 'X', a + c, a, b)").blocks
     assert str(block.outputs[0].expr) == expected
 
 
-def test_a_text_constant_in_another_case_is_another_group() -> None:
+def test_a_text_constant_in_another_case_makes_another_grouping_expression() -> None:
     (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
     first, second = (str(o.expr) for o in block.outputs)
     assert first.startswith("case(lt(@set, 1)")
     assert second == "concat(case(lt(@set, 2), s, NULL), x)".replace("x", repr("x"))
 
 
-def test_a_group_over_several_tables_is_a_column_of_an_internal_view() -> None:
+def test_a_grouping_expression_over_several_tables_is_a_column_of_an_internal_view() -> None:
     inner, outer = views("SELECT r.b + s.b AS k, count(*) AS n FROM r JOIN s ON r.a = s.a GROUP BY ROLLUP (r.b + s.b)")
     assert [block.kind for block in inner.blocks] == ["bag"]
     assert [block.sets for block in outer.blocks] == [(("k",), ())]

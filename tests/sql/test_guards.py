@@ -33,7 +33,7 @@ def _view(query: str, properties: str = "") -> Database:
         ("SELECT CASE 'a' WHEN 'a' THEN 1 WHEN CAST('b' AS INT) THEN 2 END AS n FROM t", [(1,)]),
     ],
 )
-def test_an_earlier_term_may_exclude_a_failing_constant(query: str, rows: list[tuple[int, ...]]) -> None:
+def test_an_earlier_condition_may_exclude_a_failing_constant(query: str, rows: list[tuple[int, ...]]) -> None:
     db = _view(query)
     db.insert("u", [(1, 5)])
     db.insert("t", [(1, "x")])
@@ -41,7 +41,7 @@ def test_an_earlier_term_may_exclude_a_failing_constant(query: str, rows: list[t
 
 
 @pytest.mark.parametrize("term", ["CAST('a' AS INT) > 1 AND k > 1", "k IN (1, CAST('a' AS INT))", "10 / 0 > k"])
-def test_a_failing_constant_that_no_term_excludes_is_refused_at_create(term: str) -> None:
+def test_a_failing_constant_that_no_condition_excludes_is_refused_at_create(term: str) -> None:
     with pytest.raises(SqlError, match="line 1, column"):
         _view(f"SELECT k FROM t WHERE {term} AND k IN (SELECT k FROM u)")
 
@@ -56,7 +56,7 @@ def test_a_failing_constant_that_no_term_excludes_is_refused_at_create(term: str
         ("100 DIV CAST(t.b AS INT) > u.z", [5]),
     ],
 )
-def test_a_condition_that_may_fail_beside_an_equality_is_a_range(on: str, partners: list[int]) -> None:
+def test_a_range_condition_that_may_fail_raises_only_for_rows_with_equal_keys(on: str, partners: list[int]) -> None:
     db = _view(f"SELECT COUNT(*) AS n, SUM(u.z) AS s FROM t JOIN u ON t.k = u.k AND {on}")
     assert "O(log N)" in str(db.view("v").explain())
     db.insert("t", [(1, "x"), (2, "7"), (None, "y")])
@@ -71,7 +71,7 @@ def test_a_condition_that_may_fail_beside_an_equality_is_a_range(on: str, partne
     db.insert("u", [(1, 9)])
 
 
-def test_failures_of_a_trusted_table_count_only_if_no_multiplicity_is_negative() -> None:
+def test_a_failing_row_of_negative_multiplicity_takes_back_a_failure_in_a_trusted_table() -> None:
     query = "SELECT t.k, SUM(CAST(t.b AS INT)) AS n FROM t JOIN u ON t.k = u.k GROUP BY t.k"
     db = _view(query, "TBLPROPERTIES ('freshviews.trusted' = 'true')")
     db.insert("u", [(1, 5)])

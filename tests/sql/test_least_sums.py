@@ -35,7 +35,7 @@ def rows_kept(db: Database) -> int:
 
 
 @pytest.mark.parametrize("select", ["MIN(r.x + s.y)", "MAX(2 * r.x - s.y)", "MIN(r.x + s.y), MAX(s.y - r.x)"])
-def test_the_join_has_one_row_per_key(select: str) -> None:
+def test_the_least_sum_joins_one_row_per_key(select: str) -> None:
     db = database(f"SELECT g, {select.replace('),', ') AS m,')} AS n FROM r JOIN s USING (k) GROUP BY g")
     db.insert("r", [(1, 7, x, None) for x in range(60)])
     db.insert("s", [(1, y, None) for y in range(60)])
@@ -71,7 +71,7 @@ def test_aggregates_that_need_every_row_store_all_rows_of_the_join(what: str, se
     assert rows_kept(db) > 4, what
 
 
-def test_least_sums_of_infinities_are_those_of_the_join() -> None:
+def test_the_least_sum_of_infinities_equals_that_of_the_whole_join() -> None:
     db = database("SELECT MIN(r.d + s.d) AS m FROM r JOIN s USING (k)")
     infinity = float("inf")
     db.insert("r", [(1, 0, 0, -infinity), (1, 0, 0, 1.0)])
@@ -79,7 +79,7 @@ def test_least_sums_of_infinities_are_those_of_the_join() -> None:
     assert list(db.view("v")) == [(infinity,)]
 
 
-def test_a_source_with_its_key_in_the_join_is_read_as_it_is() -> None:
+def test_a_table_that_is_joined_by_its_key_is_read_without_an_internal_view() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE p (k BIGINT PRIMARY KEY, x BIGINT); CREATE TABLE q (k BIGINT, y BIGINT);"
@@ -147,7 +147,7 @@ def steps_of_updates(select: str, n: int, monkeypatch: pytest.MonkeyPatch) -> di
         return found
 
 
-def test_the_docs_state_the_counted_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_rings_page_states_the_counted_steps_of_least_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = {form: {n: steps_of_updates(select, n, monkeypatch) for n in SIZES} for form, select in FORMS.items()}
     lines = [
         f"| {form}, {what} | {' | '.join(f'{taken[form][n][what]:,}' for n in SIZES)} |"

@@ -51,7 +51,7 @@ def connection() -> Any:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_duckdb_answers_as_the_table_says(name: str, connection: Any) -> None:
+def test_duckdb_answers_as_the_table_of_meanings_records(name: str, connection: Any) -> None:
     question = QUESTIONS[name]
     if question.duckdb == ERROR:
         with pytest.raises(duckdb.Error):
@@ -60,6 +60,6 @@ def test_duckdb_answers_as_the_table_says(name: str, connection: Any) -> None:
         assert comparable(connection.execute(question.in_duckdb).fetchall()) == comparable(question.duckdb)
 
 
-def test_recorded_differences_of_spark_and_duckdb_are_differences() -> None:
+def test_queries_recorded_as_different_have_different_rows_in_spark_and_duckdb() -> None:
     for name, question in DIFFERENT.items():
         assert question.spark == ERROR or comparable(question.spark) != comparable(question.duckdb), name

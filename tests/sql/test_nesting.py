@@ -81,7 +81,7 @@ def chain(word: str, term: str, count: int) -> str:
 
 
 @pytest.mark.parametrize("count", [400])
-def test_a_chain_of_and_or_or_is_one_level(count: int) -> None:
+def test_a_chain_of_one_logical_operator_is_one_level_of_nesting(count: int) -> None:
     assert rows_of(f"SELECT a FROM t WHERE {chain('OR', 'a = {}', count)}") == [(1,), (2,)]
     assert rows_of(f"SELECT a FROM t WHERE {chain('AND', 'a <> 1 + {}', count)}") == [(1,)]
     assert rows_of(f"SELECT a, {chain('AND', 'a <> 1 + {}', count)} FROM t WHERE a > 0") == [(1, True), (2, False)]
@@ -89,13 +89,13 @@ def test_a_chain_of_and_or_or_is_one_level(count: int) -> None:
     assert rows_of(f"SELECT t.a FROM t JOIN t u ON t.a = u.a AND {chain('AND', 't.a + u.a <> 3 + {}', 50)}") == [(1,)]
 
 
-def test_a_group_inside_a_chain_of_or_is_recognised() -> None:
+def test_a_grouping_expression_inside_a_chain_of_and_is_recognised() -> None:
     query = "SELECT p AND a > 0 AND COUNT(*) > 0 AS x FROM t GROUP BY p AND a > 0"
     assert rows_of(query) == [(False,), (None,), (True,)]
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
-def test_a_case_with_many_branches_has_the_meaning_of_nested_ones(count: int) -> None:
+def test_a_case_with_many_branches_takes_the_first_branch_that_holds(count: int) -> None:
     """Up to 8 branches are nested; more are written one after the other."""
     tests = " ".join(f"WHEN a = {i} THEN {i} * 10" for i in range(1, count + 1))
     by_hand = [(a * 10 if a is not None and a <= count else -1,) for a, _, _ in ROWS]
@@ -121,7 +121,7 @@ def rules_of(body: str) -> list[Any]:
     return list(db.view("v"))
 
 
-def test_rules_have_the_same_limit_of_nesting() -> None:
+def test_rules_have_the_same_limit_of_nesting_as_sql() -> None:
     assert rules_of(f"t(a, b), c = {nested('(', 'a', ')', 190)}") == [(1, 1)]
     assert rules_of(f"t(a, b), c = {nested('(1 + ', 'a', ')', 190)}") == [(1, 191)]
     assert rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 190)}") == [(1, 2)]
@@ -131,7 +131,7 @@ def test_rules_have_the_same_limit_of_nesting() -> None:
         rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 5_000)}")
 
 
-def test_the_recursion_limit_is_raised_only_inside_room() -> None:
+def test_the_context_manager_room_raises_the_recursion_limit_only_until_it_ends() -> None:
     before = sys.getrecursionlimit()
     rows_of(f"SELECT {nested('abs(', 'a', ')', 190)} FROM t")
     assert sys.getrecursionlimit() == before
@@ -153,7 +153,7 @@ def test_the_recursion_limit_is_raised_only_inside_room() -> None:
     assert sys.getrecursionlimit() == before
 
 
-def test_deeply_nested_definitions_are_pickled_inside_room() -> None:
+def test_the_context_manager_room_lets_deeply_nested_definitions_be_pickled() -> None:
     query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
     made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
     with room():

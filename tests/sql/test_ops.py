@@ -52,7 +52,7 @@ def check(one: ViewDef) -> set[str]:
     return used
 
 
-def test_every_function_becomes_operations_of_the_table() -> None:
+def test_every_function_uses_known_operations_and_every_operation_is_used() -> None:
     used: set[str] = set()
     for name in FUNCTIONS:
         taken = 0

@@ -168,7 +168,7 @@ def test_left_joins_of_tables_are_optional_atoms_of_one_block() -> None:
     assert "y" in s.opened
 
 
-def test_a_nested_join_that_needs_a_partner_becomes_a_chain() -> None:
+def test_a_nested_left_join_becomes_a_chain_of_optional_atoms() -> None:
     sql = "SELECT r.x, s.y, t.z FROM r LEFT JOIN (s LEFT JOIN t ON t.k = s.y) ON r.k = s.k"
     assert _optional(sql) == [("r", False), ("s", True), ("t", True)]
 
@@ -190,7 +190,7 @@ def test_a_predicate_over_the_left_side_keeps_the_right_side_optional() -> None:
         ("s.m <=> r.n", False),
     ],
 )
-def test_a_where_that_rejects_nulls_makes_an_inner_join(where: str, inner: bool) -> None:
+def test_only_a_where_that_rejects_nulls_turns_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
     sql = f"SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k WHERE {where}"
     assert _optional(sql) == [("r", False), ("s", not inner)]
 
@@ -202,18 +202,18 @@ def test_a_where_turns_a_full_join_into_a_left_or_right_join() -> None:
     assert _optional(full + "s.y > r.x") == [("r", False), ("s", False)]
 
 
-def test_a_chain_becomes_inner_up_to_the_required_source() -> None:
+def test_a_required_source_makes_the_left_joins_before_it_inner_joins() -> None:
     sql = "SELECT r.x, t.z FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y WHERE t.z = 1"
     assert _optional(sql) == [("r", False), ("s", False), ("t", False)]
 
 
-def test_filters_are_repeated_only_from_the_left_side() -> None:
+def test_a_filter_on_a_join_key_is_copied_only_from_left_to_right() -> None:
     r, s = _atoms("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k AND s.k < 9 WHERE r.k > 3")
     assert len(r.filters) == 1
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
 
 
-def test_the_argument_of_min_makes_its_source_required_in_its_own_query() -> None:
+def test_the_query_of_min_requires_the_source_of_its_argument() -> None:
     sql = "SELECT r.x, min(t.z) AS m FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y GROUP BY r.x"
     (view,) = views(sql, catalog(TABLES))
     (distinct,) = view.blocks[0].distinct
@@ -221,12 +221,12 @@ def test_the_argument_of_min_makes_its_source_required_in_its_own_query() -> Non
     assert [atom.given for atom in distinct.query.atoms] == [None, None, None]
 
 
-def test_an_internal_view_has_only_columns_that_are_read() -> None:
+def test_an_internal_view_of_a_join_has_only_columns_that_are_read() -> None:
     found = views("SELECT r.x, s.y FROM r LEFT JOIN (s JOIN t ON s.k = t.k) ON r.k = s.k", catalog(TABLES))
     assert [[c.name for c in view.columns] for view in found] == [["k", "y"], ["x", "y"]]
 
 
-def test_a_comma_separates_a_right_join_from_what_is_before_it(duck: duckdb.DuckDBPyConnection) -> None:
+def test_a_right_join_does_not_include_tables_before_a_comma(duck: duckdb.DuckDBPyConnection) -> None:
     found = views("SELECT r.x, t.k FROM r, s RIGHT JOIN t ON s.k = t.k", catalog(TABLES))
     assert sum(_rows(found).values()) == len(ROWS["r"]) * 5
 

@@ -391,7 +391,7 @@ def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
         assert node.parent is None or text.at(node.parent) <= (line, column)
 
 
-def test_columns_are_counted_after_tabs_and_wide_characters_as_characters() -> None:
+def test_the_column_of_a_place_counts_a_tab_or_wide_character_as_one() -> None:
     _check("CREATE MATERIALIZED VIEW v AS SELECT 'äöü€𝄞' AS x,\t§zz FROM r", "unknown column zz", SqlError)
 
 

@@ -280,7 +280,7 @@ v: z BIGINT
 
 
 @pytest.mark.parametrize(("claim", "sql", "expected"), PRINTED, ids=[claim for claim, _, _ in PRINTED])
-def test_a_query_becomes_the_printed_block(claim: str, sql: str, expected: str) -> None:
+def test_a_query_becomes_the_expected_block(claim: str, sql: str, expected: str) -> None:
     assert printed(views(sql)) == expected
 
 
@@ -331,7 +331,7 @@ def test_two_spellings_of_a_query_become_the_same_block(one: str, other: str) ->
     assert printed(views(one)) == printed(views(other))
 
 
-def test_a_grouped_with_query_is_one_internal_view_for_all_uses() -> None:
+def test_a_with_query_that_groups_becomes_one_internal_view_for_all_its_uses() -> None:
     sql = "WITH q AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT x.n FROM q x JOIN q y ON x.a = y.n"
     assert [one.name for one in views(sql)] == ["v#1", "v"]
 
@@ -348,7 +348,7 @@ def test_a_view_may_read_a_view_of_the_same_script() -> None:
     assert printed(second.views) == "w: N BIGINT NOT NULL\n  bag w(n) = V:v(n | gt(n, 1))\n  -> N=n"
 
 
-def test_star_lists_columns_joined_by_using_first_and_once() -> None:
+def test_select_star_lists_the_columns_of_using_first_and_once() -> None:
     names = [
         c.name
         for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns
@@ -362,7 +362,7 @@ def test_star_lists_columns_joined_by_using_first_and_once() -> None:
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
-def test_a_column_without_a_name_has_its_text_as_its_name() -> None:
+def test_a_column_without_an_alias_is_named_by_its_text() -> None:
     assert [c.name for c in view("SELECT count( * ), a +\n  1 FROM r GROUP BY a").columns] == ["count( * )", "a + 1"]
 
 
@@ -372,7 +372,7 @@ def test_the_atoms_of_a_block_have_different_names() -> None:
     assert len(set(names)) == len(names) == 6
 
 
-def test_a_guarded_branch_of_a_case_is_not_computed_at_the_leaf() -> None:
+def test_a_branch_of_case_guarded_by_another_table_is_not_computed_before_the_join() -> None:
     sql = "SELECT CASE WHEN s.b > 0 THEN r.a / r.b ELSE 0 END AS z FROM r JOIN s ON r.a = s.a"
     (block,) = view(sql).blocks
     assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), b), 0.0)"

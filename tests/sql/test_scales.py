@@ -86,6 +86,6 @@ def test_a_query_over_two_scales_does_not_overflow(query: str, values: list[Any]
     assert rows_of(query) == shown((one,) for one in values)
 
 
-def test_comparing_null_at_two_scales_is_null() -> None:
+def test_null_safe_equality_at_two_scales_matches_null_with_null() -> None:
     pairs = [(2, Decimal("2.0000")), (-1, Decimal("-1.0000")), (None, None)]
     assert rows_of("SELECT b, m FROM b JOIN d ON b <=> m") == shown(pairs)

@@ -190,14 +190,14 @@ def test_an_aggregate_without_group_by_may_be_null_unless_it_counts() -> None:
     assert column_types(view("SELECT sum(id) AS x, count(id) AS n FROM k")) == "x BIGINT, n BIGINT NOT NULL"
 
 
-def test_a_decimal_quotient_keeps_six_digits_and_room_for_the_integral_part() -> None:
+def test_a_decimal_quotient_has_six_digits_after_the_point_and_room_for_those_before() -> None:
     # Spark has DECIMAL(27, 15), whose codes would overflow 64 bits from 9224 on.
     assert column_types(view("SELECT p / p AS y FROM r")) == "y DECIMAL(18, 6)"
     assert column_types(view("SELECT p / 3 AS y FROM r")) == "y DECIMAL(16, 6)"
     assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(32, 6)"
 
 
-def test_a_column_whose_nulls_where_or_on_excludes_is_not_null() -> None:
+def test_a_column_is_not_null_if_where_or_on_excludes_its_nulls() -> None:
     assert column_types(view("SELECT a, b FROM r WHERE a > 1 OR a = b")) == "a INT NOT NULL, b INT"
     assert column_types(view("SELECT r.a, e FROM r JOIN s ON r.a = s.b")) == "a INT NOT NULL, e STRING"
     assert column_types(view("SELECT a FROM r WHERE NOT a IS NULL")) == "a INT NOT NULL"
@@ -229,7 +229,7 @@ CONSTANTS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), CONSTANTS)
-def test_constants_are_computed_at_create(sql: str, expected: str) -> None:
+def test_constant_expressions_are_computed_at_create(sql: str, expected: str) -> None:
     (block,) = view(f"SELECT CAST({sql} AS STRING) AS y FROM r").blocks
     value = block.outputs[0].expr
     assert isinstance(value, Literal)

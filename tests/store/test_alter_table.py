@@ -36,7 +36,7 @@ def check(path: Path, grown: set[bool]) -> None:
 
 
 @pytest.mark.parametrize("step", [step for step in steps.COMMIT if step.startswith("record")])
-def test_killed_at_any_step_alter_table_counts_as_a_whole_or_not_at_all(tmp_path: Path, step: str) -> None:
+def test_alter_table_killed_at_any_step_counts_as_a_whole_or_not_at_all(tmp_path: Path, step: str) -> None:
     begun(tmp_path)
 
     def work() -> None:
@@ -47,7 +47,7 @@ def test_killed_at_any_step_alter_table_counts_as_a_whole_or_not_at_all(tmp_path
 
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
-def test_killed_at_any_step_of_the_next_snapshot_added_columns_stay(tmp_path: Path, step: str) -> None:
+def test_added_columns_stay_if_the_next_snapshot_is_killed_at_any_step(tmp_path: Path, step: str) -> None:
     begun(tmp_path)
     with fv.Database(tmp_path) as db:
         db.snapshot()

@@ -61,7 +61,7 @@ def test_reopening_restores_what_was_committed(tmp_path: Path, expected: list[An
 
 @pytest.mark.parametrize("step", steps.COMMIT)
 @pytest.mark.parametrize("time", [1, 2, 7])
-def test_killed_at_any_step_of_a_commit_exactly_the_committed_versions_reopen(
+def test_exactly_the_committed_versions_reopen_after_a_kill_at_any_step_of_a_commit(
     tmp_path: Path, expected: list[Any], step: str, time: int
 ) -> None:
     def work() -> None:
@@ -94,7 +94,7 @@ def test_killed_at_any_step_of_a_commit_exactly_the_committed_versions_reopen(
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
 @pytest.mark.parametrize("schema", [SCHEMA, SCHEMA + TRUSTED], ids=["stored", "trusted"])
-def test_killed_at_any_step_of_a_snapshot_nothing_is_lost(
+def test_a_process_killed_at_any_step_of_a_snapshot_loses_nothing(
     tmp_path: Path, expected: list[Any], step: str, schema: str
 ) -> None:
     states: list[Any] = []
@@ -155,7 +155,7 @@ def test_a_tail_torn_at_any_byte_is_dropped_with_a_message(
         assert db.version == 2 and db.recovery.dropped_bytes == 1000
 
 
-def test_a_corrupt_middle_names_the_file_and_the_offset(tmp_path: Path) -> None:
+def test_the_error_of_a_log_that_is_corrupt_in_the_middle_names_file_and_offset(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute("CREATE TABLE t (a INT)")
         log = only(tmp_path, "log-*")
@@ -287,7 +287,7 @@ def test_a_log_that_cannot_be_written_refuses_the_batch(
         assert seen(db) == before and db.recovery.dropped is None
 
 
-def test_a_snapshot_that_cannot_be_written_leaves_the_committed_batch(
+def test_a_batch_stays_committed_if_the_snapshot_after_it_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def full(name: str) -> None:
@@ -315,7 +315,7 @@ def test_the_error_of_a_second_process_names_the_process_that_has_the_database_o
     assert subprocess.run([sys.executable, "-c", opened, str(tmp_path)]).returncode == 0
 
 
-def test_paths_without_a_database_of_this_format_are_refused_unchanged(tmp_path: Path) -> None:
+def test_a_path_without_a_database_of_this_format_is_refused_and_not_changed(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(fv.StoreError, match=r"no meta\.json"):
         fv.Database(tmp_path)
@@ -336,7 +336,7 @@ def test_paths_without_a_database_of_this_format_are_refused_unchanged(tmp_path:
         fv.Database(other)
 
 
-def test_a_directory_whose_files_cannot_be_written_is_one_store_error(tmp_path: Path) -> None:
+def test_a_directory_whose_files_cannot_be_written_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a INT)")
     log = next((tmp_path / "db").glob("*.fvlog"))
@@ -355,7 +355,7 @@ def test_a_directory_whose_files_cannot_be_written_is_one_store_error(tmp_path: 
 
 
 @pytest.mark.parametrize("few", [0, records.FEW], ids=["Arrow", "words"])
-def test_every_type_reopens_from_the_log_and_from_a_snapshot(
+def test_values_of_every_type_reopen_from_the_log_and_from_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     import datetime as dt

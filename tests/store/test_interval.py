@@ -118,7 +118,9 @@ def test_a_lost_machine_loses_only_unsynced_versions(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_blocks_may_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_a_database_reopens_even_if_blocks_reached_the_disk_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """The file system may keep a record and lose those before it, back to the last sync."""
     disk, order = Disk(monkeypatch), random.Random(seed)
     with opened(tmp_path / "db") as db:
@@ -136,7 +138,7 @@ def test_blocks_may_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pyt
                     check(again, lost.version)
 
 
-def test_damage_before_the_last_sync_is_corruption(tmp_path: Path) -> None:
+def test_damage_before_the_last_sync_is_reported_as_corruption(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         log = only(tmp_path, "log-*")
         put(db, 3)
@@ -277,7 +279,7 @@ def test_with_a_sync_per_commit_no_batch_is_accepted_after_a_failed_sync(
         assert check(db) in (2, 3)
 
 
-def test_a_full_disk_refuses_only_the_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_only_the_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(name: str) -> None:
         if name == "record half written":
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -370,7 +372,7 @@ def test_threads_may_commit_and_sync_at_the_same_time(tmp_path: Path) -> None:
         assert list(db.view("v")) == [(200, 200)] and db.version == 200
 
 
-def test_another_thread_may_sync_while_a_timer_is_created(
+def test_another_thread_may_sync_while_the_timer_of_the_next_sync_is_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The batch was in the log by then, but was refused with an AttributeError."""

@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
 }
 
 
-def test_a_forked_child_is_refused_and_the_parent_continues(tmp_path: Path) -> None:
+def test_a_forked_child_cannot_use_the_database_and_the_parent_continues(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         view = db.view("v")
         open_batch = db.batch()
@@ -84,7 +84,7 @@ def _insert_in_child(db: fv.Database, answers: Any) -> None:
         answers.put(str(error))
 
 
-def test_a_child_of_multiprocessing_is_refused(tmp_path: Path) -> None:
+def test_a_child_of_multiprocessing_cannot_use_the_database(tmp_path: Path) -> None:
     fork = multiprocessing.get_context("fork")
     with opened(tmp_path) as db:
         answers = fork.Queue()
@@ -97,7 +97,7 @@ def test_a_child_of_multiprocessing_is_refused(tmp_path: Path) -> None:
         assert sorted(db.table("t")) == [(1,), (3,)]
 
 
-def test_the_parent_closes_and_opens_again_while_a_child_lives(tmp_path: Path) -> None:
+def test_the_parent_may_close_and_reopen_the_database_while_a_child_lives(tmp_path: Path) -> None:
     db = opened(tmp_path)
     ours, theirs = os.pipe()
     child = os.fork()
@@ -117,7 +117,7 @@ def test_the_parent_closes_and_opens_again_while_a_child_lives(tmp_path: Path) -
         assert db.insert("t", [(3,)]) == 3
 
 
-def test_a_child_is_refused_even_if_a_thread_was_using_the_database(tmp_path: Path) -> None:
+def test_a_child_is_refused_even_if_it_was_forked_while_a_thread_held_the_lock(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         inside, go_on = threading.Event(), threading.Event()
 
@@ -164,7 +164,7 @@ def test_a_directory_removed_before_its_first_record_is_noticed(tmp_path: Path) 
         assert db.tables == ()
 
 
-def test_a_database_that_replaced_the_directory_is_not_written_to(tmp_path: Path) -> None:
+def test_a_database_that_replaced_the_open_one_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         path.rename(tmp_path / "elsewhere")

@@ -43,7 +43,7 @@ def contents(db: fv.Database) -> dict[str, list[tuple[object, ...]]]:
     return {name: sorted(db.view(name)) for name in db.views}
 
 
-def test_views_of_trusted_tables_need_no_log_before_the_snapshot(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_are_restored_without_the_log_before_the_snapshot(tmp_path: Path) -> None:
     expected = make(tmp_path)
     for turn in range(3):
         with fv.Database(tmp_path) as db:
@@ -77,7 +77,7 @@ def test_another_process_plans_the_views_in_the_same_way(tmp_path: Path) -> None
         assert done.stdout.strip() == str(expected), done.stderr
 
 
-def test_a_view_with_another_program_is_backfilled_if_its_inputs_are_stored(
+def test_a_view_whose_program_has_changed_is_backfilled_if_its_inputs_are_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = make(tmp_path)
@@ -131,7 +131,7 @@ def test_images_of_unfinished_snapshots_are_deleted(tmp_path: Path) -> None:
         only(tmp_path, "state-*")
 
 
-def test_a_snapshot_whose_images_cannot_be_written_keeps_the_previous_one(
+def test_the_previous_snapshot_stays_if_images_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from freshviews.store import crash_points as steps

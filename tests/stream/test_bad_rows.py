@@ -49,7 +49,7 @@ def test_each_bad_value_among_many_is_found():
     assert set(signed.bad.column("reason").to_pylist()) == {"INT accepts -2147483648 to 2147483647"}
 
 
-def test_without_setting_aside_the_first_bad_row_is_raised():
+def test_the_first_bad_row_raises_an_error_if_bad_rows_are_not_set_aside():
     with pytest.raises(BadChange) as raised:
         signed_rows(batch(id=[1, 2, 3], qty=[1, 300, 400]), SMALL, AppendOnly())
     error = raised.value
@@ -57,7 +57,7 @@ def test_without_setting_aside_the_first_bad_row_is_raised():
     assert str(error) == "table small, row 1, column qty: 300: TINYINT accepts -128 to 127"
 
 
-def test_a_null_or_wide_multiplicity_is_a_bad_row():
+def test_a_multiplicity_that_is_null_or_beyond_64_bits_is_a_bad_row():
     given = batch(id=[1, 2, 3], part=["a", "b", "c"], _multiplicity=[1, None, -1])
     signed = signed_rows(given, BAG, Multiplicities(), set_aside=True)
     assert net(signed) == {(1, "a"): 1, (3, "c"): -1}
@@ -65,7 +65,7 @@ def test_a_null_or_wide_multiplicity_is_a_bad_row():
     assert signed_rows(wide, BAG, Multiplicities(), set_aside=True).bad.column("row").to_pylist() == [1]
 
 
-def test_a_bad_upsert_leaves_the_row_of_its_key():
+def test_a_bad_upsert_leaves_the_stored_row_of_its_key():
     items = table("CREATE TABLE items (id BIGINT PRIMARY KEY, qty TINYINT)")
     stored = Stored(items, (1, 10), (2, 20))
     given = batch(id=[1, 2, 2], qty=[300, 21, 300])
@@ -79,7 +79,7 @@ def test_all_rows_of_a_batch_may_be_set_aside():
     assert (signed.rows.num_rows, signed.bad.num_rows) == (0, 2)
 
 
-def test_dates_beyond_python_years_are_ordinary_values():
+def test_dates_after_the_year_9999_are_ordinary_values():
     far = pa.array([10_000_000], pa.int32()).cast(pa.date32())
     days = table("CREATE TABLE days (day DATE, n TINYINT)")
     signed = signed_rows(batch(day=far, n=[1]), days, AppendOnly())

@@ -42,7 +42,7 @@ def test_an_order_column_decides_which_row_is_last():
     assert net(signed_rows(given, ITEMS, Upserts(order="version"), lookup=stored)) == {(1, "third", None): 1}
 
 
-def test_the_order_may_be_a_column_of_the_table_and_ties_go_by_position():
+def test_the_order_may_be_a_column_of_the_table_and_the_later_row_of_a_tie_wins():
     stored = Stored(ITEMS)
     given = batch(id=[1, 1, 1], part=["a", "b", "c"], at=["2026-01-02", "2026-01-02", "2026-01-01"])
     found = net(signed_rows(given, ITEMS, Upserts(order="at"), lookup=stored))
@@ -106,7 +106,7 @@ def test_a_lookup_is_required_only_if_keys_are_looked_up():
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
 
 
-def test_with_an_op_column_a_delete_of_the_key_alone_removes_by_key():
+def test_a_delete_in_an_op_column_with_only_the_key_removes_the_row_of_the_key():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 2, 3], [None, "two", "new"], op=["D", "U", "I"])
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
@@ -164,7 +164,7 @@ def test_a_delete_of_a_whole_row_needs_no_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_remove_deletes_the_row_of_a_key_if_it_exists(form):
+def test_the_word_remove_deletes_the_row_of_a_key_if_it_exists(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     words = ["remove", "REMOVE", "remove", "remove", "insert"]
     given = items([1, 1, 9, 2, 2], ["x", None, None, None, "new"], op=words)
@@ -172,7 +172,7 @@ def test_remove_deletes_the_row_of_a_key_if_it_exists(form):
     assert found == {(1, "old", None): -1, (2, "other", None): -1, (2, "new", None): 1}
 
 
-def test_remove_needs_a_primary_key():
+def test_the_word_remove_needs_a_primary_key():
     bare = table("CREATE TABLE bare (id BIGINT)")
     with pytest.raises(BadChange, match=r"'remove': it deletes the row of its key, so .* PRIMARY"):
         signed_rows(batch(id=[1], op=["remove"]), bare, OpColumn("op"))

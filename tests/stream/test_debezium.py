@@ -53,7 +53,7 @@ def test_envelopes_become_signed_rows_and_tombstones_are_skipped():
 
 
 @pytest.mark.parametrize("order", ["schema first", "payload first"])
-def test_a_payload_with_its_schema_is_read_the_same(order):
+def test_a_payload_is_read_the_same_with_and_without_its_schema(order):
     def wrapped(message):
         parts = [("schema", {"type": "struct", "fields": []}), ("payload", message)]
         return dict(parts if order == "schema first" else reversed(parts))
@@ -82,7 +82,7 @@ def test_fields_are_found_in_any_case_and_unknown_ones_ignored():
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
 
-def test_by_key_the_old_row_is_looked_up_and_the_image_before_is_ignored():
+def test_changes_by_key_look_up_the_old_row_and_ignore_the_before_image():
     stored = Stored(EVENTS, (1, None, Decimal("1.00"), True, 0.5), (2, None, None, None, None))
     after = {"id": 1, "at": None, "amount": "2", "ok": False, "x": 1}
     signed = signed_rows(
@@ -95,7 +95,7 @@ def test_by_key_the_old_row_is_looked_up_and_the_image_before_is_ignored():
     }
 
 
-def test_by_key_an_update_of_the_key_removes_the_row_of_the_old_one():
+def test_an_update_that_changes_a_key_removes_the_row_of_the_old_key():
     keyed = table("CREATE TABLE k (id BIGINT PRIMARY KEY, part STRING)")
     stored = Stored(keyed, (1, "a"))
     signed = signed_rows(
@@ -104,7 +104,7 @@ def test_by_key_an_update_of_the_key_removes_the_row_of_the_old_one():
     assert net(signed) == {(1, "a"): -1, (9, "a"): 1}
 
 
-def test_by_key_repeated_messages_change_nothing():
+def test_repeated_messages_of_changes_by_key_change_nothing():
     keyed = table("CREATE TABLE k (id BIGINT PRIMARY KEY, part STRING)")
     stored = Stored(keyed, (1, "b"))
     again = texts(envelope("r", None, row(1, "a")), envelope("u", row(1, "a"), row(1, "b")), envelope("d", {"id": 2}))
@@ -249,7 +249,7 @@ def test_a_message_that_is_not_utf_8_is_a_bad_row():
     assert signed.bad.column("reason").to_pylist()[0].startswith("it is not UTF-8")
 
 
-def test_thousands_of_messages_are_read_as_single_ones():
+def test_thousands_of_messages_are_read_like_single_ones():
     given = texts(*(envelope("c", None, row(i, None if i % 3 else "x")) for i in range(2500)))
     signed = signed_rows(given, BAG, DebeziumJson())
     assert signed.rows.column("id").to_pylist() == list(range(2500))

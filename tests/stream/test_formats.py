@@ -58,7 +58,7 @@ def test_changes_by_key_are_refused_for_a_table_without_a_key(form):
         signed_rows(batch(id=[1], part=["a"]), BAG, form)
 
 
-def test_a_column_belongs_to_the_format_or_to_the_table():
+def test_a_table_cannot_have_a_column_that_its_change_format_reserves():
     both = table("CREATE TABLE t (id BIGINT, op STRING)")
     with pytest.raises(FormatError, match="column op is reserved by the change format"):
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))

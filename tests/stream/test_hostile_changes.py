@@ -52,7 +52,7 @@ REFUSED: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("text", "column", "reason"), REFUSED, ids=[reason for _, _, reason in REFUSED])
-def test_an_envelope_is_refused_or_set_aside(text: str, column: str, reason: str) -> None:
+def test_a_hostile_envelope_is_refused_or_set_aside(text: str, column: str, reason: str) -> None:
     with pytest.raises(BadChange, match=f"(?s)table wide, row 0, column {column}: .*{reason}"):
         read(text)
     good = envelope()
@@ -61,7 +61,7 @@ def test_an_envelope_is_refused_or_set_aside(text: str, column: str, reason: str
     assert found.bad.column("column").to_pylist() == [column]
 
 
-def test_fields_without_a_column_may_differ_in_case_only() -> None:
+def test_unknown_fields_may_have_names_that_differ_only_in_case() -> None:
     assert len(read(envelope(more=',"x":1,"X":2'))) == 1
 
 
@@ -105,7 +105,7 @@ def test_text_that_is_not_utf8_is_a_bad_row(kind: pa.DataType, form: Any) -> Non
     assert found.bad.select(["row", "value"]).to_pylist() == [{"row": 1, "value": "\ufffd"}]
 
 
-def test_an_envelope_or_a_word_that_is_not_utf8_is_a_bad_row() -> None:
+def test_an_envelope_or_op_word_that_is_not_utf8_is_a_bad_row() -> None:
     for kind in KINDS[:2]:
         with pytest.raises(BadChange, match=r"row 1, column value: b'.xff': it is not valid UTF-8 text"):
             signed_rows(batch(value=_invalid(kind)), BAG, DebeziumJson())

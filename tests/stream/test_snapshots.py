@@ -32,7 +32,7 @@ def test_equal_snapshots_change_nothing_and_an_empty_one_deletes_everything():
     assert net(signed_rows(rows.slice(0, 0), BAG, Snapshots(), previous=rows)) == {(1, "a"): -1, (2, None): -1}
 
 
-def test_floats_are_compared_as_sql_does():
+def test_floats_are_compared_as_in_sql():
     before, after = batch(x=[0.0, math.nan, 1.0]), batch(x=[-0.0, -math.nan, 2.0])
     assert net(signed_rows(after, FLOATS, Snapshots(), previous=before)) == {(1.0,): -1, (2.0,): 1}
 

@@ -114,13 +114,13 @@ def test_columns_are_found_by_name_in_any_order_and_case():
         ({"id": [1], "part": [1]}, "column part: STRING accepts a column of strings, not of int64"),
     ],
 )
-def test_a_batch_of_other_columns_is_refused_as_a_whole(columns, message):
+def test_a_batch_whose_columns_do_not_fit_the_table_is_refused_as_a_whole(columns, message):
     with pytest.raises(BadChange, match=message) as raised:
         signed_rows(batch(**columns), BAG, AppendOnly(), set_aside=True)
     assert raised.value.row is None
 
 
-def test_text_is_read_by_the_types_of_columns():
+def test_text_is_converted_to_the_types_of_the_columns():
     given = batch(op=["I", "I"], id=["1", " 2"], part=["a", "b"], day=["2026-01-31", "2026-2-1"], total=["1.5", "1e2"])
     signed = signed_rows(given, ORDERS, OpColumn())
     assert net(signed) == {
@@ -175,7 +175,7 @@ def test_text_is_read_the_same_alone_and_in_bulk(column, rows):
         assert (raised.value.row, raised.value.value) == (rows - 1, text)
 
 
-def test_a_table_of_several_chunks_is_one_batch():
+def test_an_arrow_table_of_several_chunks_is_one_batch():
     chunks = pa.table({"id": pa.chunked_array([[1], [2, 3]]), "part": pa.chunked_array([["a", "b"], ["c"]])})
     assert net(signed_rows(chunks, BAG, AppendOnly())) == {(1, "a"): 1, (2, "b"): 1, (3, "c"): 1}
     assert net(signed_rows(chunks.slice(0, 0), BAG, AppendOnly())) == {}

@@ -27,7 +27,7 @@ def _cases(*, running: bool) -> list[object]:
 
 
 @pytest.mark.parametrize(("suite", "name"), _cases(running=False))
-def test_a_query_plans_and_is_not_recomputed(suite: Suite, name: str) -> None:
+def test_a_query_is_planned_and_not_recomputed(suite: Suite, name: str) -> None:
     keyed = any(table.key for table in suite.read_by(suite.queries[name]))
     for keys in (True, False) if keyed else (False,):
         with database(suite, name, keys) as found:
@@ -37,7 +37,7 @@ def test_a_query_plans_and_is_not_recomputed(suite: Suite, name: str) -> None:
 @pytest.mark.sample(23)
 @pytest.mark.parametrize("keys", [True, False], ids=["keys", "no keys"])
 @pytest.mark.parametrize(("suite", "name"), _cases(running=True))
-def test_a_query_agrees_with_duckdb(suite: Suite, name: str, keys: bool) -> None:
+def test_a_query_of_the_suites_agrees_with_duckdb(suite: Suite, name: str, keys: bool) -> None:
     with_rows, streams = 0, 1 if suite.slow else STREAMS
     for seed in range(MOST_STREAMS):
         if seed < streams or not (with_rows or name in suite.empty):

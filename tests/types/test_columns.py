@@ -156,7 +156,7 @@ def test_invalid_utf8_is_a_bad_row_only_if_a_row_has_it() -> None:
     ],
     ids=str,
 )
-def test_a_column_of_an_unsuitable_type_is_refused_without_a_row(kind: SqlType, array: pa.Array) -> None:
+def test_the_error_of_a_column_of_an_unsuitable_type_names_no_row(kind: SqlType, array: pa.Array) -> None:
     with pytest.raises(TypeError, match=f"{kind.name}.* accepts a column of"):
         encode_arrow(kind, array, Dictionary())
 
@@ -182,7 +182,7 @@ def test_a_time_zone_does_not_change_the_instant() -> None:
     ],
     ids=str,
 )
-def test_words_are_copied_neither_to_codes_nor_back(kind: SqlType, array: pa.Array) -> None:
+def test_columns_of_64_bit_words_are_encoded_and_decoded_without_a_copy(kind: SqlType, array: pa.Array) -> None:
     codes = encode_arrow(kind, array.slice(3), Dictionary())
     assert codes.__array_interface__["data"][0] == array.buffers()[1].address + 24
     back = decode_array(kind, codes)

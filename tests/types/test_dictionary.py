@@ -90,7 +90,7 @@ class _Held:
     pass
 
 
-def test_references_to_ended_objects_are_dropped() -> None:
+def test_references_to_garbage_collected_objects_are_dropped() -> None:
     held = Living()
     kept = [_Held() for _ in range(3)]
     for one in kept:

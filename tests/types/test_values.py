@@ -79,7 +79,7 @@ def encode(kind: SqlType, value: Any) -> int:
         (TIMESTAMP, np.datetime64(2, "h"), 7_200_000_000),
     ],
 )
-def test_a_value_has_its_code(kind: SqlType, value: Any, code: int) -> None:
+def test_each_value_has_the_expected_code(kind: SqlType, value: Any, code: int) -> None:
     assert encode(kind, value) == code
 
 

@@ -1,3 +1,3 @@
-"""Advice on a recorded stream: enclosureness, and the updates of bags."""
+"""Analyses a recorded stream of updates: its enclosureness, and the updates that it causes in bags."""
 
 __all__ = ["bag_updates", "enclosure"]

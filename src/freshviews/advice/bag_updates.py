@@ -1,8 +1,8 @@
-"""Updates of the bags of a cyclic query: how the rows of the bags change under a stream of updates of tables.
+"""Computes how a stream of updates of tables changes the rows of the bags of a cyclic query.
 
 ``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag contains each
-row of a projection once; it is updated only when the first row with the same projection appears, or the last one
-vanishes.
+row of a projection of another atom once. So the guard changes only when the first row with that projection is inserted,
+or the last one is deleted.
 """
 
 from __future__ import annotations

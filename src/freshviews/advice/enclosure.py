@@ -1,16 +1,19 @@
 """Enclosureness: how hard a stream of updates is for change propagation without joins.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
-insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans within its own; that
-of a stream is the average, at least 1 (Definition 6.1). For a join tree (Definitions 6.3 and 6.4) only tuples in the
-descendants of a tuple's node count, by their two *effective* lifespans: one ends early, at the first deletion in a node
-below; the other begins late, at the last insertion in a node below. If the enclosureness for the join tree is lambda_T,
-an update takes O(lambda_T) steps on average.
+insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
+within its own. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
-Times are positions in the stream. The most disjoint spans within a given one are found greedily: the span that ends
-first, then, of those that begin after it, the one that ends first, and so on. With jumps of doubling length, this takes
-O(log n) per tuple and O(n log n) per node. One departure: both effective lifespans of a tuple may be counted if they
-are disjoint, so an enclosureness computed here is at least that of the paper, and at most twice as large.
+The enclosureness for a join tree (Definitions 6.3 and 6.4) counts only tuples in nodes below the tuple's node, by
+*effective* lifespans. A tuple has two of these: one ends at the first deletion in a node below its own, the other
+begins at the last insertion there. If the enclosureness for the join tree is lambda_T, an update takes O(lambda_T)
+steps on average.
+
+Times are positions in the stream. The most disjoint spans within a given span are found greedily: first the span that
+ends first, then, among the spans that begin after its end, the one that ends first, and so on. With jumps of doubling
+length, this takes O(log n) per tuple and O(n log n) per node. One departure from the paper: both effective lifespans of
+a tuple are counted if they are disjoint. So the result is at least the enclosureness of the paper, and at most twice as
+large.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The catalog that SQL statements are bound against, and the statements that change it.
+"""The catalog in which SQL statements look up names, and the statements that change it.
 
 Names are case-insensitive and keep the spelling of their definition.
 """

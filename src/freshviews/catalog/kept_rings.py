@@ -1,6 +1,7 @@
-"""Aggregates over users' rings as JSON: a checkpoint stores the rings of its views in this form.
+"""Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-So a reader of a checkpoint needs no module of the user, and a run detects a ring whose definition changed.
+A checkpoint stores the rings of its views. So a reader of the checkpoint does not import the user's modules, and a run
+detects that the definition of a ring has changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: the numbers that they return, and the names of the columns."""
+"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: the numbers that they return, and the names of their result columns."""
 
 from __future__ import annotations
 

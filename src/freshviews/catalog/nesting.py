@@ -1,4 +1,4 @@
-"""The limit on the nesting of SQL and rules, and the space that this nesting needs on Python's stack."""
+"""The limit on the nesting of SQL and rules, and room for that nesting on Python's stack."""
 
 from __future__ import annotations
 

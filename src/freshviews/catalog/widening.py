@@ -1,4 +1,4 @@
-"""Tests whether a wider type or column holds every value of another."""
+"""Tests whether one type or column can hold every value of another."""
 
 from __future__ import annotations
 

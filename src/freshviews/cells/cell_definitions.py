@@ -1,4 +1,4 @@
-"""The tables and views of a cell and of the second stage, made from the catalog and a plan."""
+"""Makes the tables and views of a cell, and those of the second stage, from the catalog and a plan for cells."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A plan for cells: the cells of each table's rows, and the sources of results. Data only; stored as JSON.
+"""A plan for cells: the cells of each table's rows, and the sources of results. It is plain data, stored as JSON.
 
 A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
-role form a grid: a *dim* with a column gives one coordinate, a hash of the value; a dim without a column means all
-coordinates, so the row is copied. Cell number = (offset + sum of coordinate * stride) mod cells.
+role form a grid whose dimensions are called *dims*. Along a dim with a column, a row goes to one coordinate, the hash
+of its value; along a dim without a column, the row is copied to all coordinates. Cell number = (offset + sum of
+coordinate * stride) mod cells.
 """
 
 from __future__ import annotations

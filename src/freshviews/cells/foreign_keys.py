@@ -1,9 +1,9 @@
-"""Foreign keys among cells: pairs of roles in which a row of a child meets its parent.
+"""Foreign keys in cells: finds pairs of roles, of a child and its parent, in which each child row meets its parent.
 
-A cell checks a foreign key among its own rows. This suffices if each cell with a row of the child's role has all rows
-of the parent's role to which the row may refer. For that, both roles have the same grid, and along each dim either the
-parent's rows are copied, or both are split: the parent by the referenced column, the child by the referring column. One
-such pair per key is enough, because if one cell refuses a row, the batch is refused in all cells.
+A cell checks a foreign key among its own rows. This suffices if each cell with a row of the child's role also has all
+rows of the parent's role to which that row may refer. For that, both roles have the same grid. Along each dim either
+the parent's rows are copied, or both roles are split: the parent by the referenced column, the child by the referring
+column. One such pair of roles per foreign key is enough, because a batch that one cell refuses is refused in all cells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the place of each table and view of a plan; for one in a single engine, why more cells would not help."""
+"""Finds where each table and view of a plan is; if in only one engine, says why more cells would not help."""
 
 from __future__ import annotations
 

@@ -1,13 +1,16 @@
-"""Splits a block whose groups span several cells: a part in each cell, and their merge.
+"""Splits a block whose groups span several cells: into partial views in the cells, and a view that merges them.
 
-For a block with LIMIT n OFFSET m, each cell maintains the first n + m of its own rows, and the second stage takes n
-rows from all of these. For groups, a cell has a view with a row per group: the free variables, the ring elements of the
-aggregates as words, and MIN and MAX. A count, or a sum of integers, has one word; an element of another ring has
-several. With grouping sets, a cell groups by all free variables, and the second stage groups these rows by each set.
-For COUNT and SUM of DISTINCT values, a cell has a view with a row per group and value. The second stage has a table per
-view of a cell. It adds the elements of a group in their rings and computes results from the total; it takes the minimum
-of the minima, and counts the distinct values of all cells. With a MIN_BY or MAX_BY, a cell also sends the MIN or MAX of
-the ordering value, which belongs to the same row.
+**LIMIT n OFFSET m.** Each cell maintains the first n + m of its own rows; the second stage takes the result from the
+rows of all cells.
+
+**Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as words,
+and MIN and MAX. (A count, or a sum of integers, has one word; an element of another ring has several.) For COUNT and
+SUM of DISTINCT values, a cell has another view, with a row per group and value. For MIN_BY and MAX_BY, a cell also
+sends the least or greatest ordering value. With grouping sets, a cell groups by all free variables.
+
+In the second stage, each of these views is a table. The second stage groups their rows by each grouping set. It adds up
+ring elements and computes results from the totals, takes the least of the minima, and counts the distinct values of all
+cells.
 """
 
 from __future__ import annotations

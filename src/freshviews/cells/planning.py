@@ -1,4 +1,4 @@
-"""Chooses the role that each atom of each view reads: by shares if a block is split, else by its cells."""
+"""Plans cells: chooses for each atom of each view the role that it reads, and for each role its cells."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Routes single rows to cells by plain functions, for tests and samples.
 
-Spark routes in bulk by its own expressions; these functions specify the result.
+Spark routes rows in bulk by its own expressions, which must return the same cells.
 """
 
 from __future__ import annotations

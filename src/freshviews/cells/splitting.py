@@ -1,11 +1,13 @@
 """The columns by which the atoms of a block may be split among cells.
 
-A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all, is
-copied along that dimension, so that every derivation is found in the cell of the split atoms. A table with keys is
-split only by columns of each of its keys, so that equal keys meet in one cell.
+A variable splits the atoms that bind it by a plain column. An atom that binds the variable by an expression, or not at
+all, is copied along the variable's dimension, so that each row of a split atom finds all of its partners in its own
+cell. A table with keys is split only by a column that is in all of its keys, so that rows with equal keys meet in one
+cell.
 
 An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom. Along
-other dimensions it is copied. So a cell that looks up values in such an atom has all rows with these values.
+other dimensions it is copied. So a cell that looks up values in an optional or negated atom has all rows with these
+values.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Spreads a block over cells if the block reads views; each cell has copies of these views.
+"""Spreads a block that reads views over cells; each cell maintains its own copies of these views.
 
-One variable splits all relations of the block. If an atom over a view binds the variable by a plain column, the view is
-split too, provided that each of the view's blocks can be split by that column: there it must be a grouping column, or
-an unchanged column of a table. A relation that the variable cannot split is whole in every cell.
+One variable of the block splits its relations. It splits a view if the atom over the view binds the variable by a plain
+column, and that column can split each block of the view. In such a block it must be a grouping column, or an unchanged
+column of a table. A relation that the variable cannot split is whole in every cell.
 """
 
 from __future__ import annotations

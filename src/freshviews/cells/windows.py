@@ -1,8 +1,8 @@
-"""Tables with a window, in several cells: one engine in front of the cells decides which rows leave.
+"""Tables with a window, over several cells: one engine in front of the cells decides which rows leave the window.
 
-A row leaves when enough later rows have arrived, or a row with a time late enough; all rows of the table count for
-this. So all rows go through one engine, which maintains a view of the rows in the window. In the cells the table has no
-window: its updates there are the change of this view.
+All later rows of a table, in all cells, decide when a row leaves the window. So all rows go through one engine, which
+maintains a view of the rows in the window. In the cells the table has no window; it gets the changes of that view as
+updates.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``freshviews advise``: the cost of a stream of updates over each join tree of the views of a script.
 
-The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``: the table's columns, a signed
-``_multiplicity`` (1 if missing) and ``_order``, the position of the update in the whole stream.
+The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``. A file has the table's columns,
+a signed ``_multiplicity`` (1 if missing), and ``_order``, the position of the update in the whole stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The metrics of a running pipeline, as Prometheus text (exposition format 0.0.4).
 
-The numbers of a checkpoint come from the ``Status`` that ``freshviews status`` prints; the seconds by phase are those
-of this process. ``METRICS`` lists every metric; docs/metrics.md documents them.
+Numbers about the checkpoint come from the ``Status`` that ``freshviews status`` also prints. The seconds of each phase
+are measured in this process. ``METRICS`` lists every metric; docs/metrics.md documents them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The output of a running pipeline: a live line per view on a terminal, else a line or a JSON object per version."""
+"""Prints the progress of a pipeline: on a terminal a live line per view, else a line or a JSON object per version."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""SIGINT and SIGTERM while a pipeline runs: after the first signal, the run ends with the current version. A second
-signal ends the process immediately, with Spark's Java process and its Python workers. Before the stream runs, the first
-signal ends the process immediately."""
+"""Handles SIGINT and SIGTERM: after the first signal, a running pipeline finishes the current version and ends.
+
+A second signal immediately ends the process, Spark's Java process and its Python workers. If the stream does not run
+yet, the first signal does so.
+"""
 
 from __future__ import annotations
 

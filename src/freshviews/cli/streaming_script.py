@@ -1,4 +1,4 @@
-"""A streaming script by its name on the command line, and the address of its checkpoint."""
+"""Reads the streaming script named on the command line, and finds its checkpoint."""
 
 from __future__ import annotations
 

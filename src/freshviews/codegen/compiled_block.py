@@ -1,4 +1,4 @@
-"""A block's program compiled: one generated module with its triggers, readers and projection."""
+"""Compiles the program of a block: one generated module with its triggers, readers and output expressions."""
 
 from __future__ import annotations
 

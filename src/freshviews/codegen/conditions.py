@@ -1,9 +1,9 @@
 """Conditions of a traced join as C functions ``condition_0(state, codes)``, ..., which the join calls by address.
 
-``codes`` has a word per variable of the key order; the variables of the condition are bound. ``state`` has the layout
-of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL. It
-returns another value if the condition is TRUE or an operation fails; then the consumer of the derivations evaluates the
-condition again.
+``codes`` has a word per variable of the key order; the words of the condition's variables are set. ``state`` has the
+layout of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL,
+and another value if it is TRUE or an operation fails. The trigger that gets the derivation evaluates a condition that
+may fail again, and reports the error.
 """
 
 from __future__ import annotations

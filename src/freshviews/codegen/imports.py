@@ -1,4 +1,4 @@
-"""The imports of generated source: kernel functions, and positions of words in headers."""
+"""The names that generated source imports: kernel functions, and positions of words in headers."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Layouts in memory: the words of a program's state and of the rows of its views.
 
-State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a scratch block
-per accumulator of several words, then the balance of a program with partitions, then the default row of each view that
-is read as optional. Status words: error code, first row at fault, steps counted, and the address of the shapes. Shapes
-are words that describe payloads of several words to the kernels of their rings, with room for the results of these
-kernels.
+The words of a state, in order: status, changes buffer, whether changes are wanted, constants, a table per view, a
+scratch block per accumulator of several words, the balance of a program with partitions, and the default row of each
+view that is read as optional. The words of a status: error code, first row at fault, steps counted, and the address of
+the shapes. A shape describes payloads of several words to the kernels of their ring, and has room for the results of
+these kernels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""From generated source to callable functions: files named by their content, compiled once, cached on disk.
+"""Loads generated source as functions: its files are named by their content, compiled once, and cached on disk.
 
-The cache folder of this version has one module per program, or several of a long one, named by the hash of its source.
-In that file the name of every function ends in the hash as well: Numba can mix up functions with the same name that
-sibling processes compiled, and worker processes are often forked.
+The cache folder has one module per program, or several for a long program. A module is named by the hash of its source.
+The name of each of its functions ends in that hash as well, because Numba can mix up functions of the same name that
+sibling processes compiled, such as forked workers.
 """
 
 from __future__ import annotations
@@ -219,7 +219,7 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
 
 
 def order(*functions: Callable[..., int | None]) -> bool:
-    """Have kernels, and functions that ``build`` loaded, compiled by another process, without waiting. Whether all are compiled."""
+    """Have kernels and loaded functions compiled by another process, without waiting; returns whether all are."""
     if mem.PURE_PYTHON:
         return True
     found: list[Any] = [getattr(function, "function", function) for function in functions]

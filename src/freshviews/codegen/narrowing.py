@@ -1,7 +1,7 @@
-"""Programs whose sums of doubles are narrow: of four words instead of 37 (``ring.NARROW``).
+"""Makes sums of doubles in a program narrow: four words instead of 37 (``ring.NARROW``).
 
-A narrow sum holds the doubles of most columns, but not every double. A program with narrow sums reports an addend or a
-sum that does not fit; then the engine continues with the program as it was planned, whose sums are reals.
+A narrow sum can add up the doubles of most columns, but not every double. A program with narrow sums reports an addend
+or a sum that does not fit; then the engine continues with the original program, whose sums have 37 words.
 """
 
 from __future__ import annotations

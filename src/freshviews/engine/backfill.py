@@ -1,4 +1,4 @@
-"""Backfill: a view takes the rows that its inputs hold, in batches of bounded size."""
+"""Backfills a view with the rows of its inputs, in batches of bounded size."""
 
 from __future__ import annotations
 

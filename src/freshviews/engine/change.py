@@ -1,4 +1,4 @@
-"""The change of a view from one version to the next, and its subscribers."""
+"""The change of a view from one version to the next, and the subscribers that get it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The relations of a database while a script of SQL changes them, as a whole or not at all.
+"""The relations of a database while an SQL script changes them; all of the script takes effect, or nothing.
 
 A draft starts from the current relations. Its changes become visible when ``finish`` returns the new relations;
-``abandon`` frees the relations that the script made. Relations that the script does not replace are never written to
-before ``finish``.
+``abandon`` frees the relations that the script made. Before ``finish``, existing relations are not written to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the error messages for batches for which a view could not be computed."""
+"""Writes the error message of a batch after which a view could not be computed."""
 
 from __future__ import annotations
 

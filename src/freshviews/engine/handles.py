@@ -1,4 +1,4 @@
-"""Handles of views and stored tables, for users: they return rows as Arrow, pandas, polars or Python tuples."""
+"""Handles by which users read views and stored tables, as Arrow, pandas, polars or Python tuples."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""LIKE: a pattern is cut at each ``%`` into segments; each is found at its first place after the segment before.
+"""LIKE: cuts a pattern at each ``%`` into segments, and finds each at its first place after the previous segment.
 
-The first segment is anchored at the beginning of the text and the last one at its end. Taking the first place of each
-segment in between never loses a match, so nothing is tried twice: the time is at most the length of the text times the
-length of the longest segment with ``_``. In a pattern without ``_`` it is linear in the text.
+The first segment is anchored at the beginning of the text and the last one at its end. For the segments in between,
+taking the first place never loses a match, so nothing is tried twice. The time is at most the length of the text times
+the length of the longest segment with ``_``; without ``_``, it is linear in the length of the text.
 
-Compiled code searches in the same way, for the same ``segments``, over UTF-8 in memory (``kernel.codes.texts``). The
+Compiled code searches for the same ``segments`` in the same way, over UTF-8 in memory (``kernel.codes.texts``). The
 matcher here is for Python values: constants, and texts that only Python computes.
 """
 

@@ -1,9 +1,9 @@
 """Scalar expressions, typed, over codes.
 
-There are three nodes. A ``Column`` is a variable or a column, by name. A ``Literal`` holds a Python value: str, int for
-integers, dates as days, timestamps as microseconds and decimals unscaled, float, bool, None. A ``Call`` applies an
-operation of ``freshviews.expr.ops``; its arguments are already coerced to the types that the operation takes, so later
-stages need no typing.
+There are three nodes. A ``Column`` is a variable or a column, by name. A ``Literal`` holds a Python value: str, float,
+bool, None, or an int, which is an integer, a date in days, a timestamp in microseconds or an unscaled decimal. A
+``Call`` applies an operation of ``freshviews.expr.ops`` to arguments that already have the types that it takes, so
+later stages need no typing.
 """
 
 from __future__ import annotations

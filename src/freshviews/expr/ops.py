@@ -9,14 +9,14 @@ An operation is one of three kinds:
   evaluate an argument only if it is needed, so each back end writes them as its own conditional; ``attempt(x)`` and
   ``failed(x)`` evaluate ``x`` without raising its error.
 
-``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one
-decides, and ``freshviews.expr.host_evaluation`` does: as in Spark, a row that the left side of AND excludes raises no
-error on the right.
+``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one decides
+the result. ``freshviews.expr.host_evaluation`` does: as in Spark, a row that the left side of AND excludes raises no
+error on the right side.
 
 Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an error, never wrapped and never NULL. A
-**fallible** compiled operation takes a last argument ``status``, the address of one int64. If that is 0, an error
-stores a key of ``freshviews.kernel.scalar.operations.ERRORS`` there, and the operation returns NULL. A fallible host
-function raises ``ValueError`` with the reason.
+**fallible** compiled operation takes a last argument ``status``, the address of one int64. An error stores a key of
+``freshviews.kernel.scalar.operations.ERRORS`` in that int64, if it is still 0, and the operation returns NULL. A
+fallible host function raises ``ValueError`` with the reason.
 
 Arguments and results, which tests, binder and code generation rely on
 ----------------------------------------------------------------------
@@ -78,7 +78,7 @@ greatest_float least_float (a, b)                  NULLs are skipped; NaN is the
 sign_int (x), sign_float (x)                       -1, 0, 1 as the code of an int; as a DOUBLE
 lt_string le_string gt_string ge_string (a, b)     by UTF-8 bytes
 like ilike (s, pattern[, escape])                  escape is one character, backslash if absent
-in_list (x, list)                                  x is a string or an integer code; list is a JSON text of such
+in_list (x, list)                                  x is a string or an integer code; list is a JSON array of such values
 rlike (s, pattern)                                 found anywhere; the pattern is Java's
 concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings; error past ``strings.LONGEST``, as for
                                                    every operation whose result may be much longer than its arguments

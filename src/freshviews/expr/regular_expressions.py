@@ -1,9 +1,9 @@
 """RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
 
 A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2. RE2 gives some constructs
-another meaning: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters regardless of
-case. A construct without an equivalent in RE2 is refused with its place: references to groups and lookaround, which no
-linear engine has, and constructs that depend on the version of Java or of Unicode.
+another meaning than Java: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters
+regardless of case. A construct without an equivalent in RE2 is refused with its place: references to groups and
+lookaround, which no linear engine has, and constructs that depend on the version of Java or of Unicode.
 
 RLIKE asks only whether the pattern occurs, so its groups do not capture and its reluctant quantifiers become greedy;
 ``finder`` keeps groups and quantifiers as they are. ``\\b`` is a boundary of ASCII word characters, as in Java 19 and

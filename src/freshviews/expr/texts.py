@@ -1,9 +1,9 @@
 """Expressions over one text that compiled code computes from its UTF-8 bytes.
 
-``text_function`` splits an expression into a column of strings, operations that cut it, and a final operation that
-tests or measures the rest; all other arguments are constants. ``host_evaluation`` computes all other expressions, and
-would return the same results for these. These functions never fail: an expression with a constant that an operation
-refuses is left to ``host_evaluation``, too.
+``text_function`` splits an expression into a column of strings, operations that take a part of the text, and a final
+operation that tests or measures this part; all other arguments are constants. Every other expression is left to
+``host_evaluation``. So is an expression with a constant that an operation refuses, because a compiled function never
+fails.
 """
 
 from __future__ import annotations

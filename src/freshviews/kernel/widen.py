@@ -1,4 +1,4 @@
-"""Widens the payloads of a table in place: narrow sums of doubles become reals (``rings.narrow``).
+"""Widens the payloads of a table in place: narrow sums of doubles (``rings.narrow``) get all words of ``scalar.real``.
 
 Rows keep their numbers, so slots, indexes and orders stay unchanged. The journal is widened too.
 """

@@ -1,10 +1,10 @@
 """Models over a join, fresh at every version.
 
-A model of numbers is computed from one row of a view: the cofactor of its variables, which the database maintains as
-tables change (``freshviews.ring.cofactor``). A model of categories is computed from a view that counts how often each
-pair of values occurs (``counts``). A model of both is computed from such a view and a cofactor for each value
-(``encoded``). So a model costs the same whether the join has a thousand rows or a billion, and the join is never
-stored. The interface follows scikit-learn's. Where an attribute or method needs more rows than the join has, it raises
+A model of numbers is computed from one row of a view: the cofactor of the model's variables, which the database
+maintains as tables change (``freshviews.ring.cofactor``). A model of categories is computed from a view that counts
+each pair of values (``counts``); a model of numbers and categories, from such counts and a cofactor for each value of a
+category (``encoded``). So a model costs the same whether the join has a thousand rows or a billion, and the join is
+never stored. The interface follows scikit-learn's. An attribute or method that needs more rows than the join has raises
 LearnError.
 
 The examples of all models continue from here::

@@ -2,8 +2,8 @@
 
 The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values that
 occur, in nats: 0 if the variables are independent. A Chow-Liu tree connects the variables by the edges whose sum of
-mutual information is greatest. Of all distributions that factor along a tree, the one along this tree is nearest to the
-data (Chow and Liu, IEEE Transactions on Information Theory 1968; over joins, F-IVM section 6).
+mutual information is greatest. Of all distributions that factor along some tree, the one that factors along this tree
+is nearest to the data (Chow and Liu, IEEE Transactions on Information Theory 1968; over joins, F-IVM section 6).
 """
 
 from __future__ import annotations

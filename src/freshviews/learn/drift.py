@@ -1,4 +1,4 @@
-"""The drift of a model's variables: its moments at a version compared with those at an earlier one."""
+"""The drift of a model's variables: compares their moments at two versions."""
 
 from __future__ import annotations
 

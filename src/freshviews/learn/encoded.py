@@ -1,11 +1,11 @@
-"""Moments of features, of the values of categories and of a target over a join, read from views with grouping sets.
+"""Moments of features, values of categories and a target over a join, read from views with grouping sets.
 
 Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
 sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one
 view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another view by each pair of categories.
-This is the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018) with relations as keys of groups; see
-docs/rings.md. Pairs have a separate view because they need only a count, and the size of a cofactor is the square of
-the number of features.
+F-IVM (Nikolic and Olteanu, SIGMOD 2018) calls this the generalised cofactor; its entries for categories are relations,
+which are groups here (docs/rings.md). Pairs have a separate view because they need only a count, while the size of a
+cofactor is the square of the number of features.
 """
 
 from __future__ import annotations

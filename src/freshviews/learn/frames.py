@@ -1,4 +1,4 @@
-"""Frames to matrices: the features of a frame, by name, in the order of a model."""
+"""Converts data frames to matrices: takes the features of a model by name, in the order of the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view that a model creates, reads and drops."""
+"""Creates, reads and drops the view of a model."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Normal equations: gram @ x = cross. ``gram`` has the sums of products of variables, ``cross`` those with a target.
+"""Solves normal equations gram @ x = cross: sums of products of variables with each other, and with a target.
 
-The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So their part of the matrix is
-diagonal, minus a product of rank one if the matrix is centred, and is solved value by value. The equations of the other
-variables remain (the Schur complement). So time is linear in the number of values of one category.
+The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So the sums of their products form
+a diagonal matrix, minus a matrix of rank one if centred. These equations are solved value by value; the equations of
+the other variables remain (the Schur complement). So time is linear in the number of values of one category.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
 For each of these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains
 it. When a row of ``D`` appears or vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are
-pairs, and BIT_AND and BIT_OR work in the same way. These four, MIN and MAX read the ends of an ordered index over
-``D``, or folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group g::
+pairs, and BIT_AND and BIT_OR work in the same way. MIN_BY, MAX_BY, BIT_AND, BIT_OR, MIN and MAX are read from the ends
+of an ordered index over ``D``, or from folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group
+g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -13,9 +14,9 @@ pairs, and BIT_AND and BIT_OR work in the same way. These four, MIN and MAX read
                   Q[g].least = min of D[g]
 
 If a block has only such aggregates, and every derivation has a value, a group exists while it has a value. Then changes
-of ``D`` also create and remove groups, and the main query is not joined: a row is joined once, not twice. (If
+of ``D`` also create and remove groups, and the main query is not joined, so a row is joined once instead of twice. (If
 multiplicities may be negative, values may cancel out. Then each addition to ``D`` is also added to the count of the
-group.) ``COUNT(DISTINCT x)``, where x may be NULL and ``D`` then has a row for NULL::
+group.) ``COUNT(DISTINCT x)``, if x may be NULL, so that ``D`` may have a row with NULL::
 
     D[g, x] += m
         appears:  Q[g] += (count: 1)
@@ -23,8 +24,8 @@ group.) ``COUNT(DISTINCT x)``, where x may be NULL and ``D`` then has a row for 
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-If all variables of a negated atom are in ``D``, the atom may be looked up where rows of ``D`` change: see
-``plan.delta.exclusion``.
+If all variables of a negated atom are in the key of ``D``, the atom may be looked up when rows of ``D`` appear or
+vanish: see ``plan.delta.exclusion``.
 
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """

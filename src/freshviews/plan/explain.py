@@ -1,4 +1,4 @@
-"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and the stored views."""
+"""The text of EXPLAIN: strategy, reason for its choice, cost of an update, bounds, program, and stored views."""
 
 from __future__ import annotations
 

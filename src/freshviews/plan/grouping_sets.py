@@ -1,4 +1,4 @@
-"""Several grouping sets in one program: one join, one ordered store of argument values, results by set.
+"""One program for several grouping sets: one join, one ordered store of argument values, results by set.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 2.3.3: "we can reuse the intermediate
 predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail".
@@ -18,12 +18,12 @@ its rows. The finest result is not stored. ROLLUP (a), with the result ``Q``::
 
 The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix of
 the group, as in ROLLUP, reads that store: a fold of subtrees answers for all rows below the prefix. Other sets read a
-store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain, each a subset of the one
-before, share a store. COUNT and SUM of distinct values, and aggregates of pairs, need each value of a set once: then
+store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one
+before) share a store. COUNT and SUM of distinct values, and aggregates of pairs, need each value of a set once: then
 every set has its own store.
 
 If multiplicities may be negative, the multiplicities of one value in several groups may cancel out in a set. Then every
-set has its own store, which receives every addition of the finest store.
+set has its own store, and every addition to the finest store is also made to it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Leaf views and payloads of atoms, with which every strategy begins.
+"""Makes the leaf views of atoms and their payloads, with which every strategy begins.
 
 The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
-inside the atom. If no lift of an aggregate is in or below a view, the component of that aggregate equals the count, so
-it is not stored. For each aggregate, a product of payloads multiplies the components of the factors that store it and
-the counts of all other factors. This is the product ring, without repeated components.
+inside the atom. If no lift of an aggregate is in or below a view, the component of that aggregate would equal the
+count, so the view does not store it. To multiply payloads, the count takes the place of a component that a factor does
+not store. This is the product ring, without repeated components.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Optional and negated atoms: the effect of their updates, for every strategy that joins views.
+"""Writes the updates of optional and negated atoms, for every strategy that joins views.
 
-An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. If no
-row has the looked-up values of the given variables, a lookup finds the default row. So the default row of these values
-vanishes when the first row with these values appears, and returns when the last such row vanishes. An update of ``S``
-in ``R(x, k) S?(k, y)``, grouped by x::
+An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. A
+lookup by values of the given variables finds the default row if no row has these values. So the default row of these
+values vanishes when the first row with these values appears, and returns when the last such row vanishes. An update of
+``S`` in ``R(x, k) S?(k, y)``, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -20,7 +20,7 @@ An update that neither adds the first row of some values nor removes the last on
 view of a *negated atom* has the rows that exclude rows of the join; the join continues if the view has no matching row.
 
 Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
-VLDB Journal 23(2), 2014) count supports in this way; the default row is not from these papers.
+VLDB Journal 23(2), 2014) also count the rows that have given values. The default row is not from these papers.
 """
 
 from __future__ import annotations

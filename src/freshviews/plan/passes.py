@@ -1,6 +1,7 @@
 """The order in which the rows of tables initialise an empty view, so that their deltas are cheap.
 
-The cost of a delta depends on the rows that are there to join with. Paths of three edges, counted over a view tree::
+The cost of a delta depends on the rows that it can join with. An example is a view tree that counts paths of three
+edges::
 
     on R(a, b) += m:                on S(b, c) += m:                  on T(c, d) += m:
         V_a[b] += m                     if v_d := V_d[c]:                 V_d[c] += m
@@ -14,8 +15,8 @@ loop over rows of S, as often as there are paths of two edges. So the triggers r
 whole table; a table that occurs several times has several triggers. The final views do not depend on the order: all
 state is sums over the rows of the tables.
 
-The estimated cost of a trigger depends on its statements and on which views have rows, so it depends on the set of the
-triggers before it, not on their order. So dynamic programming over sets finds the order of least cost. For many
+The estimated cost of a trigger depends on its statements and on which views have rows. It depends on the set of the
+triggers before it, but not on their order. So dynamic programming over sets finds the order of least cost. For many
 triggers the order is built from the back: the last trigger is the one that costs least after all others. This makes the
 highest cost as low as possible (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints,
 Management Science 19(5), 1973).

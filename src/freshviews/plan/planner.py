@@ -1,6 +1,6 @@
-"""The planner: makes a request from a block, and takes the strategy that the user names, or the first preferred one.
+"""The planner takes the strategy that the user names, or the first one in ``plan.registry`` whose preference holds.
 
-The strategies and their order are in ``plan.registry``; this module knows none of them by name.
+This module names no strategy.
 """
 
 from __future__ import annotations

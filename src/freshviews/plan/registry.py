@@ -1,7 +1,7 @@
 """The strategies, and in which order the planner prefers them.
 
-A new algorithm is a file or a folder of its own, and a line here. If the planner may choose it, it gets a preference
-as well.
+A new strategy is a file or a folder of its own, and a line here. If the planner may choose it unasked, it also gets a
+preference.
 """
 
 from __future__ import annotations

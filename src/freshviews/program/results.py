@@ -1,8 +1,8 @@
 """The forms of a program's result: held in a view, enumerated from several views, or listed.
 
-Every kind of result has two attributes in common: ``bodies``, its statements, and ``emitted``, the components of the
-rows that it emits. The components are only the count (the multiplicity of a row), or those of the payload of a group,
-with components of 64 bits first.
+Every kind of result has two attributes: ``bodies`` (its statements) and ``emitted`` (the components of the rows that it
+emits). If a result emits rows, the only component is the count, which is the multiplicity of a row. If it emits groups,
+the components are those of their payloads; components of 64 bits come first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewriting of statements: renaming, scaling, replacing."""
+"""Rewrites statements: renames variables and rows, scales additions, replaces statements."""
 
 from __future__ import annotations
 

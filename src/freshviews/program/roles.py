@@ -1,8 +1,8 @@
-"""The roles of the fields of statements, declared once, in the annotations of the fields.
+"""The roles that fields of statements have; each field declares its role in its annotation.
 
 Every walk over programs is a fold over fields by their roles (``program.structure``). A new kind of statement needs a
-class, its meaning in the interpreter, its printed text and its generated code. A statement that runs a body for each
-value of a column of a view::
+class, its meaning in the interpreter, its printed text and its generated code. For example, a statement that runs a
+body for each value of a column of a view has this class::
 
     @hashed_once
     @dataclass(frozen=True)

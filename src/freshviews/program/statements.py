@@ -9,8 +9,8 @@ a payload is reached through the alias of its row. The triangle count under firs
                 Q[] += m * s * t
         R[a, b] += m
 
-``freshviews.program.reference.interpreter`` defines the semantics. Every strategy keeps one rule, so that back ends may
-hold row addresses: a loop or lookup on a view never encloses an Add to the same view.
+``freshviews.program.reference.interpreter`` defines the semantics. In the programs of all strategies, a loop or lookup
+on a view never encloses an Add to the same view. So a back end may hold the address of a row while the body runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Folds over the parts of a statement: inner statements, and variables and views that it reads or changes.
+"""Folds over the parts of a statement: its inner statements, and the variables and views that it reads or changes.
 
 The class of a statement declares its parts (``program.roles``); no walk lists the kinds of statement.
 """

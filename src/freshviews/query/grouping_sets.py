@@ -1,4 +1,4 @@
-"""The meaning of grouping sets: a block with grouping sets as ordinary blocks, one per set."""
+"""Defines what grouping sets mean: splits a block with grouping sets into ordinary blocks, one per set."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ hierarchical, and the atoms of a bound variable never properly contain the atoms
 and atom R of X, i atoms besides R cover the free variables of the atoms of X; it equals the dynamic width, and i = 0 is
 q-hierarchical.
 
-A factor over several atoms makes the query non-hierarchical: if its variables were nested, an atom of the lowest
-variable would have all of them.
+A factor over several atoms makes the query non-hierarchical. If the variables of the factor had nested sets of atoms,
+an atom of the lowest variable would have them all, and the factor would need only this atom.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The search for a variable order: which variable is the root of each component.
+"""Searches for the best variable order, by choosing the root of each component.
 
 Orders are compared by these criteria, in this order: no factor prevents enumeration; least dynamic width; least static
 width; least sum of update costs; least sum of bag sizes; the order of the variables in the query.
 
-Variables that edges, factors, dependencies and the head do not distinguish are one *class*. At least one best order
-places the variables of a class one after the other, so the search uses one variable per class, and the size of the
-class. Up to ``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. Above this limit it
-takes the best of a few elimination orders.
+Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. Some
+best order places the variables of a class one after the other, so the search uses one variable per class, and the size
+of the class. Up to ``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. Above this limit
+it takes the best of a few elimination orders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The class of a query for the planner and EXPLAIN: the properties that hold, and why no better class applies."""
+"""Classifies a query for the planner and EXPLAIN: the properties that it has, and why it is in no better class."""
 
 from __future__ import annotations
 

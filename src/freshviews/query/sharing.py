@@ -6,8 +6,8 @@ component. A payload then stores each sum once, the cost of a product of payload
 factors, and generated code has one call for all sums. Counts of values that are not NULL are combined as well: they are
 sums of products of flags.
 
-The values of the sums do not change. Only the check that an INT product fits an INT is dropped, as for factors of
-several tables.
+The values of the sums do not change. Only the check that an INT product fits an INT is dropped, as it is for products
+of columns of several tables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Variable orders: trees of variables, along which view trees are built (F-IVM).
 
 The variables of an atom, and those of a factor, are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a,
-c, d)`` has the order below. After each variable come the key of its view in brackets, dep(X) in the papers, and the
-atoms whose lowest variable it is::
+c, d)`` has the order below. Each line has a variable, the key of its view in brackets (dep(X) in the papers), and the
+atoms of which the variable is the lowest one::
 
     a []
     |-- b [a] R
@@ -10,9 +10,9 @@ atoms whose lowest variable it is::
         |-- e [a, c] S
         `-- d [a, c] T
 
-*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. Bound variables that the
-free ones determine are an exception: they may be enumerated too. If an order is not free-top, free variables may be
-anywhere; they are carried up as keys to a root that holds the result by group.
+*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. A bound variable that the
+free ones determine may also be above them, because it can be enumerated. If an order is not free-top, free variables
+may be anywhere. They are carried up as keys to a root that holds the result by group.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""The exponents of the costs of views of a view tree, over sets of names.
+"""Computes the exponents of the costs of the views in a view tree.
 
 A view tree is built top-down. One variable of a connected component becomes its root; the rest splits into components,
-and so on. Only those ancestors of a component matter that share an atom with it, its *neighbours*, so the cost of a
-root depends on the component and its neighbours. The *bag* of the root X has these variables::
+and so on. The *neighbours* of a component are the ancestors that share an atom with it. The cost of a root depends only
+on the component and its neighbours. The *bag* of the root X has these variables::
 
     X, the neighbours of its component                     dep(X) of the papers
     variables that children carry up for a factor          conditions and lifts over several atoms
     the component's free variables                         only where they need not be on top
 
-*Static width* (Olteanu, Zavodny; F-IVM): the largest rho*(bag) with all atoms of the query as cover; the whole tree is
-computed in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the largest, over the atoms below X, of rho*(bag
-without the atom's variables), covered by the atoms below X; an update of one row takes time N^d. Under dependencies,
-atoms are replaced by their closures: all dependencies hold in the whole join; below X only those of the atoms below X
-hold.
+*Static width* (Olteanu, Zavodny; F-IVM): the largest rho*(bag) with all atoms of the query as cover; with static width
+w, the whole tree is computed in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the largest, over the atoms
+below X, of rho*(bag without the atom's variables), covered by the atoms below X; with dynamic width d, an update of one
+row takes time N^d. Under dependencies, atoms are replaced by their closures: all dependencies hold in the whole join,
+but in the views below X only the dependencies of the atoms below X hold.
 
 A factor is computed at the lowest node whose atoms have all its variables; at a lower node some variable would have no
 finite set of values. A component that has some variables of the factor, but not all, *carries* them up as keys. In

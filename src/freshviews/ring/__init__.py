@@ -1,7 +1,7 @@
 """The rings of payloads, by the names that components of views use.
 
 ``protocol`` defines a ring, ``laws`` its laws. The rings of ``RINGS`` have no parameters. The name of a cofactor ring
-has the range of its variables, and the name of a user's ring (``user``) has the arguments whose lifts an element
+includes the range of its variables; the name of a user's ring (``user``) includes the arguments whose lifts an element
 contains. ``named`` finds a ring by its name. Each view combines the rings of its components into a product ring.
 """
 

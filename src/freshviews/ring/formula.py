@@ -1,9 +1,9 @@
 """A function of a ring as data: arithmetic on integers and doubles, with branches and without loops.
 
 A formula has *nodes*, each an operation on earlier nodes, and a *tree* of results: the nodes of a result, or a branch
-on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``), and written as
-source: plain Python, which ``compiled`` makes callable, or calls of kernels (``codegen.writing.payloads.own_rings``).
-As data it has no closure and no global, can be sent to another process, and is identified by its digest.
+on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``). It can be written as
+plain Python, which ``compiled`` makes callable, or as calls of kernels (``codegen.writing.payloads.own_rings``). A
+formula has no closure and no global, can be sent to another process, and is identified by its digest.
 """
 
 from __future__ import annotations

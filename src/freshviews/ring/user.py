@@ -2,7 +2,7 @@
 
 A user writes a ``UserRing``, which is recorded as a ``RecordedRing``: a ring of ``ring.protocol`` as data. The name of
 a recorded ring has three parts: the user's name, a digest of the formulas, and the numbers of the arguments whose lifts
-an element contains. Because of the digest, views and machine code of another definition are never used.
+an element contains. The digest ensures that views and machine code of another definition are never used.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
     text --parse--> rules --definitions--> heads in order, checked --script--> the equivalent SQL
 
-A rule defines an ordinary view: strategies, storage and reading are those of views.
+A rule defines an ordinary view, which is planned, stored and read as any other view.
 """
 
 from freshviews.rules.equivalent_sql import RuleScript, script_of

@@ -1,4 +1,4 @@
-"""Rules grouped by head, each head after the heads that it reads, and checked against the catalog."""
+"""Groups rules by head, puts each head after the heads that it reads, and checks them against the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pipeline on Spark: change streams in, views kept exact, their changes out.
+"""The pipeline on Spark: reads change streams, maintains views exactly, and writes the changes of the views.
 
 ::
 

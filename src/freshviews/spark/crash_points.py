@@ -1,6 +1,6 @@
-"""The named steps from a micro-batch to a version, in order; tests stop a process at each.
+"""Names the steps from a micro-batch to a version, in order; tests stop a process at each step.
 
-WORKER steps happen in the Python worker of an executor, DRIVER steps in the process of the pipeline.
+WORKER steps happen in the Python worker of an executor. DRIVER steps happen in the driver.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The definition of a pipeline: its tables with their sources, its views with their sinks. They are data only."""
+"""The definition of a pipeline, as data: its tables with their sources, and its views with their sinks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Spark session, with the settings that a pipeline needs."""
+"""Starts the Spark session, with the settings that a pipeline needs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Settings of Spark: defaults of freshviews, and settings of the user, which override the defaults.
 
-In ascending priority: our defaults, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then
-``--master``, or settings of the caller. Some settings are fixed: with another value rows would be lost or changed.
+Each of these overrides those before it: defaults of freshviews, ``spark-defaults.conf``, ``SET`` at the top of a
+script, ``--conf``, and ``--master`` or the settings that a caller passes. Some settings cannot be changed, because with
+another value rows would be lost or changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""SQL text to tables, views and their queries.
+"""Converts SQL text to tables, views and their queries.
 
 ::
 

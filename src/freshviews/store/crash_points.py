@@ -1,7 +1,7 @@
-"""The steps of making a commit and a snapshot durable, by name.
+"""Names the steps by which a commit and a snapshot become durable.
 
-Every step calls ``reach``. A test sets ``hook`` to stop the process at a step; then it reopens the database and reads
-it.
+Every step calls ``reach``. A test sets ``hook`` to stop the process at a step; then the test reopens the database and
+reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A durable database's directory: its lock, its format, its log and its newest snapshot.
+"""The directory of a durable database: its lock, its format, its log and its newest snapshot.
 
 ::
 

@@ -2,8 +2,9 @@
 
 A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the rows of the stored tables with their
 multiplicities, the names of the files with the views, and an END record with the number of records. The images of the
-views are written before it, into the folder ``state-<sequence>``. A snapshot is written under a temporary name, synced,
-renamed, and the directory synced. So a file with the final name is complete, and if it cannot be read, it is corrupt.
+views are written first, into the folder ``state-<sequence>``. The snapshot is written under a temporary name, synced
+and renamed; then the directory is synced. So a file with the final name is complete. If it cannot be read, it is
+corrupt.
 """
 
 from __future__ import annotations

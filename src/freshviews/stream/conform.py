@@ -1,4 +1,4 @@
-"""Converts columns of the input to the types of the table's columns, value by value, or refuses values.
+"""Converts columns of the input to the types of the table's columns, and refuses single values that do not fit.
 
 A column may have any type that ``freshviews.types.columns`` accepts, or be text that ``freshviews.stream.text`` reads.
 A column that has the type already is returned without a copy.

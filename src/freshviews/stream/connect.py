@@ -1,4 +1,4 @@
-"""Kafka Connect schemas: how the numbers and strings of a row's fields are read."""
+"""Reads Kafka Connect schemas, which say what the numbers and strings in a row's fields mean."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
 c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. m (a message) and tombstones
-(null or blank text) are ignored. t (truncate) is refused, because it names no row. The envelope may be the payload
-beside a schema: ``{"schema": {...}, "payload": {...}}``. Most of the text is then the schema, so each distinct schema
-is parsed once, not once per message.
+(null or blank text) are ignored. t (truncate) is refused, because it names no row. The text may also have a schema,
+with the envelope as payload: ``{"schema": {...}, "payload": {...}}``. Most of such a text is the schema, so each
+distinct schema is parsed once, not once per message.
 
 A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
 case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the message stays NULL.

@@ -1,4 +1,4 @@
-"""Events: rows in order, each with an action, and their resolution to signed rows.
+"""Events are rows in order, each with an action. This module resolves them to signed rows.
 
 A REPLACE or REMOVE deletes the row that has the same key at that point in the order::
 

@@ -1,4 +1,4 @@
-"""The change formats: the ways in which a row of a batch is marked as inserted or deleted.
+"""The change formats: the ways in which a batch says of each row whether it is inserted or deleted.
 
 ============================  ====================================================================
 format                        a row of the batch

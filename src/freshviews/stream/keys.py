@@ -1,4 +1,4 @@
-"""Keys of one or more columns as single numbers, to compare rows by key."""
+"""Encodes keys of one or more columns as single numbers, to compare rows by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole-column conversions that find every bad row, not only the first.
+"""Converts whole columns, and finds every bad row, not only the first.
 
 If the conversion of a column fails, each half is tried separately, recursively. So good rows are converted in bulk, and
 a bad row is found in a logarithmic number of tries.

@@ -1,4 +1,4 @@
-"""Refused changes: raised as an error, or set aside as rows with a reason."""
+"""Handles refused changes: raises them as an error, or sets them aside as rows with a reason."""
 
 from __future__ import annotations
 

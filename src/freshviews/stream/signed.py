@@ -1,4 +1,4 @@
-"""Converts a batch in a change format to signed rows: the entry for every stream.
+"""Converts a batch in any change format to signed rows; the entry point of this package.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The difference of two contents of a table, as signed rows."""
+"""Computes the difference of two contents of a table, as signed rows."""
 
 from __future__ import annotations
 

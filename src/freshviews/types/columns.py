@@ -1,10 +1,10 @@
 """Converts whole Arrow columns to contiguous codes, and back.
 
 A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column fits INT
-if in range, a timestamp column fits DATE if all values are midnights, nanoseconds fit TIMESTAMP if whole microseconds.
-``freshviews.types.values`` defines the accepted values, and its encoder makes the text of a refusal. A column of int64,
-float64, timestamp[us] or aligned decimals without nulls is copied only if its codes differ from its words; otherwise
-the codes may share its memory.
+if its values are in range, a timestamp column fits DATE if they are midnights, and a column of nanoseconds fits
+TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted values, and its encoder makes
+the text of a refusal. A column of int64, float64, timestamp[us] or aligned decimals without nulls is copied only if its
+codes differ from its words; otherwise the codes may share its memory.
 """
 
 from __future__ import annotations

@@ -15,9 +15,10 @@ TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; nump
            pandas.Timestamp of whole microseconds
 =========  ============================================================================================
 
-NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT count as NULL. A refusal is a
-``TypeError`` (the type is never accepted), ``OverflowError`` (out of range) or ``ValueError`` (this value is not
-accepted). Its message is the reason, and follows the value in the error that a user sees.
+A NumPy scalar is accepted if the Python value that it equals is; pandas.NA, NaT and numpy's NaT count as NULL. A
+refused value raises a ``TypeError`` (the type is never accepted), an ``OverflowError`` (out of range) or a
+``ValueError`` (this value is not accepted). The message is the reason; in the error that a user sees, it follows the
+value.
 """
 
 from __future__ import annotations

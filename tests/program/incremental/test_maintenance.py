@@ -46,7 +46,7 @@ def unaccounted(maintained: MaintainedRule, codes: int) -> list[tuple[Row, int]]
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_every_batch_agrees_with_nested_loops(name: str) -> None:
+def test_every_batch_of_a_maintained_rule_agrees_with_nested_loops(name: str) -> None:
     for seed in range(6):
         choices = random.Random(f"{name} {seed}")
         one = shuffled(RULES[name], choices) if seed else RULES[name]
@@ -64,7 +64,7 @@ def test_every_batch_agrees_with_nested_loops(name: str) -> None:
         assert one.conditions or unaccounted(maintained, codes) == []
 
 
-def test_old_and_new_walks_may_part_before_they_meet() -> None:
+def test_the_old_walk_may_stop_before_it_meets_the_new_one() -> None:
     """Without slack, the old walk stops at the end of a contribution, and the new one covers what it had covered."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "SLACK", 0)
@@ -83,7 +83,7 @@ def test_old_and_new_walks_may_part_before_they_meet() -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_the_work_is_bounded_by_edit_distance_and_changes(name: str) -> None:
+def test_the_operations_of_a_batch_are_bounded_by_edit_distance_and_changes(name: str) -> None:
     """Every batch: operations of iterators are at most 3 log2(N) (edit distance + changes)."""
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
@@ -105,7 +105,7 @@ def test_the_work_is_bounded_by_edit_distance_and_changes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_stored_intervals_are_as_many_as_the_trace_has(name: str) -> None:
+def test_hardly_more_intervals_are_stored_than_the_trace_has(name: str) -> None:
     """After many batches, growing and shrinking, the number is close to that of a new evaluation."""
     choices = random.Random(name)
     one = RULES[name]
@@ -128,7 +128,7 @@ def recorded_anew(maintained: MaintainedRule) -> int:
     return sum(cursor.kept and (not cursor.pointed or low < high) for cursor, low, high in steps)
 
 
-def test_if_all_indices_are_kept_their_records_equal_the_trace() -> None:
+def test_if_no_sensitivity_index_is_dropped_the_stored_intervals_equal_the_trace() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)
@@ -179,7 +179,7 @@ def test_nothing_below_an_unchanged_code_is_walked_again() -> None:
     assert maintained.counters.operations - done < 30
 
 
-def test_another_copy_of_a_row_changes_the_payload_of_derivations() -> None:
+def test_another_copy_of_a_row_changes_the_payload_of_its_derivations() -> None:
     maintained = MaintainedRule(RULES["path"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 2, (2, 4): 1}})
     delta = maintained.apply({"R": {(1, 2): 2}})
@@ -187,7 +187,7 @@ def test_another_copy_of_a_row_changes_the_payload_of_derivations() -> None:
     assert delta.inserted == (((1, 2, 3), 6), ((1, 2, 4), 3))
 
 
-def test_a_batch_that_changes_nothing_costs_nothing() -> None:
+def test_a_batch_that_changes_nothing_takes_no_operation() -> None:
     maintained = MaintainedRule(RULES["triangle"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 1}, "T": {(3, 1): 1}})
     done = replace(maintained.counters)

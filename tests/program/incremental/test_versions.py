@@ -41,7 +41,7 @@ def test_an_edit_copies_only_the_pages_it_changes() -> None:
     assert old.edited([((500,), 1), ((2000,), None)]).pages == old.pages
 
 
-def test_interval_trees_find_the_same_as_a_list() -> None:
+def test_an_interval_tree_finds_the_same_intervals_as_a_list() -> None:
     choices = random.Random(2)
     tree = IntervalTree()
     listed: dict[tuple[int, tuple[int, ...]], int] = {}

@@ -1,3 +1,3 @@
-"""HTTP: a server, the metrics of a running pipeline, and the pages of ``freshviews serve``."""
+"""An HTTP server, for the metrics of a running pipeline and for the pages of ``freshviews serve``."""
 
 __all__ = ["server", "site"]

@@ -1,4 +1,4 @@
-"""Rows of a version as JSON, CSV or an Arrow IPC stream."""
+"""Writes the rows of a version as JSON, CSV or an Arrow IPC stream."""
 
 from __future__ import annotations
 

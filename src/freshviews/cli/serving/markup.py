@@ -1,4 +1,4 @@
-"""HTML elements; text that is not an element made here is escaped."""
+"""Makes HTML elements, and escapes all text that is not an element made here."""
 
 from __future__ import annotations
 

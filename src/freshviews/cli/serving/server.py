@@ -1,8 +1,8 @@
-"""An HTTP server in threads, which can neither block nor end the other work of its process.
+"""An HTTP server in threads. No request can block or end the other work of the process.
 
-It trusts no client. A connection lasts at most ``SECONDS``, unless the server allows more time after the request. At
-most ``MOST`` connections are open: a further one closes the oldest, so silent connections do not block new ones. A
-request has at most ``LONGEST`` bytes, and only GET is answered.
+It trusts no client. A connection lasts at most ``SECONDS``; a server may allow a longer time for its answers. At most
+``MOST`` connections are open: one more closes the oldest, so silent connections do not block new ones. A request has at
+most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 ``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow. Requests
 are not trusted (docs/operations.md lists what is refused). The header Host of a request must name this server. This
-refuses DNS rebinding: a page of another site, whose name resolves to this server, sends the name of that site.
+stops DNS rebinding, in which the name of another site resolves to the address of this server: requests of that site's
+pages have the other name.
 """
 
 from __future__ import annotations

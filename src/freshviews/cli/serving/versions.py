@@ -1,11 +1,12 @@
-"""Views of a checkpoint at committed versions, for many readers in one process.
+"""Reads views of a checkpoint at committed versions, for many readers in one process.
 
 Cells stay loaded and advance from one version to the next by their log, so a new version costs only its changes.
-Contents that were read are cached up to ``KEPT_BYTES``. One thread at a time loads and selects.
+Contents that were read are cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
 
-Meanwhile the pipeline commits and collects. A reader who names no version gets the last one. If another thread read a
-newer version while the reader waited, the reader gets the newer version, so cells never go back. If the state of a
-version is collected before it is read, a newer version is read, at most ``TRIES`` times.
+Meanwhile the pipeline may commit versions and delete the state of old ones. A reader who names no version gets the last
+one. If another thread has meanwhile read a newer version, the reader gets that one, because loaded cells cannot go
+back. If the state of a version is deleted before it is read, a newer version is tried, at most ``TRIES`` versions in
+all.
 """
 
 from __future__ import annotations

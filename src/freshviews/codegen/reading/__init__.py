@@ -1,3 +1,3 @@
-"""Source of readers: the change of a result, its rows, one row of it, output expressions."""
+"""Writes the source of functions that read the change of a result, its rows or one row, and of output expressions."""
 
 __all__ = ["enumeration", "evaluation", "listing", "member", "projection", "readers", "settling"]

@@ -1,4 +1,4 @@
-"""Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over them, and frees them.
+"""Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over the tries, and frees them.
 
 The views that the function computes are empty when it is called. If memory runs out, the function marks the table of
 the first of these views as failed and joins nothing.

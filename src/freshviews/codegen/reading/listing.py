@@ -1,9 +1,9 @@
 """Readers of a listed result: of all its rows, of one row, and of its change.
 
-A listing becomes resumable functions over *frames*, blocks of words that hold the position. ``next_k(state, frame,
-variables)`` moves to the next values of the sources of a listing, in a nested loop, and returns whether there are such
-values. ``take_k`` does the same for the values of a UnionSource; ``has_k`` returns whether one of its sets has given
-values. The frame of a listing::
+A listing becomes resumable functions over *frames*: blocks of words that hold the position of an enumeration.
+``next_k(state, frame, variables)`` moves to the next values of the sources of a listing, in the order of nested loops,
+and returns whether there are any. ``take_k`` does the same for the values of a UnionSource; ``has_k`` returns whether
+one of the union's sets has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds
@@ -16,7 +16,7 @@ state must not change between calls.
 ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
 there may be more. ``close_listed(frame)`` releases what a frame holds. ``read_group(state, key, changes)`` looks a row
 up. ``read_change(state, changes)`` goes through the rows of the gathered change: it looks up the new payload of a row,
-and subtracts the change to get the old one.
+and subtracts the change to get the old payload.
 """
 
 from __future__ import annotations

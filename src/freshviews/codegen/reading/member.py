@@ -1,11 +1,11 @@
 """Functions that run one body of a program, for results that are not held in one view.
 
 - ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
-- ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if it
-  exists, the row is appended to ``changes``.
+- ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if the
+  row exists, it is appended to ``changes``.
 - ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
-  zero if there is none.
+  or zero if the group does not exist.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Output expressions and HAVING over raw rows, compiled: ``project(raw, n, width, out, state)``.
+"""Compiles output expressions and HAVING over raw rows: ``project(raw, n, width, out, state)``.
 
 For each of ``n`` raw rows (``width`` words) whose HAVING is TRUE, appends to ``out`` a word per compiled output
 expression, and the multiplicity.

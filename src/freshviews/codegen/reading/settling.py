@@ -1,4 +1,4 @@
-"""The statements that settle a version after its triggers, as one function, ``end_version(state)``."""
+"""Writes the statements that update a result once, at the end of a version: the function ``end_version(state)``."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Source of triggers: the context of a statement, a module per family of statements, and the functions around them.
+"""Writes the source of triggers: a module per family of statements.
 
-``context`` describes the surroundings of a statement. ``bodies`` has a writer for each kind of statement. The
-modules below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing``,
-``payloads``) write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``,
-``appending`` and ``parts`` decide what is prefetched, deferred, and written as a function of its own.
+``context`` describes the surroundings of a statement. ``bodies`` calls the writer for each kind of statement: in
+``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing`` or ``payloads``. These
+modules write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``
+decides what memory is prefetched, ``appending`` which inserts are deferred, and ``parts`` which statements become
+functions of their own.
 """
 
 __all__ = [

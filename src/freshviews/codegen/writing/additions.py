@@ -1,8 +1,8 @@
 """Statements that change the rows of views: Add, and Clear of a scratch view.
 
-The row of the key is found or created, and its payload grows. Then follow the effects of its presence: its place in the
-order of the view, the bodies ``appear``, ``vanish`` and ``stay``, and the removal of a row whose payload is zero.
-Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``) without such effects.
+An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes, runs ``appear``,
+``vanish`` or ``stay``, the body for what happened to the row, and removes the row if its payload is zero. Scratch views
+of an evaluation are tables of sums (``kernel.hash.sum_table``), for which nothing follows the addition.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Chooses the views to which a trigger appends rows, instead of finding the row of each key immediately.
+"""Chooses the views to which a trigger appends rows whose keys are looked up only later.
 
 A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
 by those of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots and
 indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
 reader, flushes the deferred rows to the index before it begins. Deferral changes only the layout in memory: as a map
-from keys to payloads, as in the interpreter, the store is always the same as without deferral.
+from keys to payloads, the store is always the same as without deferral.
 
-A view qualifies if a deferred row is equivalent to a separate row: it has no journal, no ordered index and no subset,
-no statement tests whether the row was present before, and its components are integers, which are merged by addition.
-Besides, no evaluation after the batch may look up rows of the view, and no other statement of the relation's triggers
-may read or change it; otherwise every batch would flush the rows that it deferred.
+A view qualifies if its deferred rows can wait: the view has no journal, no ordered index and no subset; no statement
+tests whether a row was present before; and the components of a row are integers, so rows with equal keys are merged by
+addition. Besides, no evaluation after the batch may look up rows of the view, and no other statement of the relation's
+triggers may read or change the view; otherwise every batch would flush the rows that it deferred.
 """
 
 from __future__ import annotations

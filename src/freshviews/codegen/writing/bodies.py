@@ -1,4 +1,4 @@
-"""Bodies of the trigger language as Python source: the one place that knows a writer for every kind of statement."""
+"""Writes bodies of the trigger language as Python source: calls the writer for each kind of statement."""
 
 from __future__ import annotations
 

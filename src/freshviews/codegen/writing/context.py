@@ -1,9 +1,9 @@
 """The context of a statement: a frozen description of the function around it and of the names in scope.
 
 Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope gets
-a copy with what is bound there (``with_alias``, ``replace``), so nothing has to be undone afterwards. The context
-carries the function that writes a body of statements of any kind (``write``): modules for one kind of statement write
-nested bodies through it and do not import each other.
+a copy of the context with the names bound in that scope (``with_alias``, ``replace``), so nothing has to be undone
+afterwards. The context carries the function ``write``, which writes statements of any kind. Modules for one kind of
+statement write nested bodies through this function and do not import each other.
 
 A row is an address; its words are read by ``load`` at offsets that the context knows. An integer component of a Sum is
 a local variable; a component of several words is the address of a scratch block.

@@ -1,8 +1,8 @@
 """Statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops.
 
 A loop over a slice prefetches the first rows of the slice, and the rows that the body looks up first: their addresses
-are known long before the loop reaches them. To intersect two slices, the loop runs over the smaller one. If it scans
-the digests of the larger slice, it skips most rows that are not in both before it fetches them.
+are known long before the loop reaches them. To intersect two slices, a loop runs over the smaller one and looks each
+row up in the larger one. If the larger one has digests, most rows that it lacks are skipped before they are fetched.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Bodies as functions of their own, ``part_k(state, ...)``: those that nest deep, and those that long triggers repeat.
+"""Writes bodies that nest too deep, or that long triggers repeat, as functions of their own: ``part_k(state, ...)``.
 
-Python takes 20 loops within each other, and 100 levels of indentation; a join of many tables nests deeper. And a row of
-a bag may be found in several ways, with the same statements to follow. The compiler's time grows with the code; and a
-trigger that is not long has its lookups inlined and prefetched. The trigger language has no such calls: it shows each
-update with everything that it does.
+Python accepts at most 20 nested loops and 100 levels of indentation; a join of many tables nests deeper. A trigger may
+also find a row of a bag in several ways, each followed by the same statements. In a long trigger these become one
+function, because compile time grows with the code; in a short trigger they are written out, so that their lookups are
+inlined and prefetched. The trigger language has no such calls: it shows everything that an update does.
 
-The parameters of a part are the locals that its statements read and that are bound outside: variables, rows, sums. It
-returns the accumulators of sums outside to which it adds. A part that is repeated is written where it is first called.
+The parameters of a part are the variables, rows and sums that its statements read and the calling function binds. The
+part returns the caller's accumulators to which it adds. A repeated part is written where it is first called.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values that a generated function reads from the state before it begins."""
+"""Writes the beginning of a generated function: the values that it reads from the state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rebalancing of a program's partitions inside triggers: before a batch, after it, and the statement Balance.
+"""Writes the rebalancing of partitions inside triggers: before a batch, after a batch, and at the statement Balance.
 
 The written source calls the functions of ``codegen.writing.rebalancing_functions``.
 """

@@ -1,4 +1,4 @@
-"""Statements about subsets of views: Move with its events, and Tally, a counter in a row."""
+"""Writes the statements about subsets of views: Move with its events, and Tally, which changes a counter in a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statement Sum: accumulators that start at zero, a body that adds to them, and a body for sums that are not zero.
+"""Writes the statement Sum: accumulators that start at zero, a body that adds to them, a body for sums other than zero.
 
 A Sum may be cached by the values of the variables that it depends on (``kernel.hash.memo``).
 """

@@ -1,10 +1,10 @@
-"""A trigger as readable Python source over the kernels: one function ``on_k(state, batch, n)`` per trigger.
+"""Writes each trigger as readable Python source over the kernels: a function ``on_k(state, batch, n)``.
 
-For each of ``n`` rows it reads the columns that it needs, computes filters and parameters, and runs the body.
-``batch`` has address and stride of the multiplicity, then of each column. The printed trigger is the docstring.
+For each of ``n`` rows the function reads the columns that it needs, computes filters and parameters, and runs the body.
+``batch`` has address and stride of the multiplicity, then of each column. Its docstring is the printed trigger.
 
-Before the first row the function flushes deferred rows that the body would miss, and decides whether this batch defers
-its rows (``codegen.writing.appending``).
+Before the first row, the function flushes the deferred rows that its body may look up, and decides whether this batch
+defers its own rows (``codegen.writing.appending``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Backfills a block in one step: all rows are stored, then joined, instead of one delta per row.
+"""Backfills a block in one step: stores all rows and then joins them, instead of joining one delta per row.
 
 A cyclic view under ``first_order`` is joined by a program of its own (``plan.trie.at_once``). A traced join is
 maintained once, after the last row.

@@ -5,12 +5,12 @@ copy of everything else that a trigger writes: the state block with its status, 
 trigger that reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
 
 If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
-empty tables of its own, the *drafts*, and in the end their rows are added to the tables of the state. So results,
+tables of its own, the *drafts*. In the end the rows of the drafts are added to the tables of the state, so results,
 images and logs are those of one thread.
 
-Several threads run only if they save time. To find out, the time of the trigger in one thread is measured first, then
-the time of its lanes, one by one and together. Another process compiles the functions of the lanes once large batches
-have taken some time. Until that is done, and for all small batches, the trigger runs as a whole.
+Lanes run only if they save time. To find out, the trigger is timed in one thread, then its lanes, one after the other
+and at the same time. Another process compiles the functions of the lanes after large batches have taken some time.
+Until they are compiled, and for all small batches, the trigger runs as a whole.
 """
 
 from __future__ import annotations

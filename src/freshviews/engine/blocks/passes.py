@@ -1,4 +1,4 @@
-"""Backfills empty states in passes over the tables; each pass runs some of the triggers (``plan.passes``)."""
+"""Backfills empty blocks in several passes over their tables; each pass runs some of the triggers (``plan.passes``)."""
 
 from __future__ import annotations
 

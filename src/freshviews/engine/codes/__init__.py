@@ -1,4 +1,4 @@
-"""Converts rows to codes and back: Python values and Arrow columns, checked by column."""
+"""Converts rows of Python values or of Arrow columns to codes and back, and checks each column."""
 
 __all__ = [
     "code_batch",

@@ -1,4 +1,4 @@
-"""Checks that an image and a dictionary belong together: an image has codes, and only its dictionary has strings."""
+"""Checks that a dictionary belongs to an image: the image has codes, the dictionary their strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the accepted shapes of rows to a list of rows or to Arrow."""
+"""Converts rows in every accepted form, such as data frames and iterables, to a list of rows or to Arrow."""
 
 from __future__ import annotations
 

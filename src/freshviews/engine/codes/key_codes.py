@@ -1,4 +1,4 @@
-"""The codes of keys for lookups. A lookup adds no string to the dictionary."""
+"""Converts keys to codes for lookups. A lookup adds no string to the dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks the codes of strings in use; keeps the strings of batches that are read or committed later."""
+"""Marks the codes of strings in use; keeps the strings of a registered batch as long as the batch exists."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Columns of results of a text function (``expr.texts``), over codes or over values that are being encoded.
+"""Computes a text function (``expr.texts``) over a column of codes, or of values that are being encoded.
 
-If views need only such results, and not the strings of a column, these never enter the dictionary. Otherwise the
-results are computed per batch from the strings of the dictionary.
+If views need only the results of the function, the strings of the column never enter the dictionary. Otherwise the
+results are computed per batch from the strings in the dictionary.
 """
 
 from __future__ import annotations

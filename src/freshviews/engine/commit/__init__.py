@@ -1,4 +1,4 @@
-"""Commits: a batch becomes a version or changes nothing; with errors, interrupts and subscribers."""
+"""Commits: a batch becomes a version, or changes nothing if an error or an interrupt stops it."""
 
 __all__ = [
     "batch",

@@ -1,7 +1,7 @@
 """Makes a batch a version, or changes nothing.
 
-``commit`` has the order of the steps. The *way* of a batch implements each step: ``General``, here, takes every batch,
-and ``engine.commit.direct.Direct`` takes a few rows in one call of compiled code.
+``commit`` defines the order of the steps. A *way* implements the steps: ``General``, here, takes any batch;
+``engine.commit.direct.Direct`` takes a batch of a few rows, in one call of compiled code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A commit that returns the change of one view, update by update if the view can report it.
+"""Commits a batch and returns the change of one view: of each update, if the view can report it.
 
 It takes the steps of ``commit``; only the followed view runs differently.
 """

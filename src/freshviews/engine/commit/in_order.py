@@ -1,15 +1,15 @@
-"""Returns the change of a view by each update, in order, in Arrow batches of bounded size.
+"""Returns the change of a view update by update, in Arrow batches of bounded size.
 
-Updates are committed in pieces. Each piece is a version, and its changes are returned before the next piece begins, so
-that a slow reader stops the producer. The size of a piece follows from the sizes of the changes of earlier pieces. If
-the view's result is enumerated, the updates of a piece run one by one, and a piece whose change is too large is undone
-and cut; otherwise each piece is one update. So memory is bounded by a few batches and the change of one update.
+Updates are committed in pieces. Each piece is a version. Its changes are returned before the next piece begins, so
+updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. If the view's
+result is enumerated, the updates of a piece run one by one, and a piece whose change is too large is undone and split;
+otherwise each piece is one update. So the changes in memory are at most a few batches, and the change of one update.
 
 ``net_change`` returns the change of many updates together, without storing it: their net effect is applied, deletes
-first. A lost row of a join contains a deleted row, so no insert restores it. It is lost with the first of its deleted
-rows, and a new row appears with the last of its inserted rows. So each row of the change is returned once, if a row of
-the result determines the rows of the tables. Otherwise, as in a projection, a row may be lost with one derivation and
-return with another.
+first. A result row of a join vanishes when the first of its table rows is deleted, and no insert restores it; a new
+result row appears when the last of its table rows is inserted. So each row of the change is returned once, if a result
+row determines its table rows. In other views, such as projections, a row may vanish with one derivation and appear
+again with another.
 """
 
 from __future__ import annotations

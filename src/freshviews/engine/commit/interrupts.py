@@ -1,4 +1,4 @@
-"""Defers signal handlers until a step that must not be interrupted has ended, or can be undone."""
+"""Defers signal handlers while a step runs that must not be interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls subscribers with changes after the commit, in order of version."""
+"""After a commit, calls subscribers with the changes of views, in order of version."""
 
 from __future__ import annotations
 

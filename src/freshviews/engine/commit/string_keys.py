@@ -1,9 +1,9 @@
 """Finds the key columns of a program's views that may hold codes of strings.
 
-A program does not declare the types of a view's columns, and some expressions refer to a column with a type that it
-does not have. So this module follows the flow of values: a column of a view, or a variable, may hold a string if it may
-receive a value of type STRING, or of another such column or variable. The order of statements is ignored, and variables
-of one name count as one; so the result may have too many columns, never too few.
+A program does not declare the types of a view's columns, and some expressions give a column another type than it has.
+So this module follows the flow of values: a column or a variable may hold a string if it may get a value of type
+STRING, or the value of a column or variable that may hold a string. The order of statements is ignored, and variables
+of the same name count as one. So the result may have too many columns, but never too few.
 """
 
 from __future__ import annotations

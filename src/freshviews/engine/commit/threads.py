@@ -1,20 +1,19 @@
 """Runs independent views of a version at the same time, each in a thread, or one view in several threads.
 
 Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
-block; the allocator is that of C. So a thread can apply the batch to a view that only triggers maintain, and read the
-change of that view. The committing thread does the work on shared state: the dictionary of strings (host functions,
-marks), readers, subscribers, the log. The host columns of a batch are computed before a thread takes it
+block; and C's allocator is safe for threads. So a thread can apply the batch to a view that only triggers maintain, and
+read the change of that view. The committing thread does the work on shared state: the dictionary of strings (host
+functions, marks), readers, subscribers, the log. The host columns of a batch are computed before a thread takes it
 (``CodeBatch.computed``), so no string is added, freed or moved while ordered indexes read strings.
 
-Threads are used for a version of more than a few rows, if, judged by the time of the last such version, they save more
-than they cost. They start for each group of views and end with it, so no forked child and no closed database has such a
-thread. The committing thread works as well.
+A version of more than a few rows uses threads if they would have saved time in the last such version. Threads start for
+each group of views and end with it, so no forked child and no closed database has such a thread. The committing thread
+runs views, too.
 
-If only one view runs, it may use all threads: parts of its triggers, the *lanes*, run at the same time
-(``engine.blocks.lanes``).
+If only one view runs, it may use all threads: lanes of its triggers run at the same time (``engine.blocks.lanes``).
 
-If a view fails, the version is undone when all threads have ended, and runs again in one thread, which raises the
-error. So the errors are the same as with one thread.
+If a view fails, the version is undone after all threads have ended, and runs again in one thread, which raises the
+error. So errors do not depend on the number of threads.
 """
 
 from __future__ import annotations

@@ -6,10 +6,10 @@
     strings      the dictionary
     table-1 ...  stored base tables
     window-1 ... the rows in a table's window, in the order in which they leave
-    view-1 ...   views, with the internal ones
+    view-1 ...   views, including internal ones
 
 The folder is written under another name and renamed when it is complete. Opening the image maps its files, without work
-per row, except for stored tables in another layout. The database must have the tables of the image. A view whose
+per row, except for stored tables whose layout has changed. The database must have the tables of the image. A view whose
 definition or programs differ from those in the image is backfilled from its inputs.
 """
 

@@ -1,6 +1,6 @@
 """Measures the degrees that ``plan.costs`` needs, from samples of the tables.
 
-A sample of all rows gives exact numbers. For a random share of the rows, degrees are scaled by the share, and numbers
+A sample of all rows gives exact numbers. If the sample is a random part of the rows, degrees are scaled up, and numbers
 of distinct values are estimated from the values that occur once and twice in the sample (Chao, Scand. J. Statist. 11,
 1984).
 """

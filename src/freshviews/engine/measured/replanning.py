@@ -1,6 +1,7 @@
-"""Finds a cheaper join tree for a view, judged by past updates of its tables, and a cheaper strategy, judged by steps.
+"""Finds a join tree of a view that is cheaper for past updates, and a strategy that takes fewer steps per update.
 
-Join trees are compared only for views under the strategy ``crown`` whose tables are stored and declare no updates.
+Join trees are compared only for views under the strategy ``crown`` whose tables are stored and declare no expected
+updates.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A stored base table: its rows with multiplicities, and the counts that its checks need.
 
-``add`` takes a batch, provisionally. ``settle`` makes it permanent; ``undo`` undoes all batches since the last
+``add`` adds a batch provisionally. ``settle`` makes it permanent; ``undo`` undoes all batches since the last
 ``settle``. ``missing`` and ``duplicate`` check deletes and keys after the whole batch is added, so they apply to its
 net effect.
 """

@@ -1,4 +1,4 @@
-"""Adds columns to tables: their rows are stored again, with the DEFAULTs of the new columns, or NULL.
+"""Adds columns to tables: stores their rows again, with the DEFAULTs of the new columns, or NULL.
 
 One pass copies the rows into new tables in memory. Views have their own copies of the rows that they need, so they stay
 unchanged.

@@ -1,3 +1,3 @@
-"""Traced joins: the versions of their inputs and the batch of derivations they return."""
+"""Traced joins: they take edits of their inputs, and return the derivations that are lost and new."""
 
 __all__ = ["traced"]

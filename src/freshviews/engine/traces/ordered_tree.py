@@ -1,6 +1,6 @@
 """An ordered tree owned by Python, loaded and edited by columns of codes.
 
-It calls ``kernel.btree``; kernels take ``OrderedTree.handle``.
+It calls ``kernel.btree``; ``OrderedTree.handle`` is passed to kernels.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class OrderedTree:
         if any(len(column) != rows for column in every):
             raise ValueError("columns of one batch have different lengths")
         if any(column.dtype != np.int64 for column in every):
-            raise ValueError("columns and signs of a tree's edits are int64")
+            raise ValueError("columns and signs of a tree's edits must be int64")
         places = [address_of(column) for column in columns]
         places.append((0, 0) if signs is None else address_of(signs))
         return np.array(places, np.int64).ravel(), rows

@@ -1,4 +1,4 @@
-"""A rule maintained by trace: takes edits of rows, and returns erased and inserted derivations.
+"""Maintains a rule by its trace: takes edits of rows, and returns erased and inserted derivations.
 
 A thin layer over the kernels of ``kernel.trace``: it allocates a rule, its levels, cursors, atoms and trees.
 ``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is the specification, in plain Python.

@@ -1,7 +1,7 @@
 """Fault bisection: finds the row of a batch for which a traced view cannot be computed.
 
-A trace changes once per batch, and a derivation is not a row of the batch. So the batch is undone, and halves of it are
-applied and undone until one row is left. That costs as much as a few batches.
+A trace is maintained once per batch, and a failing derivation does not show which row of the batch caused it. So the
+batch is undone, and halves of it are applied and undone until one row is left. That costs as much as a few batches.
 """
 
 from __future__ import annotations

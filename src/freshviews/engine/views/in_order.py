@@ -1,4 +1,4 @@
-"""Runs a batch update by update, for the change of each update."""
+"""Runs a batch update by update, to read the change of the view after each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers rings of users, for views of all databases of the process."""
+"""Registers users' rings, for the views of all databases in the process."""
 
 from __future__ import annotations
 

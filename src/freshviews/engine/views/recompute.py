@@ -1,4 +1,4 @@
-"""The stored rows of a recomputed view: per relation, the columns that the view reads, consolidated."""
+"""Stores the rows of a recomputed view's inputs: the columns that the view reads, with equal rows merged."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Set operations over blocks, without a stored result: enumeration, lookup and change of their rows.
 
-Each block of a term is an *operand*: it enumerates its rows, and looks up a row in constant time.
+The blocks of a set operation are its *operands*. An operand enumerates its rows, and looks up a row in constant time.
 
 - ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of rows of l may be skipped
   between two emitted rows. With ALL, the count of a row follows from its counts in l and in r.
 - ``l UNION r``: a row of l that r lacks is emitted; for a row of l that r has, the next row of r is emitted instead; at
-  the end, the rest of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration Complexity
-  of Logical Query Problems with Second-order Variables, CSL 2011). The code takes batches where this description takes
-  single rows.
-- the change: a row may change only if it changed in an operand. Its old and new count in the result follow from the
-  present rows of the operands and their changes.
+  the end, the remaining rows of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration
+  Complexity of Logical Query Problems with Second-order Variables, CSL 2011). The code does this with batches instead
+  of single rows.
+- the change: a row may change only if it changed in an operand. Its old and new counts in the result follow from its
+  counts in the operands and the changes of the operands.
 """
 
 from __future__ import annotations

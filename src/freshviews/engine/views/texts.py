@@ -1,12 +1,12 @@
 """Renders the rows of each group of a block as texts (``query.block.Gathering``).
 
-The block has the rows of all groups, and is maintained as any other. ``Texts`` has a copy of these rows by group. It
-reads the change of the block, and renders the texts of the changed groups, before and after. So the cost of a version
-is that of all rows of the groups that it changes. The copy is made when a change is first read, and again after each
-``forget``. Images and collections of strings ignore the copy, because all its codes are in rows of the block.
+The block has the rows of all groups, and is maintained like any other block. ``Texts`` has a copy of these rows by
+group. It reads the change of the block, and renders the old and the new text of each changed group. So a version costs
+as much as all rows of the groups that it changes. The copy is made when a change is first read, and again after each
+``forget``. Images and collections of strings ignore the copy, because all of its codes are in rows of the block.
 
-Codes of texts are not stored here. The text of a group before a change is rendered again, or remembered as a string.
-The text gets the code that it had, because a view that has stored the code keeps the string in the dictionary.
+Codes of texts are not stored here. The old text of a group is rendered again, or remembered as a string. It gets the
+same code as before, because a view that stores the code keeps the string in the dictionary.
 """
 
 from __future__ import annotations

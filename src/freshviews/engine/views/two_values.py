@@ -1,7 +1,6 @@
 """Writes the error messages of ONLY_VALUE, with the two values and the group.
 
-For a subquery that is used as a value, the number of its rows is also compared with 1, because two rows may have equal
-values.
+A subquery that is used as a value is also refused if it has several rows with equal values.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
 Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
 advance together. A cursor stands before a row, or before a whole page of any level, whose least key is in the entry of
-the parent page. If both stand before the same page, both skip it. Otherwise the cursor at the lesser key moves. If it
-stands before a page, it enters the page. If it stands before a row, only its version has the row, and it moves past the
-row. If the keys are equal, the cursor before the page of the higher level enters that page. So a cursor enters only
-pages that the other version does not have. At most as many pages are entered as were copied, split, merged or created
-between the two versions: a few per level and edit.
+the parent page. If both cursors stand before the same page, both skip it. Otherwise the cursor with the lesser key
+moves: it enters the page that it stands before, or passes the row, which only its version has. If both keys are equal,
+the cursor before the page of the higher level enters that page. So a cursor enters only pages that the other version
+does not have. These are at most the pages that were copied, split, merged or created between the two versions: a few
+per level and edit.
 
 A row with a changed payload is reported twice: a deletion of the old row, then an insertion of the new one.
 

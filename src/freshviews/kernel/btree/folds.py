@@ -5,8 +5,8 @@ minimum, maximum, bitwise AND or OR, or a user's semigroup. A user's semigroup i
 two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``, or a function of ctypes). Rows are
 combined in the order of the tree, so the operation need not commute. Every tree also counts rows.
 
-The paper (section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, and a loop
-over the adjacent words of a column costs no more than such a tree.
+The paper (section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a loop over
+the adjacent words of a column costs no more than such a tree.
 """
 
 from __future__ import annotations

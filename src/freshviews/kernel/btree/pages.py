@@ -1,25 +1,25 @@
 """Pages of an ordered tree, and the versions that share them.
 
 A tree is a paged B+-tree whose rows are tuples of words in rising order, stored column by column within a page. The
-handle of a tree is its header block. Pages are blocks of one size, known by address. A page is
+handle of a tree is its header block. Pages are blocks of one size; a page is identified by its address. A page is
 
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
 A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the child's
-least row, in the columns that have the key in a leaf; then the address of the child, the number of rows below it, and a
-word per fold (see ``folds``). So one function searches leaves and inner pages.
+least row, the address of the child, the number of rows below it, and a word per fold (see ``folds``). The key is in the
+same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
 is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores its birth:
-the number of the current, not yet pinned version when the page was made. The birth shows whether a pinned version has
-the page; if none has, the page is written in place. A page that leaves the tree is released at once if no version needs
+the number of the version that is not yet pinned when the page is made. The birth shows whether a pinned version has the
+page; if none has, the page is written in place. A page that leaves the tree is released immediately if no version needs
 it; otherwise it joins the list of dead pages of the newest version that needs it. When the last reader unpins a
-version, each page of its list moves to the list of the next older version if that version has the page too; otherwise
-the page is released. So the cost depends on the number of pages that leave the tree. With a reference count in each
-page, copying an inner page would increment the counts of all its children.
+version, each page of its list moves to the list of the next older version, if that version has the page too; otherwise
+the page is released. So the cost depends only on the number of pages that leave the tree. (With a reference count in
+each page instead, copying an inner page would change the counts of all its children.)
 
-Only the newest state is written. ``pin``, ``unpin`` and edits are for one thread at a time. Readers of versions need no
-lock, because these functions write no word that such a reader reads.
+Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock, because these
+functions write no word that such a reader reads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ordered trees: creation, lookup, and edits.
 
 The edits of a batch are in rising order of keys; edits of one key apply in the order given. The block of a batch has
-two words for each column of the key, of the payload, and for the column of signs: the address of the first word, and
-the stride. The address of the signs is 0 if all edits insert.
+two words for each column of the key, each column of the payload, and the column of signs: the address of the first
+word, and the stride. The address of the signs is 0 if all edits insert.
 
 - If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, and one with a
   negative sign deletes it. Deleting an absent row has no effect.

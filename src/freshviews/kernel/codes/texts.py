@@ -1,8 +1,8 @@
-"""Functions of one text, computed over its UTF-8 bytes: they cut out a part, and test or measure the part.
+"""Functions of one text, computed over its UTF-8 bytes: they take a part of the text, and test or measure it.
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
-one cut the text; the result of the last one is a code. Positions and lengths count characters (code points). The table
-gives the result of each step, then the words of the step.
+one take a part of the text; the result of the last one is a code. Positions and lengths count characters (code points).
+The table gives the result of each step, then the words of the step.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``

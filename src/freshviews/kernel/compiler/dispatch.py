@@ -1,4 +1,4 @@
-"""Compiles kernels as Numba functions, and stores them."""
+"""Compiles kernels with Numba, and stores their machine code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Writes entries, through which Python calls machine code.
 
 An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words,
-compiled by Numba. It unpacks the arguments, releases the interpreter's lock during the call, and makes a Python value
-of the result. It refers to no exception, because symbols such as PyExc_TypeError mean something else in a process with
-Numba.
+compiled by Numba. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a
+Python value of the result. It raises no exception, because symbols such as PyExc_TypeError mean something else in a
+process with Numba.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Numbered entries and their slots: the common structure of a table's rows and an index's groups.
 
 Rows and groups are both stored as an array of *entries* of equal width, each of which begins with its key. Slots lead
-from the hash of a key to the number of its entry. The headers of tables and indexes begin with the words below. An
-entry whose payload words are all zero is absent (the payload of a group is its number of rows), and its number is free.
+from the hash of a key to the number of its entry. The headers of tables and indexes begin with the words that this
+module names. An entry whose payload words are all zero is absent, and its number is free. (The payload of a group is
+its number of rows.)
 
 Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
 PACKED are in the chain; an entry with a higher number that is removed becomes a *hole*, which packing reaches later.

@@ -1,10 +1,11 @@
 """A secondary index: maps part of a table's key to the rows that have it.
 
-A group has the rows that agree on the indexed positions; its words are the key part, the number of rows, and the
+A group stands for the rows that agree on the indexed positions; its words are the key part, the number of rows, and the
 capacity and the distance of its block. A block has the row numbers of a group in contiguous half words, so a loop over
-a slice reads memory in order. A block of up to two rows lies in the group itself. A larger one is found by its distance
-from the group, so groups and blocks that were read from a file are used in place. A row has one word per index, group
-and position in it, so removal is O(1): the last row of the block moves into the gap.
+a slice reads memory in order. A block of up to two rows lies in the group itself. A larger block is found by its
+distance from the group, so groups and blocks that were read from a file are used in place. A row has one word per
+index, with the number of its group and its position in the block. So removal is O(1): the last row of the block moves
+into the gap.
 
 An index on all positions except one can store *digests*. A digest is a 31-bit hash of the word that a row has at the
 remaining position; digests follow the row numbers of a block, a half word each. To find a word in a slice, its digest

@@ -4,14 +4,14 @@ Deferral has two stages. A row is *pending*, in no slot and no index, until an o
 *unlinked*, in a slot but in no index, until an operation needs a slice. Deletes from the table's own relation need only
 the slots, so a row that they delete may never have entered an index.
 
-Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. With it,
-their rows are only appended: the last ``PENDING`` used rows are pending, and several of them may have one key. The
-content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
-deferred rows like all others. An operation that needs a row by key, or each key once, first calls ``enter_slots``,
-which flushes pending rows to the slots and merges rows with equal keys. These rows, and new rows with higher numbers,
-are then unlinked: their words for indexes are NOWHERE. An operation that needs a slice first calls ``enter_pending``,
-which also enters the unlinked rows, those with numbers from UNLINKED on, into the indexes. It enters many rows at a
-time, so that their cache misses overlap. A row is flushed at most once to the slots and once to an index, so time
+Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. With
+deferral, rows are only appended: the last ``PENDING`` rows of the table are pending, and several of them may have one
+key. The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities,
+reads deferred rows like all others. An operation that needs a row by key, or each key once, first calls
+``enter_slots``, which flushes pending rows to the slots and merges rows with equal keys. These rows, and new rows with
+higher numbers, are then unlinked: their words for indexes are NOWHERE. An operation that needs a slice first calls
+``enter_pending``, which also adds the unlinked rows, whose numbers begin at UNLINKED, to the indexes. It adds many rows
+at a time, so that their cache misses overlap. A row is flushed at most once to the slots and once to an index, so time
 bounds hold amortised.
 
 - At most ``MOST`` rows are pending or unlinked, to limit the time of the update that flushes them. Beyond that, a batch
@@ -20,11 +20,10 @@ bounds hold amortised.
   the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed, and no insert is
   deferred until the table has twice as many rows.
 - Merging rows cannot overflow: while rows are deferred, no component of a row that is not deferred reaches ``LARGE`` in
-  magnitude, and the components of all deferred rows add up to less (``ROOM``). A table that once had a larger component
-  never defers again, so an overflow is reported in the batch that causes it.
-- Rows are appended by ``base_store`` and by triggers (``codegen.writing.appending``). They are never appended to a
-  table with a journal or an ordered index, except the row table of a base table, whose deferred rows are flushed before
-  any of them is journaled.
+  magnitude, and the components of all deferred rows add up to less than that (``ROOM``). A table that once had a larger
+  component never defers again, so an overflow is reported in the batch that causes it.
+- ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with a journal or an ordered index
+  never has deferred rows, except the row table of a base table, which flushes them before it journals any row.
 
 If memory runs out, flushing stops between two rows: the table is consistent, and the remaining rows stay deferred.
 """

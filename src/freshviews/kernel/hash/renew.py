@@ -1,7 +1,7 @@
 """Empties a table or index, or packs its rows, and releases memory.
 
-These functions are for rebalancing, which scans tables: the time of a scan must depend on the number of live rows, not
-of deleted rows. The functions accept only tables without an ordered index and without a journal.
+Rebalancing calls these functions, because it scans tables, and the time of a scan must depend on the live rows, not on
+rows that were deleted. The functions accept only tables without an ordered index and without a journal.
 """
 
 from __future__ import annotations

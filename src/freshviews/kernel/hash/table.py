@@ -7,19 +7,19 @@ The words of a row::
 
     key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
-A row whose payload words are all zero is not in the relation. It is removed at once or, if a journal is kept, when the
-journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number of the
-row, and its payload before; the delta of a view is read from the journal. ``stamp`` is the epoch in which the row was
-last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored base table
-has bits in place of stamps.
+A row whose payload words are all zero is not in the relation. It is removed immediately, or, in a table with a journal,
+when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number
+of the row, and its payload before; the delta of a view is read from the journal. ``stamp`` is the epoch in which the
+row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored
+base table has bits in place of stamps.
 
-A table can have deferred inserts at the end of its array of rows. Their rows are in no slot and no index, may get
-another number, and several may have one key. Rows in the slots may be *unlinked*: not yet in the indexes that have
-every row. ``pending`` defines the operations that such a table allows.
+A table can have deferred inserts at the end of its array of rows. These rows are in no slot and no index, may get
+another number, and several of them may have one key. Rows in the slots may be *unlinked*: not yet in the indexes.
+``pending`` defines the operations that such a table allows.
 
 Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 
-When memory runs out, ``upsert`` returns a scratch row and sets the FAILED word; the caller checks it once after its
+When memory runs out, ``upsert`` returns a scratch row and sets the word FAILED, which the caller checks once after its
 batch.
 """
 

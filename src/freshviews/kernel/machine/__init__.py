@@ -1,4 +1,4 @@
-"""Functions as machine code: its files, and plain Python that runs until machine code is loaded.
+"""Runs functions as machine code from files, or as plain Python until their machine code is loaded.
 
 - ``functions``: functions of words with a Python body and, once it is loaded, machine code.
 - ``cache``: the folder of compiled code; ``native``: writes the files of this folder and loads their code.

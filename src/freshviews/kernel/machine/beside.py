@@ -2,18 +2,18 @@
 
 A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
 run its Python body, over the same memory (``kernel.memory.mem``); meanwhile another process compiles the function into
-the cache on disk. The next call of the function loads it. Nothing must be converted: all state is words in memory, and
-both forms of a function read and write the same words.
+the cache on disk. The next call of the function loads it. Nothing must be converted, because both forms of a function
+read and write the same words of memory.
 
-Plain Python takes about a hundred times as long as machine code. So a function runs as plain Python only while the
-database (``work_for``) has few rows, the batch has few rows, and no call has taken long; otherwise the call waits for
-the compiler.
+Plain Python takes about a hundred times as long as machine code. So functions run as plain Python only while the
+database and the batch have few rows, and no call has taken long (``work_for``); otherwise a call waits for the
+compiler.
 
 Functions for which a call waits are compiled first, then the others in the order of requests. A function is not
 compiled if no open database needs it any more.
 
-After this process ends, the compiling process continues for at most a minute, so that the next process finds more in
-the cache.
+After this process ends, the compiling process continues for at most a minute, so that the next process finds more
+compiled functions in the cache.
 """
 
 from __future__ import annotations

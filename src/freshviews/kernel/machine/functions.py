@@ -1,7 +1,7 @@
 """Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
 
-``jit``, ``inlined`` and ``outside`` (``kernel.memory``) turn a kernel into a ``Function``; the head of a generated
-module does this for its functions. A Function has a Python body. Its machine code comes from the cache on disk
+The decorators ``jit``, ``inlined`` and ``outside`` (``kernel.memory``) turn a kernel, or a function of a generated
+module, into a ``Function``. A Function has a Python body. Its machine code comes from the cache on disk
 (``kernel.machine.native``) or, if this process must compile it, from Numba (``kernel.compiler``).
 
 A function has machine code for each combination of the *kinds* of its arguments: ``w`` is a word, ``d`` a double,

@@ -1,11 +1,12 @@
 """Stores machine code in files, and loads it into this process without Numba.
 
-A file of the cache folder holds the code of one function for arguments of certain kinds: a line of JSON that describes
-the rest, the object file of the function, and the object file of an *entry*, through which Python calls it
-(``kernel.compiler.entries``). An entry fits all functions of the same kinds and result, and is loaded once.
+A file of the cache folder has the code of one function for arguments of certain kinds: a line of JSON that describes
+the parts after it, the object file of the function, and the object file of an *entry*, through which Python calls the
+function (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is
+loaded once.
 
-Only code for this processor is loaded: its name and features are part of a file's name. A file that is cut off or
-damaged counts as missing.
+Only code for this processor is loaded: the processor's name and features are part of a file's name. A file that is cut
+off or damaged counts as missing.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Numba links into a function everything it calls, down to the last callee. Without this module every trigger would
 contain its own copy of the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once
-per machine, defined in the process under a symbol, and called there. Use it for code that is long or rarely runs;
-functions that must be inlined or run per row use ``jit``.
+per machine, defined in the process under a symbol, and called there. Use ``outside`` for code that is long or rarely
+runs, and ``jit`` for functions that must be inlined or run per row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
-The key of a row is a *prefix*, which identifies its group, then the words by which the rows of the group are ordered.
-The nodes of the search tree are the rows themselves: a row stores its two children, as row numbers + 1, in the halves
-of one word, then a word per fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of
+The key of a row begins with a *prefix*, which identifies its group; the other words of the key order the rows of the
+group. The nodes of the search tree are the rows themselves: a row stores its two children, as row numbers + 1, in the
+halves of one word, then the folds of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of
 row numbers, so the tree has O(log N) levels, expected. If the table has a hash index on the prefix, groups of up to 64
 rows stay outside the tree: they are found through the hash index, and scanned::
 

@@ -1,12 +1,12 @@
 """Folds of an ordered index: aggregates of the last key words of the rows that share a prefix.
 
-The prefix may be any shorter part of the key, so one index serves aggregates at several levels of detail. Least and
-greatest follow the order of the index.
+The prefix may have any number of key words, so one index serves groups and coarser groups. Least and greatest are meant
+in the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
-data structures): besides its children a row stores, for each fold, the combined last key words of its subtree, in
-order, so the operation need not commute. ``index_updates`` maintains them. ``ordered_fold`` combines the folds of whole
-subtrees along the two paths that bound a prefix: O(log n) rows, expected.
+data structures): besides its children a row stores, for each fold, the last key words of its subtree, combined in
+order, so the operation need not commute. ``index_updates`` maintains them. To combine the rows of a prefix,
+``ordered_fold`` combines whole subtrees along the two paths that bound the prefix: O(log n) rows, expected.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ outside the tree until it has more than ``SMALL`` rows; until then a search scan
 searches are still O(log n). A group that has entered the tree stays there until its last row is removed.
 
 In a row outside the tree, the word of children has a special value. A row with a zero payload, kept only for the
-journal, is in its slice but neither outside nor in the tree.
+journal, is in its slice, but does not have this value and is not in the tree.
 """
 
 from __future__ import annotations

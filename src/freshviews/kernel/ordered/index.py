@@ -1,12 +1,12 @@
 """The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys.
 
-The first words of a key, the *prefix*, have no kind and compare as integers; each of the other words has a kind, by
-which it compares. NULL comes first, or last if the kind says so. The string kind reads the strings of a dictionary,
-given by ``set_strings`` (``codes.string_slots``).
+The first words of a key, the *prefix*, compare as integers. Each other word has a *kind*, the order in which it is
+compared: as an integer, a double or a string, ascending or descending, NULL first or last. Strings are read from the
+dictionary that ``set_strings`` sets (``codes.string_slots``).
 
 A row stores its two children, each as row number + 1, or 0 if there is none, in the halves of one word (see
-``hash.table``); its priority is a hash of its number. No function calls itself. A search reads O(log n) rows, expected,
-for any order of insertion.
+``hash.table``); its priority is a hash of its number. A search reads O(log n) rows, expected, for any order of
+insertion. No function is recursive.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """Maintains an ordered index under inserts, removals and updates of its table.
 
-The caller calls ``ordered_insert`` when a row appears, after its key and payload are written, ``ordered_remove`` when
-it vanishes, *before* ``settle`` or ``remove_row``, and ``ordered_update`` when the payload of a row that stays has
-changed. So a row with a zero payload, kept only for the journal, is not in the index. If memory ran out and the row is
-not in the table, nothing happens.
+When a row appears, the caller writes its key and payload, then calls ``ordered_insert``. When a row vanishes, the
+caller calls ``ordered_remove``, *before* ``settle`` or ``remove_row``. When the payload of a row that stays has
+changed, the caller calls ``ordered_update``. So a row with a zero payload, kept only for the journal, is not in the
+index. If memory ran out and the row is not in the table, these functions do nothing.
 
 A row of the tree stores folds and sums of its subtree. After a change they are recomputed along the one path that
 changed, O(log n) rows, expected. The path needs no array: on the way down each link is turned to point to the row
-above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of such a link says whether it led to the left
-or to the right child. Sums, unlike folds, can be updated by a difference: if the tree keeps its shape, the change of
-one row is added to the sums above it, and no row outside the path is read.
+above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of a turned link says whether it led to the
+left or to the right child. If the tree keeps its shape, sums need no recomputation: the change of one row is added to
+the sums above it.
 """
 
 from __future__ import annotations

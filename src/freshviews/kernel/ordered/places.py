@@ -5,7 +5,7 @@ augmenting data structures): besides its children a row stores the number of cop
 of a row is its count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in
 O(log n) steps, expected.
 
-The key words without a kind divide the rows into groups, and places begin at 0 in each.
+Rows that agree on the prefix of the key are a group, and places begin at 0 in each group.
 
 The caller maintains the tree with ``placed_insert``, ``placed_remove`` and ``placed_update`` instead of
 ``ordered_insert`` and ``ordered_remove``.

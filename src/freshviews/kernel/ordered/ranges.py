@@ -1,8 +1,8 @@
 """Reads an ordered index: the ends of a group, and the sums and the rows of a range.
 
-A range is bounded by a prefix, which is all key words without a kind, and by one or two values of the next key word.
-The sum of a range is added up from whole subtrees along the two paths that bound it, O(log n), expected, or, in a group
-outside the tree, row by row. NULL lies in no range; for sums, the order is ascending with NULL first.
+A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is added up
+from whole subtrees along the two paths that bound the range, in O(log n), expected; in a group outside the tree, it is
+added up row by row. NULL lies in no range; for sums, the order is ascending with NULL first.
 
 A loop over a range visits its rows in the order of the tree, or in any order if their group is outside the tree::
 

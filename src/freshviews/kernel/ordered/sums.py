@@ -3,8 +3,8 @@
 Besides its children a row stores, for each summed component, the sum of the component over its subtree, as in
 ``folds``. ``index_updates`` maintains the sums; ``ranges`` reads them.
 
-An integer is summed in two words, low and high, so that no sum of a subtree overflows; reading a total that does not
-fit one word reports an error. A real is summed as in ``kernel.scalar.real``. Nothing is allocated.
+The sum of an integer component has two words, low and high, so that no sum of a subtree overflows; reading a total that
+does not fit one word reports an error. Doubles are summed as in ``kernel.scalar.real``. Nothing is allocated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The effect of one row's change on the places of its group: for ``ORDER BY ... LIMIT`` and window functions.
+"""Finds how the change of one row moves other rows of its group, for ``ORDER BY ... LIMIT`` and window functions.
 
-The copies of a group's rows, in the order of the index, are a sequence (``places``). The count of one row has changed,
-in the table and in the tree. The sequence before the change is not stored, because it differs only in the copies of the
-changed row: one descent finds the row at a place of the sequence before or after the change.
+The copies of a group's rows are a sequence, in the order of the index; a copy has a place in it (``places``). The count
+of one row has changed, in the table and in the tree. The old sequence is not stored: it differs from the new one only
+in the copies of the changed row, so one descent finds the row at a place of either sequence.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
@@ -11,8 +11,8 @@ The caller calls ``top_start``, then one of these until it returns 0:
 - ``beside_next``: pairs of a row and the row ``shift`` places away: first the pairs that vanished, then those that
   appeared.
 
-A change shifts the numbers of all rows after it, so numbers are settled once per version: for each changed row, the
-caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
+A change shifts the row numbers of all rows after it, so row numbers are updated only once per version: for each changed
+row, the caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
 
 Each returned row takes a few descents, O(log n).
 """

@@ -1,4 +1,4 @@
-"""Small kernels for generated code that fills the output buffer."""
+"""Small kernels that generated code calls to fill the output buffer."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Elements of cofactor rings: adds sums and products of parts to a payload.
 
-An element of degree m is a count, m sums, and the m (m + 1) / 2 sums of products x_i * x_j, i <= j, row by row
-(``freshviews.ring.cofactor``). For integers each number is a word; for doubles sums have two words and products four
-(``kernel.rings.wide``).
+An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products x_i * x_j, i <= j, ordered by i, then by j
+(``freshviews.ring.cofactor``). For integers each number is a word; for doubles, a sum has two words and a sum of
+products four (``kernel.rings.wide``).
 
 A product is described by a *shape*, words that generated code fills:
 
@@ -15,11 +15,11 @@ A product is described by a *shape*, words that generated code fills:
 The places of a part are the positions of its variables among those of the target, in ascending order. The parts have no
 variable in common, so a product visits each entry of the target at most once.
 
-The products of a variable with the variables after it are consecutive: they are a row of the matrix above its diagonal.
-Let a row belong to a variable of part a. A product of parts adds to this row the sum of the variable times a vector;
-the vector has, for a variable of part b, its sum times the counts of all parts except a and b. So a row takes one
-addition of two vectors, for any number of parts. If all counts are 1, as for keyed tables, one vector serves all rows;
-a row only skips the places of its own part.
+The sums of products of one variable with the variables after it are consecutive: they are a row of the matrix of all
+products. Consider the row of a variable of part a. A product of parts adds to this row the sum of the variable times a
+vector. For each variable of another part b, the vector has the sum of that variable times the counts of all parts
+except a and b. So a row takes one addition of two vectors, for any number of parts. If all counts are 1, as for keyed
+tables, one vector serves all rows; a row only skips the places of its own part.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Adds up many exact sums of doubles: a loop over a table computes the values of a row, another adds them to a payload.
+"""Adds to many exact sums of doubles at a time: one loop computes the values of a row, another adds them to a payload.
 
-A table is an array of words that generated code fills: for each value, its kind and the positions of its codes; for
-each addition, the word of the sum and the place of the addend. So a view with hundreds of sums compiles as fast as a
-view with a few.
+Generated code gives each loop a list of words: for each value, its kind and the positions of its codes; for each
+addition, the position of the sum and that of the addend. So a view with hundreds of sums compiles as fast as a view
+with a few.
 """
 
 from __future__ import annotations

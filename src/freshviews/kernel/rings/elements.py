@@ -1,9 +1,8 @@
 """Adds payloads of any rings, by a layout that describes them as runs of elements of one kind.
 
-The words of a *layout* are one for a status, the number of runs, then two per run: its kind and its size. The size
-counts words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor element of doubles (WIDE). Integers add
-modulo 2^64, and their overflows are not reported: most callers add payloads that rows had, or will have, at another
-time. These callers do not read the status either.
+A *layout* has a word for a status, the number of runs, then two words per run: its kind and its size. The size counts
+words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor element of doubles (WIDE). Integers add modulo
+2^64, and no overflow of theirs is reported here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The compiled comparisons and logic, over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each."""
+"""Compiled comparisons and logic over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Every compiled scalar operation by name, for code generation: functions over int64 codes.
 
 ``freshviews.expr.ops`` defines each operation. Unless the definition says otherwise, NULL in any argument gives NULL. A
-fallible operation takes ``status``, the address of a word: if that is 0, an error stores a key of ``ERRORS`` there, and
-the operation returns NULL.
+fallible operation takes ``status``, the address of a word. An error stores a key of ``ERRORS`` in this word, if it is
+still 0, and the operation returns NULL.
 """
 
 # ruff: noqa: F403

@@ -2,11 +2,11 @@
 
 A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so every finite double is an
 integer number of units, and the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
-multiplicities. Three counts follow, of NaN, +inf and -inf, so that these can be removed again. So the words of a sum
-are a module over the integers, and all 37 words are zero exactly if the sum is zero and has no special value.
+multiplicities. Three words with the counts of NaN, +inf and -inf follow, so that these values can be removed again. All
+37 words are zero exactly if the sum is zero and contains no NaN and no infinity.
 
-An addition changes two or three words, and the words that its carry reaches. A carry reaches many words only if the sum
-changes sign.
+An addition changes two or three words, and those that its carry reaches: usually few, and many only if the sum changes
+sign.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Checks conditions, then negated atoms, when all iterators of a level stand at a candidate.
 
-A condition compares the codes of two variables, or is a function of the bound codes. Its inputs cannot change, so it is
-not an operation of the trace. For a negated atom, the complement of the atom's last column seeks the candidate, in the
-version that the walk reads. If the atom lacks the candidate, the seek returns the candidate. Otherwise it returns the
-first gap: the code after the run of consecutive codes that begins at the candidate. The seek depends on all codes from
-the candidate to the returned code.
+A condition compares the codes of two variables, or is a function of the bound codes. Its result for given codes cannot
+change, so the trace does not record it. For a negated atom, the candidate is sought in the complement of the atom's
+last column. If the atom lacks the candidate, the seek returns the candidate. Otherwise it returns the first gap: the
+code after the run of consecutive codes that begins at the candidate. So the result of the seek depends on all codes
+from the candidate to the returned code.
 """
 
 from __future__ import annotations

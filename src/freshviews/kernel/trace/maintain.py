@@ -3,8 +3,8 @@
 For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. ``maintain`` computes the
 change oracle (``oracle``) and walks the levels at the contributions of the oracle. Below a binding that both versions
 have, it first resumes the leapfrog join of the next variable at every contribution, in both versions alternately. Then
-it visits, in order, every code that only one version emits, whose payload changed, or that has contributions below. The
-oracle is sorted, so at each level the contributions below a code are adjacent.
+it visits, in order, every code that only one version emits, whose payload has changed, or below which the oracle has
+contributions. The oracle is sorted, so at each level the contributions below a code are adjacent.
 """
 
 from __future__ import annotations

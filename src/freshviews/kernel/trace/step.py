@@ -1,4 +1,4 @@
-"""Runs one reported step of a leapfrog join, or the whole join below a binding."""
+"""Runs one step of a leapfrog join, or the whole join below a binding, and records each step."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
 """The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
 ``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them over
-words. A rule is described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has
+words. Words in memory describe a rule, so nothing is compiled for it. A rule has levels, one per variable. A level has
 cursors, one per atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new
 version, which all its cursors share. There is one ordered tree per relation and order of columns.
 
 The least word stands for minus infinity, where an iterator starts, and the greatest word for infinity, where it ends.
-The place before iterators are opened has a turn of its own, START, so the least and the greatest word can also be
+The place before iterators are opened has a turn of its own, START. So the least and the greatest word may also occur as
 codes.
 
 Negated atoms have no iterators: ``filters`` evaluates them, and conditions, on the trees. A record of a sensitivity

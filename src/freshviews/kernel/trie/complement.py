@@ -1,7 +1,7 @@
-"""The complement of a trie at its last level: the gaps between runs of rows (section 3.1.2 of the paper).
+"""The complement of a trie at its last level: the codes between runs of consecutive codes (section 3.1.2 of the paper).
 
-Inner pages count the rows below each child, and an interval of keys is full if it has as many rows as values. So one
-descent finds the end of a run of consecutive keys of any length.
+Inner pages count the rows below each child, and an interval of codes has no gap if it has as many rows as codes. So one
+descent finds the end of a run of any length.
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ level. A node of the last level is a row; its payload is copied beside it. If ev
 word is stored only once.
 
 The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
-two children, *next* adds one, *seek* gallops. So k seeks in rising order over n values take O(k log(n / k)) steps. The
-first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is one load.
+the bounds of the children, *next* adds one, *seek* gallops. So a walk of k seeks in rising order over n values takes
+O(k log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek
+there is one load.
 
-Unlike in the paper, positions are local variables of generated code (``codegen.writing.leapfrog_loops``), not objects;
-leaving a loop is *up*.
+Unlike in the paper, positions are not objects but local variables of generated code
+(``codegen.writing.leapfrog_loops``); *up* means to leave a loop.
 """
 
 from __future__ import annotations

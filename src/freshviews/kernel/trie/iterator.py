@@ -1,12 +1,12 @@
 """The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
 
-Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3, with the amortised cost that the proof there needs: a walk over m
-of N keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, the iterator needs no copy
+Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3. The proof there requires this amortised cost: a walk over
+m of N keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, the iterator needs no copy
 of the rows, and it can read a version while the tree is written.
 
 A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller knows its depth and passes it
-to every operation. Each depth has a frame in the iterator's block: its leaf and row, and whether it is at the end. So
-*up* needs no operation: the frame of the depth above has not moved.
+to every operation. Each depth has a frame in the iterator's block: the current leaf and row, and whether the end is
+reached. So *up* needs no operation: the frame of the depth above has not moved.
 
 Within a leaf, a frame knows the end of the rows that share its prefix (LIMIT), so a seek gallops in one column from its
 row. Only a seek that leaves the leaf needs the path from the root: it climbs as far as the sought key requires, and

@@ -1,4 +1,4 @@
-"""The statistics that the cost of a program needs: numbers of rows, and degrees, the numbers of rows that have a value.
+"""The statistics from which the cost of a program is computed: numbers of rows, and degrees of values.
 
 The *bindings* of a trigger are the values of its parameters, one tuple for each row of its relation that passes the
 filters.

@@ -1,15 +1,14 @@
 """Lanes: parts of a trigger that change different views and may run in parallel.
 
-A lane is a trigger with some of the changes of the original trigger, and the loops and lookups around these changes. No
-lane reads a view that another lane changes. So each view is changed in the same order as by the whole trigger, and the
-lanes may run over a batch one after the other in any order, or at the same time. The trigger of a self-join has one
-lane, because its statements read views that other statements change.
+A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that another
+lane changes. So each view gets the same additions in the same order as from the whole trigger, and lanes may run over a
+batch in any order or at the same time. The trigger of a self-join has one lane, because its statements read views that
+other statements change.
 
-Lanes share nothing: a row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost
-little.
+A row that two lanes need is looked up twice. So lanes are merged until such repeated lookups cost little.
 
-The rows of a batch may be shared among threads if a lane only adds to views that it does not read: each thread adds to
-tables of its own, and the tables are added up in the end. That pays if a row costs more lookups than additions.
+Threads may share the rows of a lane that only adds to views, and reads none of these: each thread adds to tables of its
+own, and these tables are added up in the end. That pays if a row costs more lookups than additions.
 """
 
 from __future__ import annotations

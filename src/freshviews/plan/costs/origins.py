@@ -1,4 +1,4 @@
-"""The origins of values in views: the triggers that add to a view, and the parameters that its columns hold."""
+"""Finds the origins of values in views: the triggers that add to a view, and the parameters that its columns get."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one into those of the other, with
 equal relations and filters. The two triangles of a dumbbell over one table are an example. The nodes may read different
-projections of their bags. Then the program's output has the variables of all these projections, unless that costs more
-than it saves: a strategy that stores joins would have to store larger joins.
+projections of their bags. Then the program's output has the variables of all these projections, unless the strategy
+stores joins: larger joins may cost more than sharing saves.
 """
 
 from __future__ import annotations

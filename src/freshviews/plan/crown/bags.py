@@ -1,15 +1,15 @@
 """Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
-The program of a bag would hold the rows of the bag in a view. A node of the join tree replaces that view: where the
-program adds to its result, the payload is summed up and passed to the node, as an update of the bag::
+By itself, the program of a bag would hold the rows of the bag in a view. A node of the join tree replaces that view:
+each addition to the view becomes a sum that is passed to the node, as an update of the bag::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; what the node does with (a, b) += delta
 
 One program may serve several bags (``plan.crown.alike``). Then the nodes of all these bags get the change, one after
 the other, as if the rows of one bag changed before those of the next. The output of such a program may have more
-variables than a node reads. If the variables of a node are bound before a loop, the changes of the loop are summed up
-for the node. For triangles over one table, where one node reads the last corner and the other node reads the first
+variables than a node reads. If the variables of a node are bound before a loop, the node gets the sum of all changes in
+the loop. An example is triangles over one table, where one node reads the last corner and another node the first
 corner::
 
     for c, s in E[b]:                     becomes          first = sum:
@@ -20,8 +20,8 @@ corner::
                                                                        first += m * s * t
                                                            if first: what the other does with (a) += first
 
-If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch. The views of the
-bag then store the rows of its atoms and the edits of a batch.
+If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch, and the
+program's views store the rows of the bag's atoms and the edits of a batch.
 
 A guard of a bag contains each row of a projection of another atom once. So the updates of that atom are counted first::
 

@@ -1,4 +1,4 @@
-"""The lines of EXPLAIN for change propagation without joins: bounds, the join tree, the bags."""
+"""Writes the lines of EXPLAIN for change propagation without joins: bounds, join tree and bags."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Enumeration over a join tree: the result (Algorithm 5), and the rows that contain given ones (Algorithm 6).
 
 An enumeration starts from a *chain*: the nodes from the one that changed up to the last one that the change reached,
-each with the child from which the change came. From there the loops go up through live rows, each of which is in the
+each with the child from which the change came. From the chain, loops go up through live rows, each of which is in the
 result, and down through joined rows, each of which matches rows below. So no loop is empty, and the time between two
-rows depends on the query alone. There are two exceptions: conditions across atoms, applied as soon as their variables
-are bound, and free variables that were added to the output.
+rows depends only on the query. There are two exceptions: conditions across atoms skip rows, and variables that were
+added to the output repeat rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The choice of a join tree: the tree that the view names, or the one that costs least for the expected updates.
+"""Chooses a join tree: the tree that the view names, or the one that costs least for the expected updates.
 
-The view names the expected numbers of updates, or its tables declare them, or they are measured.
+The expected numbers of updates are named by the view, declared by its tables, or measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: unknown numbers of updates are estimated from the first ones. A view names the expected numbers as

@@ -1,6 +1,7 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. They share loop nests
-(``nest``), the time of an update (``exponents``), range sums in the place of loops (``range_sums``), and lookups of
-rows by a key (``keyed``)."""
+"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. They share the
+nesting of loops (``nest``), the time of an update (``exponents``), range sums instead of loops (``range_sums``), and
+lookups of rows by a key (``keyed``).
+"""
 
 __all__ = [
     "change_propagation",

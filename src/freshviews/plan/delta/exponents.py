@@ -1,8 +1,9 @@
 """The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
 
-A nest runs at most once for each combination of rows of the loops that, with the update, determine the variables of all
-loops. The exponent is the least number of such loops: for ``for b in R[a]: for c in S[b]`` it is 1 if b is a key of S,
-otherwise 2. ``ROWS[positions]`` of a declared key determine the whole row.
+Some of the loops, together with the update, determine the variables of all loops. The innermost statement runs at most
+once for each combination of the rows of these loops. The exponent is the least number of loops that suffice. The
+columns of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is 1 if b is a key
+of S, otherwise 2.
 
 Variables are numbered, and a set of variables is an integer with one bit per variable, for speed: a join of 60 tables
 has thousands of loops.

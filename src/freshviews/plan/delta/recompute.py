@@ -1,8 +1,9 @@
 """Recomputation: after every batch the view is evaluated from the stored rows of its inputs.
 
-This is the baseline for all other strategies; the planner never chooses it. All views are emptied, and the stored rows
-run through the triggers of the first-order program (``plan.delta.first_order``), in order of FROM. Each row of the last
-relation is joined with the other relations through their indexes. The plan of Q() = R(a, b) S(b, c)::
+This is the baseline for all other strategies; the planner never chooses it. All views are emptied. Then the triggers of
+the first-order program (``plan.delta.first_order``) run over the stored rows, relation by relation in the order of
+FROM. Each row of the last relation is joined with the other relations through their indexes. The plan of Q() = R(a, b)
+S(b, c)::
 
     after each batch, over all rows from empty views:
         on R(a, b) += m: ...

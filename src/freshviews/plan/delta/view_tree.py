@@ -9,11 +9,11 @@ There are two forms. ``plan`` holds the result in a view by its free variables, 
 ``plan_factorised`` needs an order with the free variables on top. The result stays factorised over the tree and is
 enumerated top-down; every row of W_X leads to a row of the result.
 
-Departures. Subtrees of optional atoms have optional views (``plan.optional``); negated atoms are placed as conditions
-are. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple. If a
-join at X loops and X sums out all variables of the loop, only the sum climbs further. Conditions and lifts across atoms
-are computed at the first node that has their variables. In a factorised tree, a chain of free variables is bound by one
-loop over the lowest join.
+Departures. Subtrees of optional atoms have optional views (``plan.optional``). A negated atom is looked up where a
+condition over its variables would be tested. A view is stored only if the update of a sibling or the enumeration reads
+it. A delta climbs tuple by tuple. If a join at X loops and X sums out all variables of the loop, only the sum climbs
+further. Conditions and lifts across atoms are computed at the first node that has their variables. In a factorised
+tree, one loop over the lowest join binds a whole chain of free variables.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

@@ -1,4 +1,4 @@
-"""Programs by heavy and light values, from a table of cases over any number of relations.
+"""Makes programs with heavy and light values from tables of cases, over any number of relations.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). The sum that an update adds to the result is split
 into cases, according to which values are heavy. Each case is a join of few rows, or a lookup in a view that is stored
@@ -9,16 +9,17 @@ A ``Part`` names variables and relations. A value of these variables is heavy if
 Otherwise it is light: it has few rows in each of them. There are few heavy values.
 
 A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the rows with a
-heavy value, the heavy values, or, if none applies, all rows that agree. Of two options that bind the same variables,
-the program takes the one with fewer rows at run time.
+heavy value, the heavy values, or, if none applies, all rows that agree with the bound variables. If two options bind
+the same variables, the program compares their numbers of rows at run time and takes the smaller one.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
-(``turn_``). The joins that compute these rows begin with the value, which has few rows at that moment. Views are
-recomputed in the same way, beginning with a relation.
+(``turn_``). The joins that compute these rows begin with the value, which has few rows at that moment. A major
+rebalancing recomputes the views by such joins, which begin with the rows of a relation.
 
 Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over the sets of
-its atoms that take the update while its other atoms keep the old rows (``first_order``). For a value that becomes heavy
-or light, the sum is over the sets of parts in which it changes, while it is still light in the other parts.
+its atoms that take the update while its other atoms keep the old rows (``first_order``). A value that becomes heavy or
+light may do so in several parts at once. Then the sum is over the sets of these parts: the value changes in the parts
+of the set, and is light in the others.
 """
 
 from __future__ import annotations

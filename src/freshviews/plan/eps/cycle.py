@@ -1,4 +1,4 @@
-"""The cycle of a query over three relations, and the program made from a table of cases for each relation.
+"""Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation.
 
 In a cycle, each relation shares variables with the one before it and with the one after it. Variables of all three
 relations belong to both. Variables of one relation alone that nothing reads are dropped; the stores sum them out.

@@ -1,11 +1,12 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The
-tables of cases below are worked out here; ``cases`` makes the programs. A value is heavy if it is heavy in one of the
-relations that have it, so a light value has few rows in each. Views sum out all variables that are not in their key.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The paper
+does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if it is heavy in one of the
+relations that have its variable, so a light value has few rows in each of them. Views sum out all variables that are
+not in their key.
 
-**4-path**, R(b) S(b, c) T(c, d) U(d) after summing out its ends: O(N^max(eps, 1 - eps)) steps. An update of R needs the
-sum over c and d of S T U:
+**4-path**, R(b) S(b, c) T(c, d) U(d) after its two end variables are summed out: O(N^max(eps, 1 - eps)) steps. An
+update of R needs the sum over c and d of S T U:
 
 - c heavy, or c and d light: the sum of T U is stored by c in ``V_TU``. There are few heavy c, and a light b has few c;
 - c light, d heavy: the pairs S T are stored by b and d in ``W_d``. There are few heavy d;
@@ -35,9 +36,9 @@ between them are light (``V``)::
 
 **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
 generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R looks for
-the values of a that S has with (c, d), T with (d, b) and U with (b, c). If one of these pairs is light, its rows are
-joined. If all are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes ``V_STU`` for the heavy (b, c)
-with its c, or for the heavy (d, b) with its d.
+the values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its
+rows are joined. If all are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes ``V_STU`` for the
+heavy (b, c) with its c, or for the heavy (d, b) with its d.
 """
 
 from __future__ import annotations

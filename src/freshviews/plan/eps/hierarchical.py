@@ -4,13 +4,13 @@ Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluati
 as presented in Olteanu's lecture, Part 3. The general construction is derived here.
 
 In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then the
-values of X, together with those of the variables above X, are partitioned. They are heavy if they are heavy in one of
-the relations below X that have free variables.
+combinations of values of X and of the variables above X are partitioned. A combination is heavy if it is heavy in one
+of the relations below X that have free variables.
 
 - Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update binds X, and
   everything it is joined with is light. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta
   = i.
-- Heavy: there are O(N^(1 - eps)) such values, and their join is not stored. A view W_X has the values of X for which
+- Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
   everything below X joins. Reading the result loops over the heavy values in W_X, and continues below each value in the
   same way.
 
@@ -20,8 +20,8 @@ and V in O(1) steps. Values of F may come from L_X and from several heavy X. The
 with O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
 
 An update of a heavy X may change as many rows as the result has. The change is computed only while a subscriber or
-another view wants it: after its O(N^(delta eps)) steps, the update adds the growth of the payloads to a view D, one
-step per derivation. When the change is read, a lookup gives the payload after the change, and D gives the difference.
+another view wants it. Then each update also adds the differences of the payloads to a view D, in one step per
+derivation. When the change is read, a lookup gives the payload after the change, and D gives the difference.
 
 Departures from the paper:
 
@@ -30,7 +30,8 @@ Departures from the paper:
 - Relations without free variables below X have no parts, as only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
 - If a value becomes heavy or light, all its rows of L_X are removed or computed in one step.
-- For eps = 0 and eps = 1 there are no parts: nothing is joined beforehand, or everything is.
+- For eps = 0 there are no parts, and nothing is joined before the result is read. For eps = 1 there are none either,
+  and everything is joined before.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 
@@ -90,7 +91,7 @@ HEAVY = "heavy"
 
 
 def is_kept(query: Query) -> bool:
-    """True for a hierarchical query that is not q-hierarchical, without conditions and lifts across relations."""
+    """True for a hierarchical query that is not q-hierarchical, without factors after ``settled``."""
     graph = hypergraph(query)
     return is_hierarchical(graph) and not is_q_hierarchical(graph) and not settled(query).factors
 
@@ -102,8 +103,8 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """
     if not is_kept(query):
         raise PlanError(
-            f"{query.name}: ivm_eps lists hierarchical queries that are not q-hierarchical, and this is not one; take "
-            "'view_tree'"
+            f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS, "
+            "and without conditions or summed expressions that may fail or need several relations; take 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

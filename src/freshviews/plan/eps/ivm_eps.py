@@ -1,8 +1,8 @@
-"""The strategies with heavy and light values: which program a block gets, and with which exponent.
+"""The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose a block's program, and its exponent for heavy values.
 
 ``ivm_eps`` takes every query that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space.
-``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. ``'freshviews.epsilon'`` names the
-exponent, for all atoms or for each; with 'auto', the stream of updates determines it.
+``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. The property ``'freshviews.epsilon'``
+gives one exponent for all atoms, or one for each atom; with 'auto', the stream of updates determines it.
 """
 
 from __future__ import annotations

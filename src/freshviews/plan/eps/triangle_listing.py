@@ -1,8 +1,9 @@
 """IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
 Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles with
-constant delay after each update. This module works the variant out over R(a, b), S(b, c), T(c, a), each partitioned by
-its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as for the count.
+constant delay after each update. The paper gives no details. Here, each of R(a, b), S(b, c), T(c, a) is partitioned by
+its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as in
+``triangle``, which only counts the rows.
 
 Go around R, S, T, R. The values of a triangle are all heavy, or all light, or in exactly one place a heavy value is
 followed by a light one:
@@ -15,7 +16,7 @@ followed by a light one:
 
 So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. Each row
 is emitted exactly once, with constant delay. An update takes O(N^max(eps, 1 - eps)) steps amortised. If the change of
-the result is wanted, the same cases emit it, in one further step per changed row.
+the result is wanted, the same cases emit it, which takes one more step per changed row.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -1,4 +1,4 @@
-"""The rows of a relation whose running sum is within a limit: a selection by a threshold over a range sum.
+"""Selects the rows of a relation whose running sum is within a limit.
 
 It uses an augmented search tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms): the summary of a
 subtree shows whether a search must descend into it. ``kernel.ordered.threshold_tree`` has the tree. The query VWAP of
@@ -7,9 +7,9 @@ DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
 The points are the prices, from the highest to the lowest. Each has a weight, the volume at that price, and a value, the
-sum of the weights before it. The limit is a row of an internal view. A delta would compute the values of all prices
-below that of a changed bid. The tree does not store the values. For each subtree it stores the greatest value of the
-selected points and the least value of the other points, both counted from the beginning of the subtree::
+sum of the weights before it. The limit is a row of an internal view. A bid changes the values of all prices below its
+own, so the tree does not store the values. For each subtree it stores the greatest value of the selected points and the
+least value of the other points, both counted from the beginning of the subtree::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL
@@ -31,8 +31,8 @@ selected points and the least value of the other points, both counted from the b
                     Q[price, volume] += d * b
 
 If the greatest value of the selected points is beyond the limit, or the least value of the other points is within it,
-some point must be selected or deselected, and a descent finds that point. Weights may have any sign, and no earlier
-limit is needed, so weights and limits may change in any order.
+some point must be selected or deselected, and a descent finds that point. Weights may have any sign. The search does
+not need the limit before the change, so weights and limits may change in any order.
 """
 
 from __future__ import annotations

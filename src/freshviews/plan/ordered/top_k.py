@@ -1,11 +1,12 @@
-"""Rows by their places in an order: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours, of each group.
+"""Rows by their places in the order of their group: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours.
 
-This is order statistics under updates. The rows are the nodes of a search tree (``kernel.ordered.places``). They are
-ordered by group, then by ORDER BY, then by all columns, so that no two rows are equal. A subtree stores the number of
-copies of its rows, so a descent finds the row at a place. There are three forms, here over ``r(g, x, id)``:
+The rows are the nodes of a search tree (``kernel.ordered.places``). They are ordered by group, then by ORDER BY, then
+by all columns, so that no two rows are equal. A subtree stores the number of copies of its rows, so a descent finds the
+row at a place (order statistics). There are three forms, here over ``r(g, x, id)``:
 
-The first rows of each group. A row that appears or vanishes before the last place shifts one row across that place:
-O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
+*First form: the first rows of each group.* If a row appears or vanishes before the last place, one row is shifted
+across that place. This takes O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY
+x DESC) <= 10``::
 
     r(g, x, id) -> count  ordered by x desc, id  placed
     Q(g, x, id) -> count  journal
@@ -16,15 +17,15 @@ O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-Rows with their neighbours. A change affects the changed row, and the rows within the neighbour's distance of it.
-``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
+*Second form: rows with their neighbours.* A change affects the changed row, and the rows within the neighbour's
+distance of it. ``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
-Rows with their numbers, or ranks. A change shifts the numbers of all rows after it, so the numbers are updated once per
-version. Each row stores the places that were last reported for it. The walk from a changed row ends at the first row
-whose stored places are right: O(log N) for each row whose number changed::
+*Third form: rows with their numbers, or ranks.* A change shifts the numbers of all rows after it, so the numbers are
+updated once per version. Each row stores the places that were last reported for it. A walk begins at a changed row and
+ends at the first row whose stored places are right. It takes O(log N) for each row whose number changed::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count

@@ -11,13 +11,13 @@ The head of the rule is a separate program over the derivations: the program of 
 
 Departures, besides those of the reference:
 
-- An expression that the head sums is also a variable, the last one of its atom. So a derivation has all inputs of the
+- An expression that the head sums becomes a variable, the last one of its atom. So a derivation has all inputs of the
   head.
 - Conditions are part of the trace; each is placed where the last of its variables is bound. A condition that may fail,
   for example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks the
   condition again. (No condition of a query has functions of strings: such a condition is evaluated over an internal
   view of the join.)
-- There is no short-circuit for variables of which only the presence matters: all derivations are counted.
+- All derivations are counted, even if only their presence matters. The search does not stop at the first one.
 - The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
@@ -38,9 +38,9 @@ occur in ordinary atoms. A negated atom is looked up where the last of its varia
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
-Optional atoms are joined by the head, not by the trace: their default row is not an operation on an iterator, and an
-intersection cannot propose it. So the head is a first-order program over the derivations, which are stored by the given
-variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
+Optional atoms are joined by the head, not by the trace, because an intersection of iterators never yields a default
+row. So the head is a first-order program over the optional atoms and the derivations, which are stored by the given
+variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
 
     on #Q(a) += m:
         for z, u in U[a] or default:

@@ -8,12 +8,12 @@ sizes can have (the bound of Atserias, Grohe and Marx), up to a logarithm.
 The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
 key order. Departures:
 
-- Variables that are not in the result are summed over, not listed. If the rest of the join consists of parts that share
-  no variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
+- Variables that are not in the result are summed over, not listed. If the atoms fall into parts that share no unbound
+  variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
   variables is cached by those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
-- A sum may depend on all bound variables and on one later variable, which is not bound next. It is *tabulated*, that
-  is, computed for all values of the later variable together, if this takes no more work than visiting the values. In a
-  cycle a, b, c, d with a bound, these sums count the ways back to a from every c.
+- A sum may depend on all bound variables and on one more variable, which is not the next to be bound. It is
+  *tabulated*, that is, computed for all values of that variable together, if this takes no more work than visiting the
+  values. In a cycle a, b, c, d with a bound, these sums count the ways back to a from every c.
 - If only the presence of a row matters, the search of a part that is not in the result ends at the first match.
 - Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.
 - Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash: a negated atom as soon

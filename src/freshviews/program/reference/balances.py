@@ -1,11 +1,11 @@
-"""Rebalancing in the interpreter: a Balance statement, or a batch as a whole, moves values between parts.
+"""Rebalancing in the interpreter: values move between parts at a Balance statement, and before and after a batch.
 
 The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Figure 4, ONUPDATE. Unlike in the paper, if a batch of inserts could more than double the stored rows, one major
-rebalancing sets N for the whole batch, before its first row. If fewer than N / 4 rows are stored after the batch, a
-second major rebalancing follows.
+Figure 4, ONUPDATE. One departure from the paper: if a batch of inserts could more than double the stored rows, one
+major rebalancing sets N for the whole batch, before its first row. If fewer than N / 4 rows are stored after the batch,
+a second major rebalancing follows.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Rows in order: the definitions of Scan (an aggregate of rows), Top (the rows in a range of positions) and Cross (the
-rows whose running value is within a limit)."""
+"""Defines the statements over ordered rows: Scan (an aggregate of rows), Top (the rows in a range of positions) and
+Cross (the rows whose running value is within a limit)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads in the interpreter: tuples with a ring element per component, and the values of monomials."""
+"""Payloads in the interpreter: tuples of ring elements, one per component; evaluates monomials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored rows of an interpreted program: views, their indexes and subsets, and the count of steps."""
+"""What an interpreted program stores: its views, with their indexes and subsets, and the number of steps done."""
 
 from __future__ import annotations
 

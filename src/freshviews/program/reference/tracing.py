@@ -1,4 +1,4 @@
-"""Traced joins in the interpreter: edits of views are turned into a batch of derivations."""
+"""Traced joins in the interpreter: turns the edits of views into a batch of derivations."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Declarations of Spark's sources and sinks, and of the messages that some of them carry. They are data only."""
+"""Declarations, as data, of Spark's sources and sinks, and of the messages that some of them carry."""
 
 __all__ = ["declarations", "message_format", "polls", "secrets"]

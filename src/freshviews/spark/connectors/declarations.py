@@ -1,4 +1,4 @@
-"""One declaration per known source or sink of Spark; options of unknown ones pass through unchanged.
+"""Declares each known source and sink of Spark; options of other sources and sinks are passed on unchanged.
 
 This module works without Spark.
 """

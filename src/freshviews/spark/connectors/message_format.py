@@ -1,4 +1,4 @@
-"""The mapping of a table's columns to messages with a key and a value, and of a view's rows to messages.
+"""Options that map messages with a key and a value to a table's columns, and a view's columns to messages.
 
 ::
 
@@ -8,8 +8,8 @@
     from.trace 'headers.trace-id'       column trace is the last header of this name
     from.at 'timestamp'                 column at is another column of the source
 
-Options named ``values.x`` and ``keys.x`` belong to the format; ``values.fields`` names the fields of CSV in order. This
-module works without Spark.
+Options named ``values.x`` and ``keys.x`` are options of the format of the value or key; ``values.fields`` names the
+fields of CSV in order. This module works without Spark.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""The driver: from a micro-batch to a committed and delivered version."""
+"""The driver's code: turns a micro-batch into a committed and delivered version."""
 
 __all__ = ["explain", "polling", "progress", "routing", "run", "version"]

@@ -1,4 +1,5 @@
-"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of the rows is split."""
+"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and how it splits a sample of them.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Homes of cells: each executor has one partition, which Spark runs on this executor in every version.
+"""Keeps cells on the same executors: each executor has one partition, which Spark runs there in every version.
 
 Spark offers a task to any executor, unless the task reads a cached partition: then Spark offers it to the executor with
 the cached block. The *anchor* is a cached table of one key per executor. Rows of a version carry the key of their
 partition and are joined with the anchor, so each partition runs on the executor of its key, and the cells of the
-partition stay in one Python worker of that executor. The join looks up one key per row and needs no shuffle besides the
-shuffle to the cells.
+partition stay in one Python worker of that executor. The join looks up one key per row, and adds no shuffle to the one
+that sends rows to the cells.
 
 If an executor is replaced, its lost block of the anchor is computed again on another executor. If the number of
 executors changes, a new anchor is made, and each cell moves to a new home once.

@@ -1,4 +1,4 @@
-"""The thread that polls tables of databases while a pipeline runs."""
+"""A thread that polls tables of databases while a pipeline runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The progress of each version of a run: the fields of Spark's ``StreamingQueryProgress`` and further fields."""
+"""Reports the progress of each version of a run: fields of Spark's ``StreamingQueryProgress``, and further fields."""
 
 from __future__ import annotations
 

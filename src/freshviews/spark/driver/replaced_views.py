@@ -1,4 +1,4 @@
-"""Old rows of views whose SELECT was replaced: the change of such a view deletes them.
+"""Deletes the old rows of views whose SELECT was replaced.
 
 In the first version with the new rows, the change of the view is its new rows minus its old rows. If the columns
 changed, the old rows are written separately instead, for sinks that are updated by key.

@@ -1,4 +1,4 @@
-"""Spark expressions that send rows to cells: the feeds and cells of every row of a table.
+"""Writes the Spark expressions that compute to which cells a row of a table goes, and in which roles.
 
 A row goes to one cell for each role of its table and each combination of the coordinates that the role leaves open; see
 ``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing a text.

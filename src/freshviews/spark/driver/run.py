@@ -1,9 +1,9 @@
-"""A running pipeline: from a micro-batch to a committed and delivered version.
+"""A running pipeline: turns each micro-batch into a committed and delivered version.
 
-The steps in order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells
-share go through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks
-get the version, and the delivery is recorded. The next micro-batch begins after that, so at a restart only the last
-version may be undelivered, except to a sink that is behind.
+The steps in order: rows go to their cells, whose workers write files under fresh names. Changes of groups that several
+cells share go through the merge. The driver writes one manifest that names all files, which commits the version. Then
+sinks get the version, and the delivery is recorded. Only then does the next micro-batch begin. So at a restart at most
+the last version is undelivered; a sink that is behind may lack more.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The two stages of a version: rows go through the cells, in Spark's workers, and changes of shared groups go through
-the merge."""
+"""The two stages of a version: rows go through the cells, then changes of shared groups go through the merge."""
 
 from __future__ import annotations
 

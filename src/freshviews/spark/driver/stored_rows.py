@@ -1,4 +1,4 @@
-"""Rows that a pipeline has stored, as a DataFrame, for views that are added later and need the rows in other cells."""
+"""Reads rows that a pipeline has stored into a DataFrame, for an added view that needs them in other cells."""
 
 from __future__ import annotations
 

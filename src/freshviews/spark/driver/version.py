@@ -1,4 +1,4 @@
-"""Makes a version: runs both stages and makes a manifest of their results. Nothing is committed here."""
+"""Makes a version, but does not commit it: runs both stages and makes a manifest of their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of tables as Spark writes them: their types, and the constants of their DEFAULTs."""
+"""Writes columns of tables for Spark: their types, and the constants of their DEFAULTs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Primary keys of Debezium envelopes, by which Spark routes the envelopes to several cells.
+"""Reads the primary keys of Debezium envelopes in Spark, which routes the envelopes to cells by these keys.
 
-Spark reads the key as workers do, so that the envelope goes to the same cell as rows of other tables with equal values.
-The rest of an envelope is read in its cell.
+Spark converts the key in the same way as workers do, so that the envelope goes to the same cell as rows of other tables
+with equal values. All other fields of an envelope are read in its cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages of Spark and Java, without stack traces."""
+"""Shortens errors of Spark and Java to their messages, without stack traces."""
 
 from __future__ import annotations
 

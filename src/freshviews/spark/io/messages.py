@@ -1,8 +1,9 @@
-"""Messages to rows: the columns of a table from keys, values, headers and the other columns of a source.
+"""Converts messages to rows: a column comes from the key, the value, a header or another column of the source.
 
-Text stays text until workers convert it. They refuse text that does not fit the type of its column, name the column and
-the reason, and never round. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals and
-refuses text after the object and repeated fields. A value that cannot be parsed is in the column CORRUPT, unchanged.
+Text stays text until workers convert it. Workers never round: they refuse text that does not fit the type of its
+column, and name the column and the reason. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of
+decimals. It refuses repeated fields, and text after the end of the object. A value that cannot be parsed is in the
+column CORRUPT, unchanged.
 """
 
 from __future__ import annotations

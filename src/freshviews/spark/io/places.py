@@ -1,4 +1,4 @@
-"""Where rows came from, for messages and bad rows. Row numbers in files are computed only for reported rows."""
+"""Finds where a row came from, for errors and bad rows. Row numbers in files are computed only for reported rows."""
 
 from __future__ import annotations
 

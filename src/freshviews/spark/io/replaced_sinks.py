@@ -1,4 +1,4 @@
-"""Checks the sinks of views whose SELECT is replaced; impossible combinations are refused before a row is read.
+"""Checks whether the sink of a view still works when the SELECT is replaced; if not, refuses it before a row is read.
 
 If the columns stay the same, every sink works: the change of the version deletes the old rows. If the columns change,
 two outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message

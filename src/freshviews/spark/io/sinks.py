@@ -1,7 +1,8 @@
-"""Sinks: the change of a view at a version, or its contents, delivered exactly once.
+"""Delivers the change of a view at a version, or the view's contents, to its sink exactly once.
 
-A version is delivered after its commit and before the next commit, or later if a sink is behind. Its output is fixed at
-the commit, and a file is named by its version. So delivering again after a crash writes the same file again.
+A version is delivered after its commit and before the next commit, or later to a sink that is behind. Its output is
+fixed at the commit, and a file is named by its version. So a second delivery, after a crash, writes the same file
+again.
 """
 
 from __future__ import annotations

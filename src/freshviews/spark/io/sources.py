@@ -1,4 +1,4 @@
-"""Sources: DataFrames of change streams, and their union for a single shuffle."""
+"""Reads sources as DataFrames of change streams, and makes one union of them, for a single shuffle."""
 
 from __future__ import annotations
 

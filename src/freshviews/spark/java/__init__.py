@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: finding and starting it, and an archive by which it starts sooner."""
+"""Finds and starts the Java that Spark runs on, and keeps an archive that makes later starts faster."""
 
 from freshviews.spark.java.program import ACCEPTED, JavaError, JavaOutput, java_home, java_process, stand_in, version_of
 

@@ -1,8 +1,8 @@
-"""An archive of the classes of Spark, which Java maps instead of reading and checking thousands of files at each start.
+"""An archive of Spark's classes: Java maps it at each start instead of reading and checking thousands of files.
 
 Java makes the archive at the end of a process, from the classes that the process loaded (dynamic class data sharing).
-It fits one Java and one set of jars; Java ignores an archive that does not fit. Java does not check whether an archive
-is complete, so a complete archive is renamed to a name that contains its size.
+It fits one Java and one set of jars; Java ignores an archive that does not fit. But Java does not check whether an
+archive is complete, so only a complete archive gets its final name, which contains its size.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""How a pipeline is split: its cells, the merge, and the measured sizes by which both are chosen."""
+"""Decides how a pipeline is split: its cells and its merge, chosen by measured sizes."""
 
 __all__ = ["cell_count", "layout", "measure", "one_cell"]

@@ -1,4 +1,4 @@
-"""The sizes of tables and their heavy values, from a sample of the sources when a pipeline begins."""
+"""Measures the sizes of tables and their heavy values on a sample of the sources, when a pipeline begins."""
 
 from __future__ import annotations
 

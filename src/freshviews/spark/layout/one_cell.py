@@ -1,4 +1,4 @@
-"""Reasons for which the rows of a pipeline's sources must be in one cell."""
+"""Finds the reasons why all rows of a pipeline's sources must go to one cell."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Reading a checkpoint from outside the pipeline."""
+"""Reads a checkpoint from outside the pipeline."""
 
 __all__ = ["arrival", "contents", "data_source", "disk", "plain_select", "select"]

@@ -1,4 +1,4 @@
-"""When input arrived and which files wait, from Spark's own files of a pipeline (``state.spark_files``).
+"""Finds when input arrived, and which files are unread, in Spark's own files of a pipeline (``state.spark_files``).
 
 ::
 

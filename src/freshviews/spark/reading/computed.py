@@ -1,8 +1,8 @@
-"""The rows of a view, computed by the engines of its cells.
+"""Computes the rows of a view, by the engines of its cells.
 
-An engine that is read once and has no image replays its log only for the requested views. If the log has few rows, the
-functions of the engine run as plain Python while another process compiles them (see ``kernel.machine.beside``): a
-reader need not wait for the first compilation on its machine.
+If a cell has no image and is read once, its engine replays the log only for the requested views. If the log has few
+rows, the functions of the engine run as plain Python while another process compiles them (see
+``kernel.machine.beside``). So a reader does not wait for the first compilation on its machine.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Read a checkpoint from outside: contents of a view at a committed version, its changes, and the status.
+"""Reads a checkpoint from outside: a view's contents at a committed version, a view's changes, and the status.
 
 This module works without Spark, and a running pipeline is not disturbed. Files that a manifest names are never written
-again, and are kept while the version is one of the last few.
+again, and are kept for a number of versions.
 """
 
 from __future__ import annotations

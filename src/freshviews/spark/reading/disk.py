@@ -1,4 +1,4 @@
-"""The size of a checkpoint in its store."""
+"""Computes the size of a checkpoint in its store."""
 
 from __future__ import annotations
 

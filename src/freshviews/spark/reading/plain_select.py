@@ -1,4 +1,4 @@
-"""The text of a *plain SELECT*, one that needs no Spark: rows of one view, with filter, order and limit.
+"""Parses a *plain SELECT*, which needs no Spark: it reads rows of one view, with filter, order and limit.
 
 ::
 
@@ -7,8 +7,8 @@
     [LIMIT n] [OFFSET m]
 
 A condition is made of comparisons, ``IS [NOT] NULL``, ``[NOT] BETWEEN``, ``[NOT] IN`` and ``[NOT] LIKE``, with AND, OR
-and NOT. The grammar has nothing else: it must never accept a text that Spark refuses or reads differently. So there are
-no comments, no escapes in strings, no exponents, and no keywords as names.
+and NOT. The grammar must never accept a text that Spark refuses or reads differently. So it has no comments, no escapes
+in strings, no exponents, and no keywords as names.
 """
 
 from __future__ import annotations

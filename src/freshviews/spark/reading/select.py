@@ -1,7 +1,7 @@
-"""A SELECT over the views of a checkpoint, at its last committed version.
+"""Evaluates a SELECT over the views of a checkpoint, at its last committed version.
 
 A plain SELECT (``plain_select``) is evaluated here, over the contents of its view. Spark evaluates all other SELECTs,
-and reports their errors. Both give the same result, but Spark takes seconds to start.
+and reports their errors. Spark would give the same result for a plain SELECT, but takes seconds to start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A SELECT over the views of a checkpoint, evaluated by Spark."""
+"""Evaluates a SELECT over the views of a checkpoint, by Spark."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The views whose database table was started with the view's first version; the object ``tables`` lists them.
+"""The object ``tables``: the views whose database table got every change, from the view's first version on.
 
-A database table gets changes, so it has the view's rows only if it got every change from the first version on.
+A database table gets only changes, so it lacks rows if it missed one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Rows of several tables in one new object of a store, as Arrow streams.
+"""Writes rows of several tables into one new object of a store, as Arrow streams.
 
 A section is the rows of a table. The name of a section says where its rows are:
-``changes/7-0-5f.arrow@0+1200,4800+640`` is two streams, each a start and a length in bytes, within the object
-``changes/7-0-5f.arrow``. So a version costs a cell one object for its log, and one for the changes of its views,
+``changes/7-0-5f.arrow@0+1200,4800+640`` names two streams within the object ``changes/7-0-5f.arrow``, each by its start
+and its length in bytes. So for each version a cell writes one object for its log and one for the changes of its views,
 however many tables and views there are.
 """
 

@@ -1,7 +1,7 @@
-"""The version that has the rows of a named call; each name has an object ``calls/<hash>``.
+"""Finds the version with the rows of a named call; each name has an object ``calls/<hash>``.
 
-The manifest of that version has the name as well, so rows and name are committed together. The object is written
-afterwards, before the next version is made, so it may be missing only for the last version.
+The manifest of that version also has the name, so rows and name are committed together. The object is written after the
+manifest and before the next version is made, so it may be missing only for the last version.
 """
 
 from __future__ import annotations

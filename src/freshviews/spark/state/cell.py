@@ -1,4 +1,4 @@
-"""The state of a cell outside Spark: an image of its engine, and the log of changes since.
+"""The state of a cell outside Spark: an image of its engine, and a log of the changes after the image.
 
 ::
 
@@ -8,14 +8,14 @@
 
 The image holds strings, tables and views in their memory layout and is mapped, so the cost of loading a cell depends
 only on the length of its log. Every version appends one segment to the log. When a level has ``FAN_IN`` segments
-besides those that a lagging worker may need, the oldest are merged into one segment of the next level, which is written
-to the object of the new segment. So a version writes one object; amortised, a row is written a logarithmic number of
-times.
+besides those that a lagging worker may need, the oldest are merged into one segment of the next level. The merged
+segment is written into the same object as the version's own segment, so a version writes one object. Amortised, a row
+is written a logarithmic number of times.
 
-When the log has as many rows as the image, a child process of the worker writes a new image from the memory it
-inherits, while versions continue. The new image is ``pending`` until it is complete, which its name shows (see
-``engine.durable.database_image``). The first version that finds it complete uses it as the image and drops the log up
-to it. A killed child leaves files that do not count; another image is begun if nothing was written for ``STALLED``
+When the log has as many rows as the image, a child process of the worker writes a new image from the memory that it
+inherits. Meanwhile the worker makes further versions. The new image is ``pending`` until it is complete, which its name
+shows (see ``engine.durable.database_image``). The first version that finds it complete uses it as the image and drops
+the log up to it. Files of a killed child are ignored; another image is begun if nothing was written for ``STALLED``
 seconds. While added views are backfilled (see ``filling``), the log is not shortened.
 
 A loaded cell stays in the worker's memory under its token, a name that no two tries share. It is used only if the

@@ -1,4 +1,4 @@
-"""Images of a cell, written in the background by a child process; ``spark.state.cell`` says how an entry names them."""
+"""Writes images of a cell in the background, in a child process; ``spark.state.cell`` says how an entry names them."""
 
 from __future__ import annotations
 

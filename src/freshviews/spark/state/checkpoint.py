@@ -1,5 +1,4 @@
-"""A checkpoint in a store: its lock, the check whether a pipeline may continue it, and the collection of unneeded
-objects.
+"""A checkpoint in a store: checks whether a pipeline may write and continue it, and deletes unneeded objects.
 
 ::
 
@@ -9,7 +8,7 @@ objects.
     <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    identifies the checkpoint for sinks
-    <checkpoint>/tables      which views have a table of a database
+    <checkpoint>/tables      the views whose database table got every change, from the view's first version on
     <checkpoint>/delivered   the last version delivered to the sinks, and the sinks that lack versions
     <checkpoint>/runs        how often the pipeline was started, and the refusals of sinks
     <checkpoint>/lock        held by the process that runs the pipeline

@@ -1,7 +1,8 @@
-"""Run work in a child process, which sees memory as it is now and does not block the parent.
+"""Runs work in a child process, which sees the parent's memory as it was at the fork, and does not block the parent.
 
 The child is a copy of one thread, so its work must need no other thread and no lock that another thread may hold: no
-Arrow, no logging, no code that is not compiled yet. It closes the parent's files and sockets, and survives the parent.
+Arrow, no logging, no code that is not compiled yet. The child closes its copies of the parent's files and sockets, and
+survives the parent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The changes of a definition that are allowed between two runs.
+"""Checks which changes of a pipeline's definition are allowed between two runs.
 
-A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a column that
-was NOT NULL may have NULLs. The keys of the table stay. A view may get a new SELECT. The old rows fit the new view if
-each column keeps its name, and its type or a wider one; if not, ``io.replaced_sinks`` checks the sinks.
+A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a NOT NULL
+column may become nullable. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
+view if each column keeps its name, and its type becomes no narrower; otherwise ``io.replaced_sinks`` checks the sinks.
 """
 
 from __future__ import annotations

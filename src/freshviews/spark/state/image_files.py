@@ -1,11 +1,11 @@
-"""Images in a store: folders of files, which a process writes to its disk and maps.
+"""Images in a store. An image is a folder of files, which a process has on its disk and maps.
 
-In a folder store, the files are at their final place, and the last step of writing them is a rename. In other stores
-they are written to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its files. A
-process that loads the image downloads the parts into its cache.
+In a folder store, the files are written in the store itself, and the last step is a rename of the folder. For other
+stores they are written to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its
+files. A process that loads the image downloads the parts into its cache.
 
-While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life; in a folder
-the files themselves are the sign.
+While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life. In a folder
+store the files of the image are the sign.
 """
 
 from __future__ import annotations

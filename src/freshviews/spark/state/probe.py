@@ -1,8 +1,9 @@
-"""Proof that the driver and every worker process see the same checkpoint, before any version is committed.
+"""Proves that the driver and every worker process see the same checkpoint, before any version is committed.
 
-The driver writes a name of its run to ``probe/driver``. A worker process reads it before its first version, and writes
-an object of its own, which the driver reads before it commits that version. So a worker with a private disk is refused,
-even if it joins later. Without the proof, versions could be committed whose state is on that disk alone.
+The driver writes a name of its run to ``probe/driver``. A worker process reads this object before its first version,
+and writes an object of its own, which the driver reads before it commits that version. So a worker whose checkpoint is
+on a private disk is refused, even if it joins later. Without the proof, the state of a committed version could be on
+that disk alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Runs of a checkpoint: the lock that a run holds, and the object ``runs`` with counts over all runs: the number of
-starts and the refusals of sinks.
+"""The lock that a run of a checkpoint holds, and the object ``runs``, which counts starts and refusals of sinks.
 
-A folder has a lock. Other stores have none: there two runs are noticed when both commit the same version. A count that
-cannot be written is lost; the run does not fail because of it.
+Only a folder has a lock. In other stores, a second run is noticed when both runs commit the same version. A count that
+cannot be written is lost; the run continues.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
+"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
 
-If the store is a folder, Spark writes them beside our files. For other stores Spark writes them to the driver's disk,
-because it needs a Hadoop file system with renames, which an object store lacks. Before a version is committed, the new
-files are copied to one object, which the manifest names. A run begins with the files that the last manifest names, so
-Spark never knows more than the manifests do. A micro-batch whose offsets are in no manifest is planned again.
+If the checkpoint is in a folder, Spark writes these files into the folder. Otherwise Spark writes them to the driver's
+disk, because Spark needs renames, which an object store lacks. Before a version is committed, the new files are copied
+to one object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans a
+micro-batch again if its offsets are in no manifest.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Code that runs in Python workers of executors: rows through the engines of their cells."""
+"""Code that runs in Python workers of executors, and passes rows to the engines of their cells."""
 
 __all__ = ["advance", "intake", "rows", "worker"]

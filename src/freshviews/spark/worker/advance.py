@@ -1,6 +1,6 @@
-"""Advances a cell whose engine has applied a change: writes all files of the next version.
+"""Writes all files of a cell's next version, after the engine of the cell has applied the change.
 
-Both stages use it: cells in the workers, and the merge in the driver.
+Both stages use this function: cells in the workers, and the merge in the driver.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Apply rows of insert-only tables while other rows still arrive.
+"""Applies rows of insert-only tables while other rows still arrive.
 
-The rules of such a table concern single rows, so its rows may be applied in pieces, each a version of the engine; the
-changes of views are added up when they are written. Rows of other tables follow at the end, as one batch. If anything
-fails, nothing has been written: the engine is dropped, and the rows are applied again as one batch, which then reports
-the error.
+The constraints of such a table concern single rows, so its rows may be applied in pieces. Each piece is a version of
+the engine; the changes of views are added up when they are written. Rows of other tables are applied last, as one
+batch. If anything fails, nothing has been written. Then the engine is dropped, and all rows are applied again as one
+batch, which reports the error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows of a table on their way into a cell: converted to signed rows; bad rows are set aside or refused."""
+"""Converts the rows of a table that a cell gets to signed rows; bad rows are set aside or refused."""
 
 from __future__ import annotations
 

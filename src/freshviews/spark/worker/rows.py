@@ -1,9 +1,9 @@
-"""Rows between Spark and a cell: converts the rows of all tables to one schema, and back.
+"""Converts the rows of all tables to one schema, for Spark's shuffle to the cells, and back.
 
-The tables of one micro-batch go through one shuffle, so their rows share a frame, in which ``_t`` is the number of a
-row's table. A table's columns are in slots, which tables share by type, so a row of any table costs no more than a row
-of the widest table. On the way to a worker, a row has ``_to`` instead of ``_t``: its cell and its feed in one number,
-because each column costs time per row.
+All tables of a micro-batch go through one shuffle, so their rows are in one frame, in which ``_t`` is the number of a
+row's table. Columns of different tables share a column of the frame, a *slot*, if they have the same type. So the frame
+has few columns. On the way to a worker, a row has ``_to`` instead of ``_t``: the numbers of its cell and of its feed
+(``intake.Feed``) in one number, because each column costs time per row.
 """
 
 from __future__ import annotations

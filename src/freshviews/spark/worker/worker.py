@@ -1,8 +1,8 @@
-"""Code in a Python worker of an executor: the rows of a micro-batch go through the engines of their cells.
+"""Passes the rows of a micro-batch to the engines of their cells, in a Python worker of an executor.
 
-The cells of a partition run in threads, as compiled code releases the interpreter lock; the main thread hands them
-their rows as Spark sends them. Everything is written under fresh names, and nothing counts before the manifest names
-it. So a try that is killed, repeated or dropped leaves only files that are collected later.
+The cells of a partition run in threads, as compiled code releases the interpreter lock. The main thread passes each
+cell its rows as Spark sends them. Every file has a fresh name, and is ignored until a manifest names it. So a try that
+is killed, repeated or dropped leaves only files that are collected later.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Query blocks: SELECTs bound to sources, joins, subqueries, set operations, grouping, aggregates."""
+"""Binds query blocks: SELECTs with their sources, joins, subqueries, set operations, grouping, aggregates."""
 
 __all__ = ["bound", "building", "limit", "selects", "set_operation"]

@@ -1,4 +1,4 @@
-"""Names of enclosing queries, and the values of their columns."""
+"""The names of enclosing queries that a subquery may use, and the values of the columns of these queries."""
 
 from __future__ import annotations
 

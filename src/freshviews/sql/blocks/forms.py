@@ -1,4 +1,4 @@
-"""Forms of expressions as written; two expressions have equal forms if Spark treats them as the same group.
+"""Computes the form of an expression; two expressions have equal forms if Spark treats them as the same group.
 
 ``a + b`` and ``b + a`` have one form; so have ``a > b`` and ``b < a``, ``NOT (a > b)`` and ``a <= b``, chains of one
 operation in any order, ``greatest`` of the same values, and IN of the same members.

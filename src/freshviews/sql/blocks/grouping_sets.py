@@ -2,8 +2,8 @@
 
 As in Spark, a group is identified by its text over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x and y
 are two groups, and a row may have x without y. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL. So a
-SELECT list is bound twice: once to find the groups that its aliases and numbers name, then with a reference in place of
-each group. The reference is nullable if some set lacks the group.
+SELECT list is bound twice. The first time finds the expressions of the list that GROUP BY names by alias or number. The
+second time puts a reference in place of each group. The reference is nullable if some set lacks the group.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""ON of an outer join, as a lookup.
+"""Rewrites ON of an outer join as a lookup.
 
 A plan looks up an optional source by a key: values of the preceding rows, each equal to an expression of the source.
-This module splits ON into that key and filters of the source, or reports that ON has another form.
+This module splits ON into that key and filters of the source, or reports that ON cannot be split.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""UNION, EXCEPT and INTERSECT: each of their SELECTs becomes the distinct rows of a join, with counts if ALL needs
-them.
+"""UNION, EXCEPT and INTERSECT: each SELECT becomes the distinct rows of a join, with counts if ALL needs them.
 
 A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL. A
 SELECT is unchanged if its rows are distinct and can be looked up by their values. Any other SELECT becomes SELECT

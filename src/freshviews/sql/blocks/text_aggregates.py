@@ -2,8 +2,8 @@
 
 ``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of the group
 are ordered by y, then by x; without ORDER BY, they are ordered by x. Rows where x is NULL, or that FILTER drops, have
-NULL in all arguments. PROVENANCE is written without arguments. The arguments of its call are the columns that identify
-a row of each source of FROM; ``with_provenance`` adds them once the sources are known.
+NULL in all arguments. PROVENANCE is written without arguments. Its ``AggregateCall`` has the columns that identify a
+row of each source of FROM; ``with_provenance`` adds them once the sources are known.
 """
 
 from __future__ import annotations

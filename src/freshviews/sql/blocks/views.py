@@ -1,4 +1,4 @@
-"""The interface by which the stages use the binder of a view: internal views, and sources for them."""
+"""The interface of a view's binder to the stages: they make internal views by it, and sources that read these views."""
 
 from __future__ import annotations
 

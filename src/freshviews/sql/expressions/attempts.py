@@ -1,6 +1,6 @@
-"""TRY_CAST: NULL if CAST refuses the value.
+"""TRY_CAST, which is NULL if CAST refuses the value.
 
-Strings are converted by an operation that returns NULL for a string it cannot read. For other types, a CASE around the
+A string is converted by an operation that returns NULL if it cannot read the string. For other types, a CASE around the
 CAST excludes values that do not fit.
 """
 

@@ -1,7 +1,7 @@
-"""Makes expression nodes: nullability, constants, and tests and rewriting of expressions.
+"""Makes, tests and rewrites expression nodes.
 
-``call`` is the one way the front end makes a ``Call``: it determines whether the result may be NULL, and computes the
-value if every argument is a constant.
+The front end makes every ``Call`` by the function ``call``, which determines whether the result may be NULL, and
+computes the value if every argument is a constant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""CAST, explicit or implied, as operations over codes.
+"""Expresses CAST, explicit or implied, by operations over codes.
 
-``cast`` converts the code of one type to the code of another. If the codes are equal (INT as BIGINT, FLOAT as DOUBLE,
-INT as DECIMAL(10, 0)) nothing is computed and only the type changes.
+``cast`` converts the code of one type to the code of another. If both types have the same code for a value (INT as
+BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)), only the type of the expression changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Stage 3: a scalar expression of SQL to a typed ``Expr`` over columns.
+"""Stage 3: converts a scalar expression of SQL to a typed ``Expr`` over columns.
 
-``Binder.bind`` walks the tree; names go through ``resolve``, aggregate calls through ``aggregate`` (absent in clauses
-without aggregates). Every ``Fault`` of the type rules gets the place of the innermost node that causes it.
+``Binder.bind`` walks the tree. It calls ``resolve`` for names, and ``aggregate`` for aggregate calls. In clauses
+without aggregates, ``aggregate`` is None. Every ``Fault`` of the type rules gets the place of the innermost node that
+causes it.
 """
 
 from __future__ import annotations

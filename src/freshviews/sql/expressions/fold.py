@@ -1,4 +1,4 @@
-"""Operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal.
+"""Computes operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal.
 
 Host operations compute values and compiled operations compute codes, both exactly as for the rows of a table.
 """

@@ -1,3 +1,3 @@
-"""The meaning of names in a query: scopes, and ``*`` in SELECT lists."""
+"""Resolves names in a query: scopes, and ``*`` in SELECT lists."""
 
 __all__ = ["marks", "scope", "star"]

@@ -1,4 +1,4 @@
-"""Marks on the names of enclosing queries.
+"""Marks the columns of enclosing queries that a subquery names.
 
 A column of the nearest enclosing query has one mark, a column of the next query further out has two. The marks are
 removed when the subquery is tied to the row of the enclosing query. A marked column is a constant for the subquery.

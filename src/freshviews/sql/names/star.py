@@ -1,4 +1,4 @@
-"""``*``, ``table.*`` and ``* EXCEPT (columns)`` in a SELECT list."""
+"""Expands ``*``, ``table.*`` and ``* EXCEPT (columns)`` in a SELECT list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CREATE TABLE and ALTER TABLE to ``TableDef``, and the properties of tables and views."""
+"""Converts CREATE TABLE and ALTER TABLE to ``TableDef``, and reads the properties of tables and views."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
 
-Each statement is bound against the catalog after the preceding statements.
+Each statement is bound against the catalog that the preceding statements lead to.
 """
 
 from __future__ import annotations

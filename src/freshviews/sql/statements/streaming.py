@@ -1,14 +1,14 @@
 """Streaming SQL: separates sources and sinks from a script.
 
-::
+A script such as::
 
     SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
     ALTER TABLE t ADD COLUMN b INT
 
-becomes plain SQL, a ``Using`` per table and view with a source or sink, and the settings. Blanks replace removed
-characters, so that errors keep their places.
+is split into plain SQL, a ``Using`` for each table with a source and each view with a sink, and the settings. In the
+plain SQL, blanks replace the removed characters, so that errors point at the right place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The fields that the binder reads of each class of tree nodes, so that no clause is ignored.
 
-``READ`` has, for each class of nodes that the binder knows, the arguments that it reads and those without a meaning.
-Any other argument that is present is a clause that sqlglot parses and the binder would ignore, so the statement is
-refused. The binder, or ``unknown_nodes`` after it, refuses a node of a class that ``READ`` lacks.
+For each class of nodes that the binder knows, ``READ`` has the arguments that the binder reads, and those without a
+meaning. Any other argument is a clause that sqlglot parses and the binder would ignore, so the statement is refused. A
+node of a class that ``READ`` lacks is refused by the binder or, after the binder, by ``unknown_nodes``.
 """
 
 from __future__ import annotations

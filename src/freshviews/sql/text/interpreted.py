@@ -1,6 +1,6 @@
-"""The parser of sqlglot for Spark, as a class from which a Python class can inherit.
+"""Loads sqlglot's parser for Spark as a class from which a Python class can inherit.
 
-``sqlglot[c]``, which other tools install, has modules compiled by mypyc beside their sources. A Python class cannot
+Other tools may install ``sqlglot[c]``, which has compiled modules beside the Python sources. A Python class cannot
 inherit from a compiled class. So this module loads the parser's modules a second time, from their sources; all other
 code continues to use the compiled modules.
 """

@@ -1,8 +1,8 @@
-"""The precedence of operators in Spark's grammar, which differs from sqlglot's.
+"""Parses operators with the precedence of Spark's grammar, which differs from sqlglot's.
 
-From the tightest: ``- + ~`` before an operand; ``* / % DIV``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``; ``|``; all
-comparisons, at one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons; NOT; AND; OR.
-Binary operators of a level are read from left to right.
+The levels, from the tightest: ``- + ~`` before an operand; ``* / % DIV``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``;
+``|``; all comparisons, at one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons; NOT;
+AND; OR. Binary operators of a level are read from left to right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Messages for text that is not SQL: sqlglot's words without its classes, and suggestions for misspelt keywords."""
+"""Messages for text that is not SQL: sqlglot's message without its class names, with suggestions for misspelt keywords.
+"""
 
 from __future__ import annotations
 

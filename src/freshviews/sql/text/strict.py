@@ -1,4 +1,5 @@
-"""A parser that refuses text with missing words, items or names: sqlglot accepts such text, Spark does not."""
+"""A parser that refuses text in which words, items or names are missing, as Spark does and sqlglot does not.
+"""
 
 from __future__ import annotations
 

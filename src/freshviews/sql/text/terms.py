@@ -1,4 +1,4 @@
-"""The terms of a condition, as trees."""
+"""Splits a condition into its terms, as trees."""
 
 from __future__ import annotations
 

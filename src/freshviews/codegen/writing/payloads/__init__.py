@@ -1,4 +1,5 @@
-"""Payloads in generated code: ``integers`` is inlined arithmetic, ``elements`` calls the kernels of the other rings,
-``own_rings`` writes those of users' rings."""
+"""Payloads in generated code: ``integers`` writes inlined arithmetic, ``elements`` calls of the kernels of other rings,
+``own_rings`` the kernels of users' rings.
+"""
 
 __all__ = ["doubles", "elements", "integers", "own_rings"]

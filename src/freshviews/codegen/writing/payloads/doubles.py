@@ -1,7 +1,7 @@
-"""Writes many sums of doubles of one view as loops over tables of values and additions (``kernel.rings.doubles``).
+"""Writes many sums of doubles of one view as loops over lists of values and of additions (``kernel.rings.doubles``).
 
-With a statement for each of 400 sums, compiling would take minutes. Fewer than ``LEAST`` sums have a statement each, so
-that the compiler optimises them together with the program around them.
+With a statement for each of 400 sums, compiling would take minutes. If there are fewer than ``LEAST`` sums, each has
+its own statement, so that the compiler optimises it together with the code around it.
 """
 
 from __future__ import annotations

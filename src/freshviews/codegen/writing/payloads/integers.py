@@ -1,4 +1,4 @@
-"""Payloads of integers: source of factors and products, additions to rows; tests for zero of any payload."""
+"""Writes payloads of integers: factors, products, and additions to rows. Also tests payloads of any ring for zero."""
 
 from __future__ import annotations
 

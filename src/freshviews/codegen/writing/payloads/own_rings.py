@@ -1,8 +1,8 @@
-"""Users' rings in generated code: functions ``ring_k`` of a module, written from the formulas of a ring.
+"""Writes users' rings: functions ``ring_k`` of a module, from the formulas of a ring.
 
 One function adds a product of elements and lifts, times an integer, to an element; another writes the values of a
-result. All arithmetic of an element is in local variables. Each function is written once per module, and called by its
-symbol, so that triggers compile as fast as with the other rings.
+result. They compute with local variables. Each function is written once per module, and called by its symbol, so that
+triggers compile as fast as with the other rings.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Heavy and light parts of a program's views (``program.heavy_light``): the block of words for rebalancing in triggers,
-and the choice of the exponent."""
+"""Stores the words by which triggers rebalance heavy and light parts of views, and chooses the exponent.
+
+``program.heavy_light`` defines these parts.
+"""
 
 from __future__ import annotations
 

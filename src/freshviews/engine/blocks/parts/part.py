@@ -1,4 +1,4 @@
-"""The interface of a part: an object that a program needs in addition to its tables; the state of a block calls it."""
+"""The interface of a part: an object that a program needs in addition to its tables, called by the state of a block."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""Conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
+"""Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
 A condition has a variable of a stored row, and terms that are known outside the row. It is TRUE for the values in one
 or several ranges, whose ends are expressions over the terms.
 
 Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
 this error, so it has a *limit*: if the magnitude of each term is at most the limit, no expression of the condition or
-of the bounds can fail. For greater terms the condition itself is evaluated, row by row. Arithmetic of doubles is
-rounded, so a condition with doubles becomes a range only if all terms are on a grid (``grid``). If a term may fail for
-a reason other than overflow, the condition does not become a range.
+of the bounds can fail. If a term is greater, the loop evaluates the condition itself, row by row. Arithmetic of doubles
+is rounded, so a range serves a condition with doubles only while all terms are on a grid (``grid``). If a term may fail
+for a reason other than overflow, the condition does not become a range.
 """
 
 from __future__ import annotations

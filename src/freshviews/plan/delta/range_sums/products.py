@@ -1,9 +1,8 @@
-"""Lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
+"""Rewrites lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
 
 Each product has one factor over the variables of a row and one over terms that are known outside the row, so the sum of
-the lift over many rows is made of sums of the first factors. Integer arithmetic is checked, so the products have a
-limit of the magnitudes of the terms, as ranges do (``bounds``). Within the limit, sums of millions of rows also fit 64
-bits.
+the lift over many rows is made of sums of the first factors. Integer arithmetic is checked, so the products serve only
+terms up to a limit, as ranges do (``bounds``). Within the limit, sums of millions of rows also fit 64 bits.
 
 Sums of doubles are exact, but ``a - b`` is rounded before it is summed, unless both are on a grid (``grid``). A product
 of a double of the row and a double from outside is not split.

@@ -1,7 +1,6 @@
 """Stored views for sums and loops over ranges of the rows of a view, and their maintenance.
 
-An example: the views of ``S(g, t, v) -> count`` for loops over ``S[g]`` that sum the rows with ``t <= low`` for each
-v::
+If loops over ``S[g]`` sum the rows with ``t <= low`` for each v, ``S(g, t, v) -> count`` gets these views::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups

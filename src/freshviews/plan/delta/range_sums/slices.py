@@ -1,4 +1,4 @@
-"""The rows that a loop visits, and the conditions at the beginning of its body."""
+"""Describes a loop by the rows that it visits and the conditions at the beginning of its body."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of EXPLAIN about ranges: bounds, and the rows that updates visit for conditions that are not ranges."""
+"""Writes the lines of EXPLAIN about ranges: bounds, and the rows that updates visit where a condition is no range."""
 
 from __future__ import annotations
 

@@ -1,12 +1,14 @@
 """The leapfrog join of one variable, one step at a time, which can start from any position of a former join.
 
-Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. All iterators are opened; the greatest of their keys is
-the candidate; in turn, each iterator that is before the candidate seeks it; a greater key that it reaches becomes the
-candidate. When all are at the candidate, it is emitted, and the first iterator moves to its next key.
+Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. All iterators are opened, and the greatest of their keys
+is the candidate. In turn, each iterator that is before the candidate seeks it. If it lands on a greater key, that key
+becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first iterator moves
+to its next key.
 
-Departures. The iterators take turns in the order of the atoms, not in that of their first keys, so that a change of a
-first key does not change the whole trace. After a key is emitted, the first iterator always moves. So the rest of a
-join depends only on its ``Position``: walks over two versions that reach the same position continue in the same way.
+Departures. The iterators take turns in the order of the atoms; the paper takes the order of their first keys, in which
+a change of a first key would change the whole trace. After a key is emitted, the first iterator always moves. So the
+rest of a join depends only on its ``Position``: walks over two versions that reach the same position continue in the
+same way.
 
 When all iterators are at the candidate, the join evaluates the conditions; if they hold, the complements of negated
 atoms seek the candidate, too. A complement that lacks the candidate moves to the first gap, past the whole run of

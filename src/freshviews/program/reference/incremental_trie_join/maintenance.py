@@ -4,22 +4,23 @@ The trace of a rule is the sequence of operations, with their results, that leap
 its atoms. An evaluation records the intervals that its operations depend on. When relations change,
 
 1. the delta iterators of the relations yield the tree surgery, by depth;
-2. matching it with the sensitivity indices yields the change oracle; matched records are removed;
-3. the rule is walked over both versions where the oracle says so: derivations that only the old version has are erased,
-   those that only the new version has are inserted, each with the records of its operations.
+2. the tree surgery is matched with the records of the sensitivity indices: this yields the change oracle, and removes
+   the matched records;
+3. at the bindings of the oracle the rule is walked over both versions: derivations that only the old version has are
+   erased, those that only the new version has are inserted, each with the records of its operations.
 
-Departures from the paper. A matched record of an inner variable does not cause a new evaluation of all bindings below
-its interval: only the leapfrog join of this variable runs again, and below a code that both versions emit, only the
-joins that the oracle names for deeper variables. Otherwise the time would depend on the number of bindings below the
-interval, not on the edit distance. A record holds the position of its operation in the leapfrog join. Both walks start
-there, and end when they meet. Records of operations that only the old walk does are removed, so that the records left
-are exactly those of the trace; removing only matched records would leave some others.
+Departures from the paper. In the paper, a matched record of an inner variable causes a new evaluation of all bindings
+below its interval, so the time depends on their number, not on the edit distance. Here only the leapfrog join of this
+variable runs again. Below a code that both versions emit, only the joins run again that the oracle names for deeper
+variables. A record holds the position of its operation in the leapfrog join. Both walks start there, and end when they
+meet. Records of operations that only the old walk does are removed, matched or not, so that exactly the records of the
+trace are left.
 
 Correctness. The records keep this invariant: under each binding that the rule reaches, one of two cases holds for each
 code. Either the code is emitted, and every cursor is sensitive at it; or some cursor lacks the code, and is sensitive
-at it. (A pointed cursor is sensitive everywhere; the complement of a negated atom has the codes that the atom does not
-have.) So wherever the emitted codes change, a record is matched. A removed record lies within the range that the new
-walk covers and records again.
+at it. (A cursor without an index, see ``oracle``, is sensitive everywhere. The complement of a negated atom has the
+codes that the atom does not have.) So wherever the emitted codes change, a record is matched. A removed record lies
+within the range that the new walk covers and records again.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ trie, ``Region``, whose branches are the bindings, so that the maintenance rule 
 together.
 
 If the variables of an atom are a prefix of the key order, the atom has no sensitivity index: a changed row itself
-determines the binding of its contribution. The rule may not reach that binding.
+determines the binding of its contribution. It is possible that the rule does not reach that binding.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
 
     (b; [low, high]; a; where)
 
-It holds the codes above the cursor in the trie, the interval of the step, the other variables bound then, and the
-position of the leapfrog join, so that the join can start again there. For a change below ``b`` at a code within the
-interval, the record says for which bindings the join must run again.
+It holds the codes above the cursor in the trie, the interval of the step, the other variables that were bound, and the
+position of the leapfrog join, at which the join can start again. If a change below ``b`` is at a code within the
+interval, the join must run again for the binding in the record.
 
 The records of one prefix are an interval tree (section 3.2): pages in order of ``low``, each with the greatest ``high``
 in it.

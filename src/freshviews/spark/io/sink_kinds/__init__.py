@@ -1,3 +1,3 @@
-"""The kinds of sinks: files, messages, tables of databases and of a lakehouse, each in a module."""
+"""The kinds of sinks, each in a module: files, messages, tables of databases, and tables of a lakehouse."""
 
 __all__ = ["key_changes", "merge_sink", "message_sink", "noted", "sink_files", "table_sink"]

@@ -1,4 +1,4 @@
-"""The change of a view whose rows have a key, as the last row of each key."""
+"""Reduces the change of a view with a key to the last row of each changed key."""
 
 from __future__ import annotations
 

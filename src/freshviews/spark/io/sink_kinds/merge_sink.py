@@ -1,8 +1,8 @@
 """Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version.
 
 The note names the view, the checkpoint and the version. It is read before a version is written, so repeated tries write
-a version once. A table keeps notes as long as its history; if no note is left, the table is refused. Formats differ in
-how a commit gets a note, and where notes are read: see ``Merging``.
+a version once. The history of the table has the notes; if no note is left there, the table is refused. Formats of
+tables differ in how a commit gets a note and where notes are read: see ``Merging``.
 """
 
 from __future__ import annotations

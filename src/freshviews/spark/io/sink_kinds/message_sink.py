@@ -1,7 +1,7 @@
 """Writes rows of a version as messages; headers have the version and the number of the message.
 
-A sink of messages has no transaction: a version may be cut off by a crash, and is then delivered again. One task writes
-the same messages in the same order each time; the headers of messages show which ones exist already.
+A sink of messages has no transaction: a crash may cut a delivery off, and the version is then delivered again. Each
+delivery writes the same messages in the same order, in one task. The headers show which messages exist already.
 """
 
 from __future__ import annotations

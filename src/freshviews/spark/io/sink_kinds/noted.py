@@ -1,4 +1,4 @@
-"""The version of a view that a table has, recorded in the same step that writes the rows."""
+"""Records which version of a view a table has, in the same step that writes the rows."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Writes rows of a version into a table of a database, in one transaction per version.
 
 Spark writes the rows to a staging table in the same schema, named ``freshviews_`` and a hash of the table's name. Then
-one transaction copies them and notes the version in the table ``freshviews_versions``. So a version takes effect as a
-whole, and once, however often it is tried::
+one transaction copies the rows from there (from ``beside``, in the example) and notes the version in the table
+``freshviews_versions``. So a version takes effect as a whole, and once, however often it is tried::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
     INSERT INTO t (k, v) SELECT k, v FROM beside WHERE _here = 1

@@ -1,9 +1,8 @@
 """A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``.
 
-Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is written to a file
-in ``aside/``, whose name is used once; datanodes sync the file, and it is renamed after it is closed. A rename is
-atomic, and by its options it replaces the object of that name (``write``) or fails if there is one
-(``write_if_absent``).
+Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written to a
+file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A rename is
+atomic. By an option it replaces an object of that name (``write``), or fails if there is one (``write_if_absent``).
 """
 
 from __future__ import annotations

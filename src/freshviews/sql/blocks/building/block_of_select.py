@@ -1,9 +1,9 @@
 """Stage 4 turns a bound SELECT into a ``Block``.
 
-The result is one block in most cases. If the SELECT needs an expression over several sources at a leaf, its join
-becomes an internal view, a bag of the needed columns, and every expression of the SELECT is over this one source. Such
-expressions are a condition with a string function across tables, a GROUP BY expression, an argument of MIN, MAX or
-COUNT(DISTINCT), and an expression that NOT EXISTS compares with.
+Some expressions must be computed from one source: conditions with a string function, GROUP BY expressions, arguments of
+MIN, MAX or COUNT(DISTINCT), and expressions that NOT EXISTS compares with. If one of them has columns of several
+sources, the join becomes an internal view with the needed columns, and the SELECT reads this view alone. In all other
+cases the result is one block.
 """
 
 from __future__ import annotations

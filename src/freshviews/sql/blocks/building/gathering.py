@@ -1,4 +1,4 @@
-"""Texts of all rows of a group, as internal views.
+"""Makes internal views for aggregates whose value is a text of all rows of a group.
 
 Each aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
 view. The SELECT joins these views with a view of its other aggregates::
@@ -9,11 +9,11 @@ view. The SELECT joins these views with a view of its other aggregates::
     v#2(k, text)     the texts of SELECT k, y FROM t, by k
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
-With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of the rows
-of these views, with the number of the set and NULL for the groups that the set lacks. The SELECT joins this union by
-these columns.
+With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of these
+views, with the number of the set and NULL for the groups that the set lacks. The SELECT is joined with this union by
+the number of the set and the groups.
 
-A gathering with ``listed`` is a relation; its rows are the groups of one more internal view::
+The text of a gathering with ``listed`` has the rows of a relation, which are the groups of one more internal view::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 

@@ -8,9 +8,9 @@
 A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
 may have a partner.
 
-The equalities of an outer join have a direction: they do not merge classes, and filters are repeated only from the
-preceding rows to the optional source. A predicate over an optional source filters rows of the join, so it is a
-condition.
+The equalities of an outer join have a direction: they do not merge classes, and a filter on the preceding rows is
+repeated on the optional source, but not the other way round. A predicate over an optional source filters rows of the
+join, so it is a condition.
 """
 
 from __future__ import annotations

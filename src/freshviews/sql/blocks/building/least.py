@@ -1,4 +1,4 @@
-"""MIN and MAX of a sum over several sources, without the join of all their rows.
+"""Computes MIN and MAX of a sum over several sources without joining all their rows.
 
 Addition is monotonic, so the least sum is the sum of the least terms. min and + form a semiring, as + and * do, so a
 MIN is pushed through a join as a SUM is (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with this semiring instead of a
@@ -13,11 +13,11 @@ the SELECT reads. With tables r(k, x) and s(k, y)::
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r takes O(log n) steps if r has n rows with the same k. The join has one row per k, which changes only if a
-least value changes. Without the internal views, an update of r takes as many steps as s has rows with the same k, and
-all rows of the join are stored.
+An update of r takes O(log n) steps if r has n rows with the same k. The join has one row per k, which changes only if
+min_x or max_y changes. Without the internal views, an update of r would take as many steps as s has rows with the same
+k, and all rows of the join would be stored.
 
-Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so they are not monotonic.
+Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The argument of a linear aggregate as a product of lifts.
+"""Splits the argument of a linear aggregate into a product of lifts.
 
 ``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
 factor to its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for
-c, times v) have factors. A product over several tables is exact: the check is whether the sum fits its type, not
-whether each INT product fits an INT.
+c, times v) are split into factors. A product over several tables is exact: it is checked that the sum fits its type,
+not that each INT product fits an INT.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The variables of a block, and the atoms that contain them.
+"""Makes the variables of a block, and the atoms that contain them.
 
 Variables are made on demand. An expression of one source becomes a column of its atom; expressions that a join makes
 equal are one variable. While the block is built, variables have numbers. At the end each variable gets a readable name:

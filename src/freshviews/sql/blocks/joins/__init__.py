@@ -1,3 +1,3 @@
-"""FROM clauses: trees of joins, their lowering to sources with a key, and their separation from enclosing queries."""
+"""FROM clauses: builds trees of joins, lowers them to sources with a key, and separates them from enclosing queries."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

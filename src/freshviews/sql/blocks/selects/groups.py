@@ -1,4 +1,4 @@
-"""Expressions of a grouped SELECT over its groups; columns that are neither grouped nor aggregated are refused."""
+"""Binds expressions of a grouped SELECT to its groups, and refuses columns that are neither grouped nor aggregated."""
 
 from __future__ import annotations
 

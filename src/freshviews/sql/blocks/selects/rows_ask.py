@@ -1,4 +1,4 @@
-"""Finds the subqueries of a SELECT that have a value for each row of its join, not for each of its groups."""
+"""Finds the subqueries of a SELECT whose value belongs to a joined row, not to a group."""
 
 from __future__ import annotations
 

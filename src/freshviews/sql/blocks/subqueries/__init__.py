@@ -1,3 +1,3 @@
-"""Subqueries as joins: names of the enclosing query, correlation, values."""
+"""Rewrites subqueries as joins: names of the enclosing query, correlation, values."""
 
 __all__ = ["correlation", "subquery"]

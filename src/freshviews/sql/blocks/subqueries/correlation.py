@@ -1,4 +1,4 @@
-"""Correlation: equalities that tie a subquery to a row of the enclosing query, and grouping by the subquery's sides."""
+"""Finds the equalities that tie a subquery to a row of the enclosing query, and groups the subquery by its sides."""
 
 from __future__ import annotations
 

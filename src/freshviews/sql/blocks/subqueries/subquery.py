@@ -1,4 +1,4 @@
-"""Subqueries, as joins.
+"""Rewrites subqueries as joins.
 
 A subquery that is a term of WHERE becomes one more source, with at most one row for each row of the join, and
 predicates over this source::
@@ -16,9 +16,9 @@ Elsewhere a subquery is a value: a column of a source of an outer join, which is
 
 A predicate that is not TRUE for such a NULL turns the outer join into an inner one (``blocks.joins.tree``).
 
-A subquery may name columns of the enclosing query in its WHERE. If each is on one side of an equality, the other side
-becomes a column of the source. Otherwise the subquery is joined with the distinct values of the columns that it names.
-Before this step, columns of the enclosing query are marked (``sql.names.marks``).
+A subquery may name columns of the enclosing query in its WHERE. If each of these columns is on one side of an equality,
+the other side becomes a column of the source. Otherwise the subquery is joined with the distinct values of these
+columns. Before this step, columns of the enclosing query are marked (``sql.names.marks``).
 """
 
 from __future__ import annotations

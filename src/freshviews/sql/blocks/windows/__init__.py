@@ -1,6 +1,7 @@
 """Window functions, bound and lowered to columns of views.
 
-The rows are those of one source, here ``t(id, p, x)``. What an update may change determines how a function is lowered::
+A window function reads the rows of one source, here ``t(id, p, x)``. How it is lowered depends on what an update may
+change::
 
     SUM(x) OVER (PARTITION BY p)              JOIN (SELECT p, SUM(x) AS v FROM t GROUP BY p) q ON q.p <=> t.p
     SUM(x) OVER (PARTITION BY p ORDER BY x)   JOIN (SELECT d.p, d.x, SUM(t.x) AS v

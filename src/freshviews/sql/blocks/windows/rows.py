@@ -1,8 +1,8 @@
 """The values of window functions: columns of views that are joined with the rows, or that replace them.
 
-An aggregate is a column of a view with one row per partition, or per place in the order; the rows are joined with this
-view by equal values, NULL included. A row number, or a value of a neighbouring row, is a column of a view of all rows;
-this view replaces the source of the rows.
+An aggregate is a column of a view with one row per partition, or per place in the order. The rows are joined with this
+view by equal values; NULL equals NULL. A row number, or a value of a neighbouring row, is a column of a view of all
+rows, which replaces the source of the rows.
 """
 
 from __future__ import annotations
