@@ -24,7 +24,7 @@ def in_threads(monkeypatch: pytest.MonkeyPatch, count: int, *, views: bool = Tru
     monkeypatch.setattr(threads, "LEAST", -1.0 if views else 1e9)
     monkeypatch.setattr(lanes, "LEAST", -1.0)
     monkeypatch.setattr(lanes, "WORTH", 0.0)
-    monkeypatch.setattr(lanes, "CHUNK", 4)
+    monkeypatch.setattr(lanes, "CHUNK", 2)
     monkeypatch.setattr(lanes, "order", compile_ahead)
     monkeypatch.setattr(threads, "PURE_PYTHON", False)
     checked = database._thread_count

@@ -256,8 +256,9 @@ def compile_lanes(
     # Constants have their positions in the state. Each lane has its own shapes: it may have a part of a table of the
     # whole.
     module = Module(constants={text: i for i, text in enumerate(written.constants)})
+    procedures = write_procedures(program, module, counted)
     texts = [write_trigger(program, lane, module, i, frozenset(), counted) for i, lane in enumerate(lanes)]
-    made = _write_module(program, module, [], [texts])
+    made = _write_module(program, module, procedures, [texts])
     assert made.constants == written.constants
     own = Source([f"on_{i}" for i in range(len(lanes))], lambda: made)
     own.written()

@@ -28,7 +28,7 @@ from freshviews.expr.nodes import columns_of, words_in
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.printer import print_trigger
 from freshviews.program.program import Parameter, Program, Trigger
-from freshviews.program.statements import Add, Body
+from freshviews.program.statements import Add, Balance, Body
 from freshviews.program.structure import variables_read, visit
 
 
@@ -81,7 +81,9 @@ def write_trigger(
             context.line(f"{name}_at = load(batch, {2 * i + 2})")
             context.line(f"{name}_stride = load(batch, {2 * i + 3})")
         context = _write_appending(context, trigger)
-        write_expecting(context)
+        balances = any(isinstance(statement, Balance) for statement in visit(trigger.body))
+        if balances:
+            write_expecting(context)
         write_until(context, trigger, raw)
         with context.loop("for i in range(n):"):
             context = replace(context, ahead=write_ahead(context, trigger, raw))
@@ -93,7 +95,8 @@ def write_trigger(
                 _write_row(context, trigger, raw)
             with context.block(f"if load(status, {STATUS_ERROR}) != 0 and load(status, {STATUS_ROW}) < 0:"):
                 context.line(f"store(status, {STATUS_ROW}, i)")
-        write_settling(context)
+        if balances:
+            write_settling(context)
         if counted:
             for table in flushed:
                 context.line(f"steps += load({table}, ENTERED)")

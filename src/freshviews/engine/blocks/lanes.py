@@ -60,8 +60,11 @@ milliseconds, and compiling it, in another process, much longer: too much for a 
 REST = 16
 """Batches after which lanes that did not save time are tried again: perhaps the cores were busy."""
 
-CHUNK = 4096
-"""Rows that a thread takes at a time of a lane whose rows are shared."""
+CHUNK = 256
+"""Least rows that a thread takes at a time of a lane whose rows are shared."""
+
+CHUNKS = 8
+"""Most chunks for each thread, so that all threads end at about the same time."""
 
 Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 
@@ -147,6 +150,8 @@ class Divided:
         """
         if expected < 2 * LEAST or self._spent < WORTH:
             return False
+        if not all(part.changes_less(state, n) for part in state.parts):
+            return False
         if self._lanes is None:
             self._lanes = self._compiled_lanes(state)
         if not self._lanes or not order(merging.merge_table, *(lane.function for lane in self._lanes)):
@@ -212,7 +217,7 @@ class _Lane:
         while len(self._runs) < count:
             self._runs.append(_Run(self.function, self._shapes, self._scratch, self._views))
         self._parts = self._runs[:count]
-        size = CHUNK if self.drafted else n
+        size = max(CHUNK, n // (CHUNKS * count)) if count > 1 else n
         waiting = deque((start, min(size, n - start)) for start in range(0, n, size))
         for part in self._parts:
             part.begin(state.words, self._block, self.drafted if count > 1 else ())

@@ -3,7 +3,8 @@
 A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that another
 lane changes. So each view gets the same additions in the same order as from the whole trigger, and lanes may run over a
 batch in any order or at the same time. The trigger of a self-join has one lane, because its statements read views that
-other statements change.
+other statements change. Lanes of a program with heavy and light parts assume that the batch causes no major
+rebalancing.
 
 A row that two lanes need is looked up twice. So lanes are merged until such repeated lookups cost little.
 
@@ -14,16 +15,16 @@ own, and these tables are added up in the end. That pays if a row costs more loo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from types import MappingProxyType
 from typing import Any
 
 from freshviews.plan.costs.cost import Cost, cost_of
 from freshviews.plan.costs.degrees import Degrees
+from freshviews.program.heavy_light import Balancing
 from freshviews.program.program import Program, Trigger
 from freshviews.program.roles import Often, Part, Role, mapped
-from freshviews.program.statements import Add, Body, Statement
+from freshviews.program.statements import Add, Balance, Body, Perform, Statement
 from freshviews.program.structure import bodies, slice_of, uses, values_of, visit, visits, with_bodies
 from freshviews.program.upkeep import BY_TRIGGERS
 
@@ -40,9 +41,27 @@ _FEEDS = (Role.DEFINES, Role.SUM)
 """Roles by which a statement without bodies serves other statements, instead of changing the state."""
 
 
-Rows = Mapping[str, str]
-"""The views of the rows that statements bind, by alias."""
-NO_ROWS: Rows = MappingProxyType({})
+@dataclass(frozen=True)
+class _Scope:
+    """What the statements around others bind: the views of rows, by alias; and the program's balancing."""
+
+    balancing: Balancing | None = None
+    rows: Mapping[str, str] = field(default_factory=dict)
+
+    def within(self, statement: Statement) -> _Scope:
+        """The scope of the bodies of a statement."""
+        found = slice_of(statement)
+        return self if found is None or not found.alias else replace(self, rows={**self.rows, found.alias: found.view})
+
+    def moves(self, statement: Statement) -> list[Body]:
+        """The statements of the balancing that a statement runs, those of major rebalancings left out."""
+        if self.balancing is None:
+            return []
+        if isinstance(statement, Perform):
+            return [self.balancing.procedure(statement.procedure).body]
+        if isinstance(statement, Balance):
+            return [body for one in self.balancing.partitions_of(statement.view) for body in (one.rise, one.sink)]
+        return []
 
 
 @dataclass(frozen=True)
@@ -79,14 +98,15 @@ class _Part:
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
     """The lanes of a trigger; None if it has one, whose rows threads cannot share."""
     trigger = program.triggers[number]
-    if program.upkeep is not BY_TRIGGERS or program.balancing is not None:
+    if program.upkeep is not BY_TRIGGERS:
         return None
-    parts = independent(trigger.body)
+    scope = _Scope(program.balancing)
+    parts = independent(trigger.body, scope)
     if not parts:
         return None
 
     def cut(part: _Part) -> Trigger:
-        return replace(trigger, body=changing(trigger.body, part.changes))
+        return replace(trigger, body=changing(trigger.body, part.changes, scope))
 
     def cost(part: _Part) -> Cost:
         triggers = (*program.triggers[:number], cut(part), *program.triggers[number + 1 :])
@@ -102,7 +122,7 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
         parts[i : i + 2] = [parts[i].with_(parts[i + 1])]
         costs[i : i + 2] = [joined[i]]
     found = tuple(
-        Lane(trigger if len(parts) == 1 else cut(part), _added(trigger.body, part, one))
+        Lane(trigger if len(parts) == 1 else cut(part), _added(cut(part).body, part, one))
         for part, one in zip(parts, costs, strict=True)
     )
     if len(found) == 1 and not found[0].added:
@@ -111,22 +131,22 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
 
 
 def _added(body: Body, part: _Part, cost: Cost) -> tuple[str, ...]:
-    """The views to which a part adds, if threads may share its rows, and should."""
+    """The views to which a part with this body adds, if threads may share its rows, and should."""
     if part.changes & part.reads or cost.lookups + cost.walked < cost.writes:
         return ()
-    for statement in visit(changing(body, part.changes)):
+    for statement in visit(body):
         if _is_effect(statement) and not (isinstance(statement, Add) and not any(bodies(statement))):
             return ()
     return tuple(sorted(part.changes))
 
 
-def independent(body: Body) -> list[_Part]:
+def independent(body: Body, scope: _Scope) -> list[_Part]:
     """Splits a trigger's body into the largest number of parts such that no part changes a view that another reads or
     changes, in the order of their first statements; empty if the body is too long."""
     if sum(1 for _ in visit(body)) > MOST_STATEMENTS:
         return []
     parts: list[_Part] = []
-    for part in _parts(body, frozenset(), NO_ROWS):
+    for part in _parts(body, frozenset(), scope):
         # A part that meets several joins them into one.
         met = [i for i, other in enumerate(parts) if part.meets(other)]
         for i in met:
@@ -155,55 +175,48 @@ def _summed(statement: Statement) -> list[Body]:
     return [body for visited, body in each if visited.often is Often.SUMMED]
 
 
-def _parts(body: Body, around: frozenset[str], rows: Rows) -> Iterator[_Part]:
+def _parts(body: Body, around: frozenset[str], scope: _Scope) -> Iterator[_Part]:
     """The statements that change the state, each with all statements inside it. ``around``: the views that enclosing
-    statements read; ``rows``: the rows that these bind."""
+    statements read."""
     for statement in body:
         if _is_effect(statement):
-            found = _whole((statement,), rows)
+            found = _whole((statement,), scope)
             yield _Part(found.changes, found.reads | around)
             continue
-        reads, known = around.union(uses(statement).views), _with_row(statement, rows)
+        reads, known = around.union(uses(statement).views), scope.within(statement)
         for one in _summed(statement):
             reads |= _whole(one, known).reads
         for one in bodies(statement):
             yield from _parts(one, reads, known)
 
 
-def _whole(body: Body, rows: Rows) -> _Part:
+def _whole(body: Body, scope: _Scope) -> _Part:
     """The views that statements read and change, those inside them included."""
-    changes: set[str] = set()
-    reads: set[str] = set()
+    whole = _Part(frozenset(), frozenset())
     for statement in body:
-        found, updated = uses(statement), values_of(statement, Role.UPDATED)
-        changes.update(found.changes, (rows[alias] for alias in updated))
-        reads.update(found.views, (rows[alias] for alias in values_of(statement, Role.ROW) if alias in rows))
-        if not found.changes and not updated and not bodies(statement) and _is_effect(statement):
+        found, updated, moves = uses(statement), values_of(statement, Role.UPDATED), scope.moves(statement)
+        changes = {*found.changes, *(scope.rows[alias] for alias in updated)}
+        if not (changes or moves or bodies(statement)) and _is_effect(statement):
             changes.add(_EMITTED)
-        for one in bodies(statement):
-            inner = _whole(one, _with_row(statement, rows))
-            changes |= inner.changes
-            reads |= inner.reads
-    return _Part(frozenset(changes), frozenset(reads))
+        read = (scope.rows[alias] for alias in values_of(statement, Role.ROW) if alias in scope.rows)
+        whole = whole.with_(_Part(frozenset(changes), frozenset((*found.views, *read))))
+        for one in (*moves, *bodies(statement)):
+            whole = whole.with_(_whole(one, scope.within(statement)))
+    return whole
 
 
-def _with_row(statement: Statement, rows: Rows) -> Rows:
-    found = slice_of(statement)
-    return rows if found is None or not found.alias else {**rows, found.alias: found.view}
-
-
-def changing(body: Body, views: frozenset[str], rows: Rows = NO_ROWS) -> Body:
+def changing(body: Body, views: frozenset[str], scope: _Scope) -> Body:
     """The statements of a body that change these views, with the statements around them, and all that they need."""
-    kept = (_changing(statement, views, rows) for statement in body)
+    kept = (_changing(statement, views, scope) for statement in body)
     return _without_last_needs(tuple(statement for statement in kept if statement is not None))
 
 
-def _changing(statement: Statement, views: frozenset[str], rows: Rows) -> Statement | None:
+def _changing(statement: Statement, views: frozenset[str], scope: _Scope) -> Statement | None:
     if _is_effect(statement):
-        return statement if views & _whole((statement,), rows).changes else None
+        return statement if views & _whole((statement,), scope).changes else None
     if not bodies(statement):
         return statement
-    known = _with_row(statement, rows)
+    known = scope.within(statement)
     kept = False
 
     def cut(part: Part, value: Any) -> Any:
@@ -211,7 +224,7 @@ def _changing(statement: Statement, views: frozenset[str], rows: Rows) -> Statem
         if part.runs is None or part.runs.often is Often.SUMMED:
             return value
         if part.role is Role.SIDE:
-            side = with_bodies(value, lambda one: changing(one, views, _with_row(value, known)))
+            side = with_bodies(value, lambda one: changing(one, views, known.within(value)))
             kept |= any(bodies(side))
             return side
         made = changing(value, views, known)

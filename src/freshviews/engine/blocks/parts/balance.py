@@ -61,6 +61,12 @@ class Balance(Part):
             self._words[at + balances.EPSILON] = mem.bits(best)
         self._updates, self._read = 0, owner.rows_read
 
+    def changes_less(self, owner: Owner, n: int) -> bool:
+        """Whether any ``n`` updates leave the stores within the bounds of a major rebalancing."""
+        handles = owner.handles()
+        rows = sum(int(mem.load(handles[view], table.LIVE)) for view in self._balancing.stores)
+        return bool(self._words[balances.FEWEST] <= rows - n and rows + n < self._words[balances.BASE])
+
     def _index(self, owner: Owner, partition: Partition) -> int:
         """The index by the values of a partition."""
         place = owner.program.view(partition.view).place_of_index(partition.by)

@@ -33,6 +33,10 @@ class Part:
     def after(self, owner: Owner, n: int) -> None:
         """Called after the triggers of a batch of ``n`` rows."""
 
+    def changes_less(self, owner: Owner, n: int) -> bool:
+        """Whether any ``n`` updates change only the views that the statements of their trigger name."""
+        return True
+
     def end_version(self, owner: Owner) -> None:
         """Called after the last batch of a version, for programs that need it (``program.upkeep.Traced``)."""
 
