@@ -21,13 +21,32 @@ def fill(
     relations: Relations,
     whole: Callable[[], AbstractContextManager[None]] = nullcontext,
     at_once: bool = False,
+    threads: int = 1,
 ) -> None:
     """Backfill an empty view. Rows of trusted tables are not stored, so they are left out.
 
     ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: join all rows together
     where that is cheaper, and maintain traced joins once, after all rows; the join, or its derivations, take memory in
-    addition. Raises EvaluationError, OutOfMemory; the view must then be cleared or closed.
+    addition. ``threads``: the most threads that share a batch. Raises EvaluationError, OutOfMemory; the view must then
+    be cleared or closed.
     """
+    view.maintained.use_threads(threads)
+    try:
+        _fill_whole(view, relations, whole, at_once)
+        return
+    except EvaluationError:
+        if not view.maintained.in_lanes:
+            raise
+    finally:
+        view.maintained.use_threads(1)
+    # Perhaps not the first error in the order of the rows.
+    view.maintained.clear()
+    _fill_whole(view, relations, whole, at_once)
+
+
+def _fill_whole(
+    view: ViewState, relations: Relations, whole: Callable[[], AbstractContextManager[None]], at_once: bool
+) -> None:
     sizes = input_rows(view, relations)
     _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
     with whole():

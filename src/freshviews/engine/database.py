@@ -376,7 +376,9 @@ class Database:
             self._step.refuse()
         self._defining = True
         whole = partial(Uninterrupted, self._step)
-        draft = Draft(self._relations, self._dictionary, whole, everything, measured, self._memory)
+        draft = Draft(
+            self._relations, self._dictionary, whole, everything, measured, self._memory, self._threads.count
+        )
         try:
             draft.run(statements)
             with Uninterrupted(self._step):

@@ -53,8 +53,10 @@ class Draft:
         everything: bool,
         measured: bool = False,
         memory: FreeMemory | None = None,
+        threads: int = 1,
     ) -> None:
         self._memory = memory
+        self._threads = threads
         self._measured = measured
         self._chosen: dict[str, str] = {}
         self._everything = everything
@@ -238,7 +240,7 @@ class Draft:
             maintained.prepare()
         if not restore(view, self.relations):
             rows = int(sum(input_rows(view, self.relations).values()))
-            fill(view, self.relations, partial(self._step, min(rows, ROWS)), at_once=True)
+            fill(view, self.relations, partial(self._step, min(rows, ROWS)), at_once=True, threads=self._threads)
             if view.maintained.may_fail_in_output:
                 # If an output had no value, no later batch could replace that row.
                 for _ in view.batches(ROWS):

@@ -44,12 +44,12 @@ class Threads:
     """Runs the views of versions in at most ``count`` threads, that of the commit included."""
 
     def __init__(self, count: int) -> None:
-        self._count = count
+        self.count = count
 
     def run_views(self, way: General) -> ViewChanges:
         """As ``run_views``, of a batch of many rows, and note how long each view takes. Raises Refused where a view
         fails in a thread."""
-        if self._count == 1 or PURE_PYTHON:
+        if self.count == 1 or PURE_PYTHON:
             return run_views(way)
         rows = _rows_of(way)
         if not rows:  # All rows are too late for the window of their table.
@@ -67,7 +67,7 @@ class Threads:
     def _saved(self, group: Sequence[ViewState], rows: int) -> float:
         """The seconds that threads save for a group of views, by the last version."""
         seconds = [view.pace * rows for view in group if view.maintained.by_triggers]
-        return sum(seconds) - max(*seconds, sum(seconds) / self._count) if len(seconds) > 1 else 0.0
+        return sum(seconds) - max(*seconds, sum(seconds) / self.count) if len(seconds) > 1 else 0.0
 
     def _run_groups(self, groups: Sequence[Sequence[ViewState]], way: General) -> ViewChanges:
         """Run groups of views, one after the other."""
@@ -96,7 +96,7 @@ class Threads:
 
     def _run_view(self, view: ViewState, way: General) -> CodeBatch | None:
         """Run a view alone: its triggers may run in lanes. Raises Refused if it fails after some did."""
-        view.maintained.use_threads(self._count)
+        view.maintained.use_threads(self.count)
         try:
             return run_view(view, way)
         except EvaluationError:
@@ -112,7 +112,7 @@ class Threads:
             run.prepare()
         try:
             # The longest first, so that all threads end at about the same time.
-            run_together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self._count)
+            run_together([run.run for run in sorted(runs, key=lambda run: -run.view.pace)], self.count)
         finally:
             for run in runs:
                 way.applied += run.applied
