@@ -102,8 +102,9 @@ class Database:
         Bytes by which the log grows until a snapshot is written, by default 64 MiB.
     threads
         Most threads of a commit, 1 or more; by default one for each core that the process may use. Views that do not
-        depend on each other take a large batch at the same time. Contents, changes, errors and their order are those
-        of one thread.
+        depend on each other take a large batch at the same time, and threads share the rows of one view where its
+        triggers allow that. Contents, changes and errors are those of one thread; rows without ORDER BY may come in
+        another order.
     spare_memory
         Bytes that stay free on the machine and in each control group of the process, beside what tables take when they
         grow (a third of what the database holds). By default FRESHVIEWS_SPARE_MEMORY, else a twentieth of memory, at
