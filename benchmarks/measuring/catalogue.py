@@ -21,7 +21,10 @@ WORKLOADS = {
         )
     },
     **{name: f"counting.{name}" for name in ("eps_steps", "moves", "steps")},
-    **{f"pipeline_{name}": f"pipeline.{name}" for name in ("fixed", "graph", "restart", "star", "upserts", "workers")},
+    **{
+        f"pipeline_{name}": f"pipeline.{name}"
+        for name in ("fixed", "freshness", "graph", "restart", "star", "upserts", "workers")
+    },
 }  # fmt: skip
 """The module of each workload, below ``benchmarks``."""
 

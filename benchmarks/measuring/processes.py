@@ -165,8 +165,19 @@ class Worker:
 
 def resident_of(root: int) -> int:
     """Bytes of memory in use by a process and its descendants (Linux)."""
+    return sum(int(stat[21]) for stat in _tree_of(root)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_seconds_of(root: int) -> float:
+    """CPU seconds that a process, its descendants, and the children that they waited for have used (Linux)."""
+    ticks = sum(int(word) for stat in _tree_of(root) for word in stat[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def _tree_of(root: int) -> list[list[str]]:
+    """The words of /proc/PID/stat after the name, of a process and its descendants."""
     children: dict[int, list[int]] = {}
-    resident: dict[int, int] = {}
+    found: dict[int, list[str]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
@@ -174,13 +185,14 @@ def resident_of(root: int) -> int:
             except OSError:
                 continue
             children.setdefault(int(stat[1]), []).append(int(entry))
-            resident[int(entry)] = int(stat[21])
-    total, waiting = 0, [root]
+            found[int(entry)] = stat
+    stats, waiting = [], [root]
     while waiting:
         one = waiting.pop()
-        total += resident.get(one, 0)
+        if one in found:
+            stats.append(found[one])
         waiting += children.get(one, [])
-    return total * os.sysconf("SC_PAGE_SIZE")
+    return stats
 
 
 def _end(process: subprocess.Popen[str]) -> None:

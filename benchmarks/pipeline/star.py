@@ -43,14 +43,21 @@ VIEW = """
     FROM sales JOIN customers USING (cust) JOIN parts USING (part) JOIN dates USING (day)
     GROUP BY region, kind, month
 """
-SCRIPT = f"""
-CREATE STREAMING TABLE sales (cust BIGINT, part BIGINT, day BIGINT, qty BIGINT, price BIGINT)
-  USING parquet OPTIONS (path 'sales', maxFilesPerTrigger '1');
-CREATE STREAMING TABLE customers (cust BIGINT PRIMARY KEY, region BIGINT) USING parquet OPTIONS (path 'customers');
-CREATE STREAMING TABLE parts (part BIGINT PRIMARY KEY, kind BIGINT) USING parquet OPTIONS (path 'parts');
-CREATE STREAMING TABLE dates (day BIGINT PRIMARY KEY, month BIGINT) USING parquet OPTIONS (path 'dates');
-CREATE MATERIALIZED VIEW totals AS {VIEW};
-"""
+COLUMNS = {
+    "sales": "cust BIGINT, part BIGINT, day BIGINT, qty BIGINT, price BIGINT",
+    "customers": "cust BIGINT PRIMARY KEY, region BIGINT",
+    "parts": "part BIGINT PRIMARY KEY, kind BIGINT",
+    "dates": "day BIGINT PRIMARY KEY, month BIGINT",
+}
+SCRIPT = "\n".join(
+    [
+        *(
+            f"CREATE STREAMING TABLE {name} ({columns}) USING parquet OPTIONS (path '{name}', maxFilesPerTrigger '1');"
+            for name, columns in COLUMNS.items()
+        ),
+        f"CREATE MATERIALIZED VIEW totals AS {VIEW};",
+    ]
+)
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
@@ -67,24 +74,33 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def _write(place: Path) -> None:
+    for name, columns in dimensions().items():
+        put(pa.table(columns), place / name / "all.parquet")
     random = np.random.default_rng(1)
-    dims = {
+    for i in range(FILES):
+        put(pa.table(sales(random, ROWS)), place / "sales" / f"{i}.parquet")
+    (place / "star.sql").write_text(SCRIPT)
+
+
+def dimensions() -> dict[str, dict[str, Any]]:
+    """The columns of the dimensions."""
+    random = np.random.default_rng(0)
+    return {
         "customers": {"cust": np.arange(CUSTOMERS), "region": random.integers(0, 25, CUSTOMERS)},
         "parts": {"part": np.arange(PARTS), "kind": random.integers(0, 20, PARTS)},
         "dates": {"day": np.arange(DAYS), "month": np.arange(DAYS) // 61},
     }
-    for name, columns in dims.items():
-        put(pa.table(columns), place / name / "all.parquet")
-    for i in range(FILES):
-        columns = {
-            "cust": random.integers(0, CUSTOMERS, ROWS),
-            "part": random.integers(0, PARTS, ROWS),
-            "day": random.integers(0, DAYS, ROWS),
-            "qty": random.integers(1, 50, ROWS),
-            "price": random.integers(1, 10_000, ROWS),
-        }
-        put(pa.table(columns), place / "sales" / f"{i}.parquet")
-    (place / "star.sql").write_text(SCRIPT)
+
+
+def sales(random: np.random.Generator, rows: int) -> dict[str, Any]:
+    """The columns of ``rows`` sales."""
+    return {
+        "cust": random.integers(0, CUSTOMERS, rows),
+        "part": random.integers(0, PARTS, rows),
+        "day": random.integers(0, DAYS, rows),
+        "qty": random.integers(1, 50, rows),
+        "price": random.integers(1, 10_000, rows),
+    }
 
 
 def _freshviews(spark: Any, place: Path) -> dict[str, Any]:

@@ -45,6 +45,7 @@ SQL = ("DuckDB", "DuckDB, delta SQL")
 FEW = (PLANNED, "first_order", PLAIN, "DuckDB, delta SQL")
 FIXED = ("single_rows", "memory", "first_use", "steps")
 PIPELINES = (
+    "pipeline_freshness",
     *("pipeline_star", "pipeline_upserts", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers"),
 )
 EPS = ("eps", "eps_steps")
