@@ -1,7 +1,7 @@
 """The seconds until a view is fresh after 1,000 new rows, by the size of its tables.
 
-The star of ``pipeline.star``, and Q3 and Q9 of TPC-H. The tables are stored; then files of 1,000 new facts arrive one by
-one, each after the view has the one before. freshviews keeps the view. Spark computes it again from all rows, as a
+The star of ``pipeline.star``, and Q3 and Q9 of TPC-H. The tables are stored; then files of 1,000 new facts arrive one
+by one, each after the view has the one before. freshviews keeps the view. Spark computes it again from all rows, as a
 materialized view of its declarative pipelines does at each run: over tables in its cache, or over parquet files.
 """
 

@@ -162,6 +162,17 @@ def _learning(measured: Sequence[Measured]) -> Charts:
     ]
 
 
+def _freshness(measured: Sequence[Measured]) -> Charts:
+    found = [one for one in measured if one["workload"] == "pipeline_freshness" and "value" in one]
+    panels = []
+    for key, words in (("value", "seconds until the view is fresh"), ("cpu", "CPU seconds of a version")):
+        for name in dict.fromkeys(one["case"].partition(", ")[0] for one in found):
+            here = [one for one in found if one["case"].startswith(f"{name}, ")]
+            points = points_of(here, strategy, lambda one: float(one["rows"]), lambda one: one[key])
+            panels.append(Panel(name, "rows of the facts", words, points))
+    return [("freshness.svg", "Seconds until a view has 1,000 new rows, by the rows of its tables", panels)]
+
+
 def _most_telling(points: Points) -> Points:
     """Of lines for many values of eps, the first, the last and one in the middle."""
     return {name: line for name, line in points.items() if ", eps = " not in name or name in _TELLING}
@@ -174,4 +185,5 @@ _CHARTS: dict[str, Callable[[Sequence[Measured]], Charts]] = {
     "windows": _windows,
     "eps": _eps,
     "learning": _learning,
+    "pipeline": _freshness,
 }
