@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 
 from benchmarks.counting.eps_steps import SHAPES, slope
@@ -168,7 +169,7 @@ def _freshness(measured: Sequence[Measured]) -> Charts:
     for key, words in (("value", "seconds until the view is fresh"), ("cpu", "CPU seconds of a version")):
         for name in dict.fromkeys(one["case"].partition(", ")[0] for one in found):
             here = [one for one in found if one["case"].startswith(f"{name}, ")]
-            points = points_of(here, strategy, lambda one: float(one["rows"]), lambda one: one[key])
+            points = points_of(here, strategy, lambda one: float(one["rows"]), itemgetter(key))
             panels.append(Panel(name, "rows of the facts", words, points))
     return [("freshness.svg", "Seconds until a view has 1,000 new rows, by the rows of its tables", panels)]
 
