@@ -7,10 +7,10 @@ Olteanu, SIGMOD 2018)::
     a + b = (ca + cb,  sa + sb,  Qa + Qb)
     a * b = (ca cb,  ca sb + cb sa,  ca Qb + cb Qa + sa sb' + sb sa')
 
-so the element of a join is the product of the elements of its parts. A ring names its *range*: the variables, by
-number, whose sums its elements store; all other sums are zero. The payload of a view has the range of the columns below
-it, so the cost of a product depends on that range, not on m squared. Cofactor rings of different ranges are parts of
-one ring, so an element of one can be multiplied by an element of another.
+so the element of a join is the product of the elements of its parts. A ring has a *range*: the variables, by number,
+whose sums its elements store; all other sums are zero. The payload of a view has the range of the columns below it, so
+the cost of a product depends on that range, not on m squared. Elements of cofactor rings of different ranges can be
+multiplied.
 
 Numbers are exact. For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles
 (``double``) are fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. Every double of
