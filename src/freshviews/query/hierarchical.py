@@ -7,8 +7,8 @@ hierarchical, and the atoms of a bound variable never properly contain the atoms
 and atom R of X, i atoms besides R cover the free variables of the atoms of X. The number i equals the dynamic width; i
 = 0 is q-hierarchical.
 
-A factor over several atoms makes the query non-hierarchical. Were the sets of atoms of its variables nested, one atom
-would have all these variables, and the factor would need only this atom.
+A factor over several atoms makes the query non-hierarchical. If the sets of atoms of its variables were nested, one
+atom would have them all, and the factor would need only this atom.
 """
 
 from __future__ import annotations

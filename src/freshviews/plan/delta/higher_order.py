@@ -10,10 +10,10 @@ shared.
 Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
 nothing else. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger joins R and V_T:
 they are separate components once a, c and e are fixed. A condition or lift across atoms is applied in a component that
-has all its variables. If no component has them all, the trigger applies it, and the components export the variables
-that it needs. Occurrences of one relation are updated one after the other, each with its own first-order delta, not by
-one delta with all products. A component of optional atoms alone is an optional view (``plan.optional``). The trigger
-tests conditions on its variables. The view does not, because each row of the view replaces the default row. Negated
+has all its variables. If there is no such component, the trigger applies the condition or lift, and the components
+export its variables. Occurrences of one relation are updated one after the other, each with its own first-order delta,
+not by one delta with all products. A component of optional atoms alone is an optional view (``plan.optional``). The
+trigger, not the view, tests conditions on its rows, because each row of the view replaces the default row. Negated
 atoms belong to no component: the triggers that change the result look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::

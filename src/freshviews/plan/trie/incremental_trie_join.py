@@ -6,8 +6,8 @@ changes of the relations would alter its result. A batch repeats only the operat
 batch is, up to logarithms, its number of updates plus the edit distance of the traces before and after it.
 ``program.reference`` has an executable description.
 
-The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of their rows.
-The head of the rule is a separate program, of a query whose only atom is the derivations.
+The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
+head of the rule is a separate program, of a query whose only atom is the derivations.
 
 Departures, besides those of the reference:
 

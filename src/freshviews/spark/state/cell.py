@@ -8,8 +8,8 @@
 
 The image holds strings, tables and views in their memory layout and is mapped, so the cost of loading a cell depends
 only on the length of its log. Every version appends one segment to the log. When a level has twice ``FAN_IN`` segments,
-the older half becomes one segment of the next level; a lagging worker may need the others. The merged segment is
-written into the same object as the version's own segment, so a version writes one object. Amortised, a row is written a
+the older half becomes one segment of the next level; a lagging worker may need the newer. The merged segment is written
+into the same object as the version's own segment, so a version writes one object. Amortised, a row is written a
 logarithmic number of times.
 
 When the log has as many rows as the image, a child process of the worker writes a new image from the memory that it

@@ -10,7 +10,7 @@ For a row of that source, the value of the subquery is a running sum. All other 
 An internal view also replaces a source if a column of it is compared with values of subqueries. Then rows enter and
 leave the view when the limit moves past them.
 
-Sums of doubles are excluded: they have no order-independent prefix sums that could be compared exactly.
+Sums of doubles are excluded: their prefix sums cannot be compared exactly.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ predicates over this source::
 
 NOT EXISTS is not a join: it adds a source of which no row may match. So does NOT IN if neither side may be NULL.
 
-Elsewhere a subquery is a value: a column of a source of an outer join, which is NULL if the subquery has no row::
+Elsewhere a subquery is a value: a column of an outer-joined source. The value is NULL if the subquery has no row::
 
     (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
