@@ -15,9 +15,9 @@ share an edge have bags with N^(3/2) rows; without the guard R, the join of U an
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-Decompositions of least width are compared by five criteria, in this order: the query is free-connex over the bags; the
-fractional width is least; each bag has only the variables of its atoms and, projected on the variables that other bags
-need, no more rows than an atom; the fewest bags are products instead of joins; the bags have the fewest atoms.
+Decompositions of least width are compared by five criteria, in order: the query is free-connex over the bags; the
+fractional width is least; each bag has only variables of its atoms, and its projection on the variables that other bags
+need has no more rows than an atom; the fewest bags are products instead of joins; the bags have the fewest atoms.
 
 For up to ``EXACT_ATOMS`` atoms the least width is found exactly: for each width in ascending order, elimination orders
 of the variables are tried, component by component. For more atoms, or if more than ``MOST_BAGS`` bags would be weighed,

@@ -14,8 +14,8 @@ multiplied.
 
 Numbers are exact. For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles
 (``double``) are fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. Every double of
-magnitude 2^-12 or more is already such a multiple. Sums have two words in units of 2^-64, sums of products four in
-units of 2^-128. Nothing else is rounded before a result is read, so x + y - y is x.
+magnitude 2^-12 or more is already such a multiple. Sums have two words in units of 2^-64; sums of products have four,
+in units of 2^-128. Nothing else is rounded before a result is read, so x + y - y is x.
 """
 
 from __future__ import annotations

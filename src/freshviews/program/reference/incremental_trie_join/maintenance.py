@@ -17,9 +17,8 @@ end when they meet. All records of operations that only the old walk does are re
 
 Correctness. The records keep this invariant: under each binding that the rule reaches, one of two cases holds for each
 code. Either the code is emitted, and every cursor is sensitive at it; or some cursor lacks the code, and is sensitive
-at it. (A cursor without an index, see ``oracle``, is sensitive everywhere. The complement of a negated atom has the
-codes that the atom does not have.) So wherever the emitted codes change, a record is matched. A removed record lies
-within the range that the new walk covers and records again.
+at it. (A cursor without an index, see ``oracle``, is sensitive everywhere.) So wherever the emitted codes change, a
+record is matched. A removed record lies within the range that the new walk covers and records again.
 """
 
 from __future__ import annotations
