@@ -17,13 +17,13 @@ its rows. The finest result is not stored. ROLLUP (a), with the result ``Q``::
         Q[set, null] += m
 
 The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix of
-the group, as in ROLLUP, reads that store: a fold of subtrees answers for all rows below the prefix. Other sets read a
+the group, as in ROLLUP, reads that store: a fold over its subtrees covers all rows with the prefix. Other sets read a
 store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one
-before) share a store. COUNT and SUM of distinct values, and aggregates of pairs, need each value of a set once: then
-every set has its own store.
+before) share a store. COUNT and SUM of distinct values, and aggregates of pairs, must see each value of a set once.
+Then every set has its own store.
 
-If multiplicities may be negative, the multiplicities of one value in several groups may cancel out in a set. Then every
-set has its own store, and every addition to the finest store is also made to it.
+If multiplicities may be negative, those of one value in several groups may cancel out in a set. Then, too, every set
+has its own store, and an addition to the finest store is repeated in each.
 """
 
 from __future__ import annotations

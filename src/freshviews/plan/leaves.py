@@ -2,8 +2,7 @@
 
 The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
 inside the atom. If no lift of an aggregate is in or below a view, the component of that aggregate would equal the
-count, so the view does not store it. To multiply payloads, the count takes the place of a component that a factor does
-not store. This is the product ring, without repeated components.
+count, so the view does not store it. In a product of payloads, the count takes the place of such a component.
 """
 
 from __future__ import annotations

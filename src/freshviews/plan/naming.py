@@ -1,8 +1,8 @@
 """Names in programs: one Namer makes every fresh name of a program.
 
 A program has names that the user chose (variables and columns of the query) and names that a strategy makes (of views,
-of their rows, of sums, parameters and lets). No made name equals another name of the program, whatever names the
-user chooses: variables, rows and views are identified by their names alone.
+of their rows, of sums, parameters and lets). A made name never equals another name of the program, because variables,
+rows and views are identified by their names alone.
 """
 
 from __future__ import annotations

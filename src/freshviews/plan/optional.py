@@ -1,9 +1,9 @@
 """Writes the updates of optional and negated atoms, for every strategy that joins views.
 
 An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. A
-lookup by values of the given variables finds the default row if no row has these values. So the default row of these
-values vanishes when the first row with these values appears, and returns when the last such row vanishes. An update of
-``S`` in ``R(x, k) S?(k, y)``, grouped by x::
+lookup by values of the given variables finds the default row if no row has these values. So the default row vanishes
+when the first row with these values appears, and returns when the last one vanishes. An update of ``S`` in ``R(x, k)
+S?(k, y)``, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -16,8 +16,8 @@ values vanishes when the first row with these values appears, and returns when t
                             Q[x, NULL] -= r           for x, r in R[k]:
             vanishes: the other way round                 Q[x] += r * d
 
-An update that neither adds the first row of some values nor removes the last one costs as much as in an inner join. The
-view of a *negated atom* has the rows that exclude rows of the join; the join continues if the view has no matching row.
+An update that neither adds a first row nor removes a last one costs as much as in an inner join. For a *negated atom*,
+the join continues only if the view of the atom has no matching row.
 
 Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
 VLDB Journal 23(2), 2014) also count the rows that have given values. The default row is not from these papers.

@@ -1,4 +1,4 @@
-"""The order in which the rows of tables initialise an empty view, so that their deltas are cheap.
+"""Chooses the order in which tables initialise an empty view, so that the deltas are cheap.
 
 The cost of a delta depends on the rows that it can join with. An example is a view tree that counts paths of three
 edges::
@@ -10,16 +10,14 @@ edges::
                                                 Q[] += m * v_d * v_a
                                         S[b, c] += m
 
-If S comes last, each of its rows looks up two sums, as in an evaluation from the leaves up. If T comes last, its rows
-loop over rows of S, as often as there are paths of two edges. So the triggers run one after the other, each over its
-whole table; a table that occurs several times has several triggers. The final views do not depend on the order: all
-state is sums over the rows of the tables.
+If S comes last, each row of S looks up two sums. If T comes last, its rows loop over rows of S, as often as there are
+paths of two edges. So the triggers run one after the other, each over its whole table. A table that occurs several
+times has several triggers. The final views do not depend on the order.
 
-The estimated cost of a trigger depends on its statements and on which views have rows. It depends on the set of the
-triggers before it, but not on their order. So dynamic programming over sets finds the order of least cost. For many
-triggers the order is built from the back: the last trigger is the one that costs least after all others. This makes the
-highest cost as low as possible (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints,
-Management Science 19(5), 1973).
+The estimated cost of a trigger depends on which triggers ran before it, but not on their order. So dynamic programming
+over sets finds the order of least cost. For many triggers the order is built from the back: the last trigger is the one
+that costs least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of a
+Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973).
 """
 
 from __future__ import annotations

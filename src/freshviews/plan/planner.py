@@ -1,4 +1,4 @@
-"""The planner takes the strategy that the user names, or the first one in ``plan.registry`` whose preference holds.
+"""The planner takes the strategy that the user names, or the first preference of ``plan.registry`` that applies.
 
 This module names no strategy.
 """

@@ -1,7 +1,6 @@
 """The strategies, and in which order the planner prefers them.
 
-A new strategy is a file or a folder of its own, and a line here. If the planner may choose it unasked, it also gets a
-preference.
+A new strategy is a file or a folder of its own, and a line here. A preference lets the planner choose it unasked.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every kind of result has two attributes: ``bodies`` (its statements) and ``emitted`` (the components of the rows that it
 emits). If a result emits rows, the only component is the count, which is the multiplicity of a row. If it emits groups,
-the components are those of their payloads; components of 64 bits come first.
+the components are those of the groups; 64-bit components come first.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ body for each value of a column of a view has this class::
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
 
-A field without a role is a constant. A field whose value is a dataclass, or a tuple of dataclasses, stands for the
-fields of these.
+A field without a role is a constant. If the value of a field is a dataclass, or a tuple of dataclasses, folds visit
+their fields.
 """
 
 from __future__ import annotations

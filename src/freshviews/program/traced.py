@@ -2,9 +2,9 @@
 
 The atoms of the ``rule`` are over views. Triggers add each update to such a view and to its ``edits`` view, which
 collects the changes of a batch. When the triggers have run, maintenance by trace
-(``program.reference.incremental_trie_join``) reads the edits and empties them. The derivations that it erases and
-inserts are a batch of the relation ``derivations``, whose columns are the variables of the rule; triggers of this
-relation update the result.
+(``program.reference.incremental_trie_join``) reads the edits and empties them. The erased and inserted derivations are
+a batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of this relation update
+the result.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``query`` and ``block`` are the output of the SQL front end. ``sharing`` combines sums of products into one aggregate.
 The other modules are pure functions over names: ``hypergraph``; the classes ``acyclic``, ``free_connex``,
 ``hierarchical``; ``dependencies`` (keys, closures, reducts); ``edge_cover`` and ``width``; ``variable_order`` and
-``order_search``, which finds one; ``query_class``, which names the class of a query.
+``order_search``; ``query_class``, which names the class of a query.
 """
 
 __all__ = [

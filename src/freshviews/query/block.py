@@ -1,6 +1,6 @@
 """A block: a main Query, the distinct aggregates attached to it, and the expressions of the output columns.
 
-There are three kinds:
+A block has a kind:
 
 - ``bag``: no grouping; the multiplicity of an output row is the number of its derivations
 - ``groups``: GROUP BY or DISTINCT; a row per group with count > 0

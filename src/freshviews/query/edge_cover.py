@@ -1,10 +1,9 @@
 """Computes the fractional edge cover number exactly.
 
-rho*(S) is the least total weight of edges such that, for every variable in S, the weights of its edges add up to at
-least 1. Over relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx): 3/2 for
-the triangle R(a, b), S(b, c), T(c, a). This linear program is small. Its dual program gives weights to variables, which
-add up to at most 1 in each edge; all weights 0 are a feasible start. The dual is solved by the simplex method with
-Bland's rule over integers, so rounding never decides a plan.
+rho*(S) is the least total weight of edges such that the edges of every variable in S weigh at least 1 together. Over
+relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx). For the triangle R(a,
+b), S(b, c), T(c, a), rho* is 3/2. The dual of this linear program gives weights to variables, which add up to at most 1
+in each edge. It is solved by the simplex method with Bland's rule over integers, so rounding never decides a plan.
 """
 
 from __future__ import annotations

@@ -4,11 +4,11 @@
 *dominates* another if it occurs in all atoms of the other. *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017):
 hierarchical, and the atoms of a bound variable never properly contain the atoms of a free variable.
 *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every bound variable X
-and atom R of X, i atoms besides R cover the free variables of the atoms of X; it equals the dynamic width, and i = 0 is
-q-hierarchical.
+and atom R of X, i atoms besides R cover the free variables of the atoms of X. The number i equals the dynamic width; i
+= 0 is q-hierarchical.
 
-A factor over several atoms makes the query non-hierarchical. If the variables of the factor had nested sets of atoms,
-an atom of the lowest variable would have them all, and the factor would need only this atom.
+A factor over several atoms makes the query non-hierarchical. If the sets of atoms of its variables were nested, one
+atom would have them all, and the factor would need only this atom.
 """
 
 from __future__ import annotations

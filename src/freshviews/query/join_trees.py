@@ -12,9 +12,9 @@ c), T(c, d)`` the two cheapest trees, of cost N(T) and N(R), are::
 
 A tree is built from its root. The relations below a node split into components, which are connected by variables
 outside the node; each component is a child. Departures: a component is attached as high as possible, since a lower
-place costs more. A generalised relation with one child is used only if the child is a relation, and has the free
-variables of that relation. A generalised relation that some child does not contain (``freshviews.query.free_connex``)
-is tried only if there is no other tree. Such a relation puts that child one level deeper.
+place costs more. A generalised relation with one child is the projection of a relation on the free variables. A
+generalised relation that some child does not contain (``freshviews.query.free_connex``) is tried only if there is no
+other tree. It puts that child one level deeper.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ Orders are compared by these criteria, in this order: no factor prevents enumera
 width; least sum of update costs; least sum of bag sizes; the order of the variables in the query.
 
 Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. Some
-best order places the variables of a class one after the other, so the search uses one variable per class, and the size
-of the class. Up to ``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. Above this limit
-it takes the best of a few elimination orders.
+best order places the variables of a class one after the other, so the search takes each class as one variable. Up to
+``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. For more classes it takes the best of
+a few elimination orders.
 """
 
 from __future__ import annotations

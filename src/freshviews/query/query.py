@@ -11,7 +11,7 @@ the number of derivations (component ``count``, always first) and one component 
                       Aggregate("sum_x", "integer", (Lift("S", Column("x")),))))
 
 A variable occurs in an atom only if it joins, is free, or is needed by a condition or lift over several atoms. Every
-other column is read when a row arrives, and not stored.
+other column is read when a row arrives, but not stored.
 """
 
 from __future__ import annotations

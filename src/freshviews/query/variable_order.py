@@ -11,8 +11,8 @@ atoms of which the variable is the lowest one::
         `-- d [a, c] T
 
 *Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. A bound variable that the
-free ones determine may also be above them, because it can be enumerated. If an order is not free-top, free variables
-may be anywhere. They are carried up as keys to a root that holds the result by group.
+free ones determine can be enumerated, so it may also be above free ones. If an order is not free-top, free variables
+are carried up as keys to a root that holds the result by group.
 """
 
 from __future__ import annotations

@@ -8,15 +8,13 @@ on the component and its neighbours. The *bag* of the root X has these variables
     variables that children carry up for a factor          conditions and lifts over several atoms
     the component's free variables                         only where they need not be on top
 
-*Static width* (Olteanu, Zavodny; F-IVM): the largest rho*(bag) with all atoms of the query as cover; with static width
-w, the whole tree is computed in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the largest, over the atoms
-below X, of rho*(bag without the atom's variables), covered by the atoms below X; with dynamic width d, an update of one
-row takes time N^d. Under dependencies, atoms are replaced by their closures: all dependencies hold in the whole join,
-but in the views below X only the dependencies of the atoms below X hold.
+*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query. The whole tree is
+computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the largest rho*(bag without the variables of
+an atom below X), covered by the atoms below X. An update of one row takes time N^d. Under dependencies, atoms are
+replaced by their closures. The views below X use only the dependencies of the atoms below X.
 
-A factor is computed at the lowest node whose atoms have all its variables; at a lower node some variable would have no
-finite set of values. A component that has some variables of the factor, but not all, *carries* them up as keys. In
-R(a), S(b), a < b with a above b, b is carried to a.
+A factor is computed at the lowest node whose atoms have all variables of the factor. A component that has some
+variables of the factor, but not all, *carries* them up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A formula has *nodes*, each an operation on earlier nodes, and a *tree* of results: the nodes of a result, or a branch
 on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``). It can be written as
-plain Python, which ``compiled`` makes callable, or as calls of kernels (``codegen.writing.payloads.own_rings``). A
+plain Python, which ``compiled`` makes callable, or as calls to kernels (``codegen.writing.payloads.own_rings``). A
 formula has no closure and no global, can be sent to another process, and is identified by its digest.
 """
 

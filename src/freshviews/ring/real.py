@@ -3,9 +3,9 @@
 A double is a fraction. So sums of doubles and integer multiples of doubles are computed exactly, and a sum is rounded
 once, when it is read. Values that were inserted and deleted leave no rounding error.
 
-There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four of its
-words, from the middle: it holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114.
-``kernel.rings.narrow`` says how kernels report doubles that do not fit.
+There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only the four middle
+words: it holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how
+kernels report doubles that do not fit.
 
 Multiplication: the elements are a module over the integers, which is all that a SUM of doubles needs. A product of
 payloads has one double, from the relation that holds the aggregate's argument; every other factor is a multiplicity.

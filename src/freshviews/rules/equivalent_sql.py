@@ -2,10 +2,10 @@
 
 Relations of rules are sets. A conjunction is a join; the rows of a head are distinct; the rules of a head, and the
 branches of a disjunction, are combined by UNION. A negated atom removes, by EXCEPT, the bindings for which it has a
-row. If the strategy named for the view supports negated atoms in traces, a negated atom becomes NOT EXISTS instead,
-where NOT EXISTS can express it. An aggregate ranges over the distinct bindings of the variables other than ``_``. So an
-atom that may have a binding twice, such as an atom of a table without a key, is read with DISTINCT. If there is no
-binding, a head has no row, even if it aggregates without groups.
+row. If the strategy named for the view supports negated atoms in traces, a negated atom becomes NOT EXISTS where
+possible. An aggregate ranges over the distinct bindings of the variables other than ``_``. So an atom that may have
+equal rows, such as an atom of a table without a key, is read with DISTINCT. If there is no binding, a head has no row,
+even if it aggregates without groups.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
 are a torn tail, left by a process that was killed while writing, or by a machine that failed before a sync. They are
-cut off, together with late records after them, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or
+cut off, with any late records after them, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or
 before a valid record that is not late, are corruption and raise StoreError. ``store.record`` defines the bytes of a
 record, and which records are late.
 """

@@ -6,8 +6,8 @@ A record is a header of 40 bytes and a payload::
     crc32 of the header up to here 4
 
 ``sequence`` counts the records of a database, so a missing record is noticed; ``version`` is the version after the
-record. ``late`` is 0 if all earlier records were on the disk when the record was written. If that was not known,
-``late`` is 1: then the file system may lose earlier records and keep this one.
+record. ``late`` is 0 if all earlier records were known to be on the disk when the record was written. If ``late`` is 1,
+the file system may lose earlier records and keep this one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Converts columns of the input to the types of the table's columns, and refuses single values that do not fit.
 
 A column may have any type that ``freshviews.types.columns`` accepts, or be text that ``freshviews.stream.text`` reads.
-A column that has the type already is returned without a copy.
+A column of the right type is returned without a copy.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 
 c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. m (a message) and tombstones
 (null or blank text) are ignored. t (truncate) is refused, because it names no row. The text may also have a schema,
-with the envelope as payload: ``{"schema": {...}, "payload": {...}}``. Most of such a text is the schema, so each
-distinct schema is parsed once, not once per message.
+with the envelope as payload: ``{"schema": {...}, "payload": {...}}``. Each distinct schema is parsed once, not once per
+message.
 
 A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
 case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the message stays NULL.

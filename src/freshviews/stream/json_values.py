@@ -1,4 +1,4 @@
-"""Converts columns of JSON values, as Debezium's connectors write each type, to codes.
+"""Converts columns of JSON values, as Debezium's connectors write them, to codes.
 
 =========  ==========================================================================================
 BOOLEAN    true, false, 0, 1, text

@@ -1,6 +1,6 @@
 """Converts whole columns, and finds every bad row, not only the first.
 
-If the conversion of a column fails, each half is tried separately, recursively. So good rows are converted in bulk, and
+If the conversion of a column fails, its halves are tried separately, and so on. So good rows are converted in bulk, and
 a bad row is found in a logarithmic number of tries.
 """
 

@@ -11,8 +11,8 @@ remove                                                             REMOVE: delet
 
 The words are those of Flink's row kinds (+I -U +U -D), of Delta's change feed and of Debezium, and English words. For
 upserts, where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE, which deletes the row with
-this key whatever the other columns contain. If a DELETE has values only in the columns of a primary key, it also
-deletes the row with this key, but it is a bad row if no row has the key.
+this key whatever the other columns contain. A DELETE with values only in the columns of a primary key also deletes the
+row with this key; it is a bad row if there is none.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column fits INT
 if its values are in range, a timestamp column fits DATE if they are midnights, and a column of nanoseconds fits
-TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted values, and its encoder makes
-the text of a refusal. A column of int64, float64, timestamp[us] or aligned decimals without nulls is copied only if its
-codes differ from its words; otherwise the codes may share its memory.
+TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted values, and the text of
+errors. A column of int64, float64, timestamp[us] or aligned decimals without nulls is copied only if its codes differ
+from its words; otherwise the codes may share its memory.
 """
 
 from __future__ import annotations

@@ -15,10 +15,9 @@ TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; nump
            pandas.Timestamp of whole microseconds
 =========  ============================================================================================
 
-A NumPy scalar is accepted if the Python value that it equals is; pandas.NA, NaT and numpy's NaT count as NULL. A
-refused value raises a ``TypeError`` (the type is never accepted), an ``OverflowError`` (out of range) or a
-``ValueError`` (this value is not accepted). The message is the reason; in the error that a user sees, it follows the
-value.
+A NumPy scalar is accepted if the Python value that it equals is accepted; pandas.NA, NaT and numpy's NaT count as NULL.
+A refused value raises a ``TypeError`` (the type is never accepted), an ``OverflowError`` (out of range) or a
+``ValueError`` (this value is not accepted). The message is only the reason, without the value.
 """
 
 from __future__ import annotations

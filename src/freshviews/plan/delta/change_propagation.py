@@ -4,10 +4,10 @@ Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) an
 join at a time, as in stream processors; the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023, section
 2.3). The plan is left-deep. The result after each join is stored. The key of a stored result has the free variables,
 and the variables that later joins, conditions and lifts need; all others are summed out. An update of an atom is joined
-with the stored result on its left, then with the atoms on its right; each result on the way is updated.
+with the stored join of the atoms before it, then with each atom after it. Each result on the way is updated.
 
-Departures. A change passes through the rest of the plan tuple by tuple, not as a relation. Atoms are joined in the
-order of the query, except that a connected atom comes before a Cartesian product.
+Departures. A change passes through the plan row by row, not as a relation. Atoms are joined in the order of the query,
+but atoms that share a variable with those before go first.
 
 The plan of Q(a) = R(a, b) S(b, c) T(c)::
 

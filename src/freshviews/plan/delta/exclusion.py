@@ -1,9 +1,9 @@
 """Looks up negated atoms when a value of a group appears, instead of when rows are joined.
 
 If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
-the join leaves the atom out: ``D`` has the excluded rows as well, and a row of ``D`` changes its group only if no
-negated atom excludes the row. An update of the negated atom finds the rows of ``D`` that it excludes by an index of
-``D``, so no relation needs an index for such an update. ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
+the join leaves the atom out. ``D`` also has the excluded rows, but they do not count in their groups. An update of the
+negated atom finds the excluded rows by an index of ``D``, so no relation needs an index for it. For ``COUNT(DISTINCT
+x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 
     on R(a, k) += m:                            on T(x) += m:
         for x, s in S[k]:                           T[x] += m
@@ -13,8 +13,7 @@ negated atom excludes the row. An update of the negated atom finds the rows of `
                         Q[a] += (count: 1, number: 1)   vanishes: the same with 1
         R[a, k] += m
 
-An update takes no longer than if the join looked up the atom. ``D`` is as large as the result of the query without the
-atom.
+An update takes no longer than if the join looked up the atom. ``D`` is as large as the result without the atom.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ Base relations are stored; a stored row has only variables and lifts. The result
 other relations when it arrives.
 
 Departures. If two relations bind the same variables, the program loops over the smaller slice and probes the other
-relation (the O(N) of the lecture becomes the smaller degree). Occurrences of one relation with the same columns and
-filters share a store. The delta of a product of k equal factors is the sum over the non-empty sets of factors that take
-the update while the other factors keep the old state. Terms that are equal after renaming are computed once, times
-their number: the three deltas of the triangle count over one edge relation are one loop, times three. A relation with a
-declared key whose columns are bound is joined first: at most one row matches, so the loop costs O(1).
+relation. Occurrences of one relation with the same columns and filters share a store. The delta of a product of k equal
+factors is the sum over the non-empty sets of factors that take the update while the other factors keep the old state.
+Terms that are equal after renaming are computed once and multiplied by their number: the three deltas of the triangle
+count over one edge relation are one loop. A relation with a declared key whose columns are bound is joined first: at
+most one row matches, so the loop costs O(1).
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 

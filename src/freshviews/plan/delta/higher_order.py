@@ -1,4 +1,4 @@
-"""Higher-order maintenance: joins an update with views of the rest of the query, and maintains these in the same way.
+"""Higher-order maintenance: joins an update with views of the other atoms, and maintains these views recursively.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
 DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
@@ -8,13 +8,13 @@ fewer atoms, so the construction is recursive. Equal views (same atoms, exported
 shared.
 
 Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
-nothing else. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger joins R and V_T
-instead, which are separate components once a, c and e are fixed. A condition or lift across atoms is applied in a
-component that has all its variables. If no component has them all, the trigger applies it, and the components export
-the variables that it needs. Occurrences of one relation are updated one after the other, each with its own first-order
-delta, not by one delta with all products. A component of optional atoms alone is an optional view (``plan.optional``).
-Conditions on its variables are tested by the trigger, not in the view, because a row in the view means that there is no
-default row. Negated atoms belong to no component: the triggers that change the result look them up.
+nothing else. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger joins R and V_T:
+they are separate components once a, c and e are fixed. A condition or lift across atoms is applied in a component that
+has all its variables. If there is no such component, the trigger applies the condition or lift, and the components
+export its variables. Occurrences of one relation are updated one after the other, each with its own first-order delta,
+not by one delta with all products. A component of optional atoms alone is an optional view (``plan.optional``). The
+trigger, not the view, tests conditions on its rows, because each row of the view replaces the default row. Negated
+atoms belong to no component: the triggers that change the result look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 

@@ -1,9 +1,8 @@
 """Looks up rows of a result by values of some free variables, without reading other rows.
 
-If values are given for all variables of a loop over the result, the loop becomes a lookup. If they are given for some
-of the variables, it becomes a loop over a slice, for which the view gets an index. So only the rows with the given
-values are read. This pass works on programs, so it serves every strategy whose result is held or enumerated; other
-strategies have no such lookup.
+If values are given for all variables of a loop over the result, the loop becomes a lookup. If values are given for some
+of the variables, the loop runs over a slice, and the view gets an index for it. This pass rewrites programs, so it
+serves every strategy whose result is held or enumerated.
 """
 
 from __future__ import annotations

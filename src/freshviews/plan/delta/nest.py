@@ -2,11 +2,11 @@
 
 Every strategy joins stored views with bound variables. ``nest`` orders the views greedily. A view whose key is bound is
 looked up before any loop. The next loop is over a view with a bound declared key, of which at most one row matches. If
-no view has such a key, the loop is over a view that shares a bound variable. Of several such views, it is over the one
-whose rows determine most variables by keys; of equal ones, over the one with the fewest unbound variables. If two views
-would bind the same variables, the program decides at run time: it loops over the smaller slice and looks up the other
-view. At most ``CHOICES`` such decisions are nested; the caller may set a lower limit. Conditions and lifts across atoms
-are applied as soon as their variables are bound.
+no view has such a key, the loop is over a view that shares a bound variable. Of several, the one whose rows determine
+most variables by keys comes first; in a tie, the one with the fewest unbound variables. If two views would bind the
+same variables, the program decides at run time: it loops over the smaller slice and looks up the other view. At most
+``CHOICES`` such decisions are nested. Conditions and lifts across atoms are applied as soon as their variables are
+bound.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 This is the baseline for all other strategies; the planner never chooses it. All views are emptied. Then the triggers of
 the first-order program (``plan.delta.first_order``) run over the stored rows, relation by relation in the order of
-FROM. Each row of the last relation is joined with the other relations through their indexes. The plan of Q() = R(a, b)
-S(b, c)::
+FROM. The plan of Q() = R(a, b) S(b, c)::
 
     after each batch, over all rows from empty views:
         on R(a, b) += m: ...

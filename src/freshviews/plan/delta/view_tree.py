@@ -3,7 +3,7 @@
 Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD 2018);
 Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves updates of all relations. At each
 variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. An update of a relation climbs from its
-leaf to the root. At each node it is joined with the views of the siblings.
+leaf to the root. At each node it is joined with the sibling views.
 
 There are two forms. ``plan`` holds the result in a view by its free variables, which are carried up the tree.
 ``plan_factorised`` needs an order with the free variables on top. The result stays factorised over the tree and is
@@ -11,9 +11,8 @@ enumerated top-down; every row of W_X leads to a row of the result.
 
 Departures. Subtrees of optional atoms have optional views (``plan.optional``). A negated atom is looked up where a
 condition over its variables would be tested. A view is stored only if the update of a sibling or the enumeration reads
-it. A delta climbs tuple by tuple. If a join at X loops and X sums out all variables of the loop, only the sum climbs
-further. Conditions and lifts across atoms are computed at the first node that has their variables. In a factorised
-tree, one loop over the lowest join binds a whole chain of free variables.
+it. A delta climbs row by row. If all variables of a loop at X are summed out at X, only the sum climbs further.
+Conditions and lifts across atoms are computed at the first node that has their variables.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

@@ -5,21 +5,20 @@ into cases, according to which values are heavy. Each case is a join of few rows
 for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes the
 program.
 
-A ``Part`` names variables and relations. A value of these variables is heavy if it is heavy in one of these relations.
-Otherwise it is light: it has few rows in each of them. There are few heavy values.
+A ``Part`` names variables and relations. A value of the variables is heavy if it is heavy in one of the relations.
+Otherwise it is light: it has few rows in each relation. There are few heavy values.
 
-A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the rows with a
-heavy value, the heavy values, or, if none applies, all rows that agree with the bound variables. If two options bind
-the same variables, the program compares their numbers of rows at run time and takes the smaller one.
+A join goes step by step. Each step loops over the rows of a light value, the rows with a heavy value, or the heavy
+values, whichever has the smallest bound. If none applies, it loops over all rows that agree with the bound variables.
+If two loops bind the same variables, the program takes the shorter one at run time.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
 (``turn_``). The joins that compute these rows begin with the value, which has few rows at that moment. A major
-rebalancing recomputes the views by such joins, which begin with the rows of a relation.
+rebalancing recomputes the views by joins that begin with the rows of a relation.
 
 Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over the sets of
-its atoms that take the update while its other atoms keep the old rows (``first_order``). A value that becomes heavy or
-light may do so in several parts at once. Then the sum is over the sets of these parts: the value changes in the parts
-of the set, and is light in the others.
+atoms that take the update while the other atoms keep the old rows (``first_order``). If a value becomes heavy or light
+in several parts at once, the views change by a similar sum over sets of parts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation.
 
-In a cycle, each relation shares variables with the one before it and with the one after it. Variables of all three
-relations belong to both. Variables of one relation alone that nothing reads are dropped; the stores sum them out.
+In a cycle, each relation shares variables with the relation before it and with the one after it. Variables of all three
+relations count as shared with both. Variables of only one relation are summed out if nothing reads them.
 """
 
 from __future__ import annotations

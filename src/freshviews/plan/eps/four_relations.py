@@ -22,9 +22,8 @@ In full::
     on S(b, c): c heavy: R V_TU;  c light: R T[c] U
 
 **4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Three kinds of views
-are stored: a path of two relations by its ends, if both ends are heavy (``H``), or if the variable between them is
-light and one end is heavy (``L``); and a path of three relations by its ends, if both ends are heavy and all variables
-between them are light (``V``)::
+are stored, each a path by its two ends. ``H``: two relations, both ends heavy. ``L``: two relations, the variable
+between them light and one end heavy. ``V``: three relations, both ends heavy and the variables between them light::
 
     H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
@@ -35,10 +34,10 @@ between them are light (``V``)::
                 a and b heavy: L_TU where c is heavy, V_STU
 
 **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
-generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R looks for
-the values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its
-rows are joined. If all are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes ``V_STU`` for the
-heavy (b, c) with its c, or for the heavy (d, b) with its d.
+generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R needs the
+values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its rows
+are joined. If all three are heavy, ``V_STU(b, c, d)`` has the sum. An update S(c, d, a) changes ``V_STU`` for each b of
+the heavy (b, c), or of the heavy (d, b).
 """
 
 from __future__ import annotations

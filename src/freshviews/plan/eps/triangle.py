@@ -11,23 +11,21 @@ needs the sum over c of S(b, c) T(c, a):
 - b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
 - b is heavy in S, c heavy in T: loop over the few heavy c that T has with this a.
 
-Maintaining V_ST takes few steps, too. An update of S with a heavy b joins the few rows of T with a light c. An update
-of T with a light c joins the few heavy b that S has with this c. So an update takes O(N^max(eps, 1 - eps)) steps. The
-views have O(N^(1 + min(eps, 1 - eps))) rows, and recomputing them takes as many steps.
+V_ST is also maintained in few steps. An update of S with a heavy b joins the few rows of T with a light c. An update of
+T with a light c joins the few heavy b that S has with this c. So an update takes O(N^max(eps, 1 - eps)) steps. The
+views have O(N^(1 + min(eps, 1 - eps))) rows, and are recomputed in as many steps.
 
 ``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none, as in the chain
-R(b), S(b, c), T(c), whose ``a`` is empty. Variables of all three relations belong to every key. For eps = 0 a relation
-is heavy as a whole, for eps = 1 it is light as a whole. If all relations have eps = 0, or all have eps = 1, the program
-is that of first-order maintenance. With S heavy and T light as a whole, V_ST is the view that factorised maintenance
-stores.
+R(b), S(b, c), T(c), whose ``a`` is empty. Variables of all three relations belong to every key. For eps = 0 all values
+of a relation are heavy, for eps = 1 all are light. If all relations have eps = 0, or all have eps = 1, the program is
+that of first-order maintenance.
 
 Departures from the paper:
 
 - A relation has one store, in which the heavy rows are marked. An update of a light value costs as much as under
   ``first_order``.
 - The four sums of Figure 3 over the rows of S and T are one loop.
-- When a value becomes heavy or light, the views change for all its rows in one step; the paper moves row by row. The
-  result does not depend on the parts, so a move does not change it.
+- When a value becomes heavy or light, the views change for all its rows in one step; the paper moves row by row.
 - Occurrences of one relation that are partitioned by the same columns share their store (``first_order``).
 - If the result is grouped by a variable that an update does not bind, the update does the same as under
   ``first_order``.

@@ -1,4 +1,4 @@
-"""IVM^eps in linear space: counts over three relations, each partitioned by both of its sides.
+"""IVM^eps in linear space: counts over three relations, each partitioned by both of its variables.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and the extended version), the variant that partitions relations
 on both variables. This file is the table of cases of that variant. ``cases`` writes the program.
@@ -10,13 +10,12 @@ and T by a:
 - both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
 
 There are at most 2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows, which is 4 N for eps = 1/2. An
-update of S(b, c) with a heavy b joins the rows of T with its c and a heavy a, O(N^(1 - eps)) of them. So an update
-takes O(N^max(eps, 1 - eps)) steps, and a minor rebalancing takes O(N^eps) times as many. In a graph both ends of an
-edge are seldom heavy. So most updates cost as much as under ``first_order``, plus two lookups.
+update S(b, c) with a heavy b joins the O(N^(1 - eps)) rows T(c, a) with a heavy a. So an update takes O(N^max(eps, 1 -
+eps)) steps, and a minor rebalancing O(N^eps) times as many. In a graph both ends of an edge are seldom heavy. So most
+updates cost as much as under ``first_order``, plus two lookups.
 
-Departures from the paper: where both values are heavy, the views hold the sum over all c, so that c needs no parts.
-Occurrences of one relation share a store and its parts. If one update changes both relations of a view, the product of
-the update with itself is added as well.
+Departures from the paper: where both values are heavy, the views hold the sum over all c, so c needs no parts.
+Occurrences of one relation share a store and its parts.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -1,3 +1,3 @@
-"""Strategies over rows in order: the first rows of an order, and the rows selected by a threshold over a range."""
+"""Strategies over ordered rows: the first rows, and the rows whose running sum is within a limit."""
 
 __all__ = ["threshold", "top_k"]

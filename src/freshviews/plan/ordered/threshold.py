@@ -6,10 +6,10 @@ DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects 
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
-The points are the prices, from the highest to the lowest. Each has a weight, the volume at that price, and a value, the
-sum of the weights before it. The limit is a row of an internal view. A bid changes the values of all prices below its
-own, so the tree does not store the values. For each subtree it stores the greatest value of the selected points and the
-least value of the other points, both counted from the beginning of the subtree::
+The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
+of a point is the sum of the weights before it. The limit is a row of an internal view. A bid changes the values of all
+prices below its own, so the tree does not store values. For each subtree it stores the greatest value of the selected
+points and the least value of the others, both relative to the first point of the subtree::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL
@@ -31,8 +31,7 @@ least value of the other points, both counted from the beginning of the subtree:
                     Q[price, volume] += d * b
 
 If the greatest value of the selected points is beyond the limit, or the least value of the other points is within it,
-some point must be selected or deselected, and a descent finds that point. Weights may have any sign. The search does
-not need the limit before the change, so weights and limits may change in any order.
+some point must be selected or deselected, and a descent finds that point. Weights may have any sign.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Rows by their places in the order of their group: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours.
 
 The rows are the nodes of a search tree (``kernel.ordered.places``). They are ordered by group, then by ORDER BY, then
-by all columns, so that no two rows are equal. A subtree stores the number of copies of its rows, so a descent finds the
-row at a place (order statistics). There are three forms, here over ``r(g, x, id)``:
+by all columns, so no two rows are equal. A subtree stores the number of copies of its rows, so a descent finds the row
+at a place (order statistics). There are three forms, here over ``r(g, x, id)``:
 
 *First form: the first rows of each group.* If a row appears or vanishes before the last place, one row is shifted
 across that place. This takes O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY
@@ -17,15 +17,15 @@ x DESC) <= 10``::
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-*Second form: rows with their neighbours.* A change affects the changed row, and the rows within the neighbour's
-distance of it. ``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
+*Second form: rows with their neighbours.* A changed row affects the rows up to the distance of LAG or LEAD. ``LAG(id)
+OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
-*Third form: rows with their numbers, or ranks.* A change shifts the numbers of all rows after it, so the numbers are
-updated once per version. Each row stores the places that were last reported for it. A walk begins at a changed row and
-ends at the first row whose stored places are right. It takes O(log N) for each row whose number changed::
+*Third form: rows with their numbers, or ranks.* A changed row shifts the numbers of all rows after it, so the numbers
+are updated once per version. Each row stores the numbers that were last reported for it. A walk begins at a changed row
+and ends at the first row whose stored numbers are right. It takes O(log N) for each row whose number changed::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count
@@ -44,7 +44,7 @@ ends at the first row whose stored places are right. It takes O(log N) for each 
                 Q[g_, x_, id_, n] += d
         clear touched
 
-The query has one relation. An order over a join reads an internal view of that join.
+The query has one relation. To order the rows of a join, the query reads an internal view of the join.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The initial state of a first-order view, computed by one leapfrog triejoin over the stored rows.
 
 A view over tables with rows is usually initialised by running its triggers over the rows. Under ``first_order`` each
-row costs a delta. For a cyclic query all deltas together may cost far more than one join. This program has the views
+row costs a delta. For a cyclic query the deltas of all rows may cost far more than one join. This program has the views
 and indexes of the first-order program (``first_order.stores_of``). It stores the rows and evaluates the result once;
-then the first-order program takes over. The program also evaluates the views in which every strategy counts derivations
-by value, for MIN, MAX and DISTINCT aggregates (``plan.assemble``).
+then the first-order program takes over. It also initialises the views for MIN, MAX and DISTINCT aggregates
+(``plan.assemble``).
 """
 
 from __future__ import annotations

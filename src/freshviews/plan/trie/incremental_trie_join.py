@@ -3,21 +3,20 @@
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The trace of a leapfrog triejoin is the
 sequence of its operations on the iterators of the relations. For each operation an index records, as intervals, which
 changes of the relations would alter its result. A batch repeats only the operations that it affects. The time of a
-batch is, up to logarithms, the edit distance of the traces before and after it, plus the number of changes.
+batch is, up to logarithms, its number of updates plus the edit distance of the traces before and after it.
 ``program.reference`` has an executable description.
 
-The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of their rows.
-The head of the rule is a separate program over the derivations: the program of a query over one atom.
+The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
+head of the rule is a separate program, of a query whose only atom is the derivations.
 
 Departures, besides those of the reference:
 
 - An expression that the head sums becomes a variable, the last one of its atom. So a derivation has all inputs of the
   head.
 - Conditions are part of the trace; each is placed where the last of its variables is bound. A condition that may fail,
-  for example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks the
-  condition again. (No condition of a query has functions of strings: such a condition is evaluated over an internal
-  view of the join.)
-- All derivations are counted, even if only their presence matters. The search does not stop at the first one.
+  for example by an overflow, reports no error there, as the binding may lead to no derivation. The head evaluates the
+  condition a second time, and reports the error.
+- All derivations are counted, even if only their presence matters.
 - The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::

@@ -4,8 +4,8 @@ The threshold base, the thresholds and the two kinds of rebalancing are defined 
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Figure 4, ONUPDATE. One departure from the paper: if a batch of inserts could more than double the stored rows, one
-major rebalancing sets N for the whole batch, before its first row. If fewer than N / 4 rows are stored after the batch,
-a second major rebalancing follows.
+major rebalancing before the batch sets N for all its rows. If fewer than N / 4 rows are stored after the batch, a
+second major rebalancing follows.
 """
 
 from __future__ import annotations

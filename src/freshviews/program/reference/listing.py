@@ -3,9 +3,9 @@
 The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
 Query Problems with Second-order Variables, CSL 2011) reports each value once. For two sets, it reads the first set. A
 value that the second set lacks is reported. If the second set has the value, the next value of the second set is
-reported instead. The remaining values of the second set come last. The second set cannot run out earlier, because each
-value taken from it stands for a value that is in both sets. A third set is combined in the same way with the output of
-the first two, and so on. Between two reported values, the algorithm does one lookup and takes one value per set.
+reported instead. The remaining values of the second set come last. A third set is combined in the same way with the
+output of the first two, and so on. Between two reported values, the algorithm does one lookup and takes one value per
+set.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the Spark expressions that compute to which cells a row of a table goes, and in which roles.
 
-A row goes to one cell for each role of its table and each combination of the coordinates that the role leaves open; see
+For each role of its table, a row goes to one cell per combination of the coordinates that the role leaves open; see
 ``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing a text.
 """
 

@@ -1,4 +1,4 @@
-"""Reads rows that a pipeline has stored into a DataFrame, for an added view that needs them in other cells."""
+"""Reads stored rows of a pipeline into a DataFrame, for an added view that needs them in other cells."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """An archive of Spark's classes: Java maps it at each start instead of reading and checking thousands of files.
 
 Java makes the archive at the end of a process, from the classes that the process loaded (dynamic class data sharing).
-It fits one Java and one set of jars; Java ignores an archive that does not fit. But Java does not check whether an
-archive is complete, so only a complete archive gets its final name, which contains its size.
+An archive is for one Java and one set of jars; Java ignores it otherwise. But Java does not check whether an archive is
+complete, so only a complete archive gets its final name, which contains its size.
 """
 
 from __future__ import annotations

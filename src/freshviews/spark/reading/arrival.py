@@ -1,4 +1,4 @@
-"""Finds when input arrived, and which files are unread, in Spark's own files of a pipeline (``state.spark_files``).
+"""Reads from Spark's own files (``state.spark_files``) when input arrived, and which input files are unread.
 
 ::
 

@@ -2,7 +2,7 @@
 
 If a cell has no image and is read once, its engine replays the log only for the requested views. If the log has few
 rows, the functions of the engine run as plain Python while another process compiles them (see
-``kernel.machine.beside``). So a reader does not wait for the first compilation on its machine.
+``kernel.machine.beside``). So the reader does not wait for the compiler.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads a checkpoint from outside: a view's contents at a committed version, a view's changes, and the status.
 
-This module works without Spark, and a running pipeline is not disturbed. Files that a manifest names are never written
-again, and are kept for a number of versions.
+This module works without Spark, and does not disturb a running pipeline: files that a manifest names never change, and
+are kept for a number of versions.
 """
 
 from __future__ import annotations

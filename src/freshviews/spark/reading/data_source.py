@@ -7,9 +7,9 @@
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
 Call ``register(spark)`` first; a Pipeline does that too. The first form reads the contents at the last committed
-version, or at ``option("version", n)`` if its state is still stored. The second reads the changes of the versions after
-``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
-``after``, it reads the change of one version only. The third reads all changes; their sum is the contents.
+version, or at ``option("version", n)`` if that state is still stored. The second reads the changes of the versions
+after ``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
+``after``, it reads one change, the last. The third reads all changes; their sum is the contents.
 """
 
 from __future__ import annotations

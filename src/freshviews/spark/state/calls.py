@@ -1,7 +1,7 @@
 """Finds the version with the rows of a named call; each name has an object ``calls/<hash>``.
 
-The manifest of that version also has the name, so rows and name are committed together. The object is written after the
-manifest and before the next version is made, so it may be missing only for the last version.
+The manifest of that version also has the name, so rows and name are committed together. The object is written between
+this manifest and the next one, so only the object of the last version may be missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A checkpoint in a store: checks whether a pipeline may write and continue it, and deletes unneeded objects.
+"""A checkpoint in a store: checks whether a pipeline may continue it, and deletes unneeded objects.
 
 ::
 

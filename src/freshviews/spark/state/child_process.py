@@ -1,6 +1,6 @@
-"""Runs work in a child process, which sees the parent's memory as it was at the fork, and does not block the parent.
+"""Runs work in a child process that sees the parent's memory as it was at the fork; the parent does not wait.
 
-The child is a copy of one thread, so its work must need no other thread and no lock that another thread may hold: no
+The child is a copy of one thread, so its work must not need another thread, or a lock that another thread may hold: no
 Arrow, no logging, no code that is not compiled yet. The child closes its copies of the parent's files and sockets, and
 survives the parent.
 """

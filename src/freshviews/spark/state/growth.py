@@ -2,7 +2,7 @@
 
 A table whose rows are stored may gain or lose columns, types may become wider, DEFAULTs may change, and a NOT NULL
 column may become nullable. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
-view if each column keeps its name, and its type becomes no narrower; otherwise ``io.replaced_sinks`` checks the sinks.
+view if each column keeps its name and no type becomes narrower; if not, ``io.replaced_sinks`` checks the sinks.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Images in a store. An image is a folder of files, which a process has on its disk and maps.
 
 In a folder store, the files are written in the store itself, and the last step is a rename of the folder. For other
-stores they are written to the cache and uploaded in parts; the object ``whole`` in the image, written last, names its
-files. A process that loads the image downloads the parts into its cache.
+stores, files are written to the cache and uploaded in parts. The last object, ``whole``, names the files. A process
+that loads the image downloads the parts into its cache.
 
-While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life. In a folder
-store the files of the image are the sign.
+While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life. A folder
+store needs no such object.
 """
 
 from __future__ import annotations

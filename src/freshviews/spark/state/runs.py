@@ -1,7 +1,7 @@
 """The lock that a run of a checkpoint holds, and the object ``runs``, which counts starts and refusals of sinks.
 
-Only a folder has a lock. In other stores, a second run is noticed when both runs commit the same version. A count that
-cannot be written is lost; the run continues.
+Only a folder has a lock. In other stores, a second run is noticed when both runs commit the same version. If a count
+cannot be written, the run continues.
 """
 
 from __future__ import annotations

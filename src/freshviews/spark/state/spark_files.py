@@ -2,8 +2,8 @@
 
 If the checkpoint is in a folder, Spark writes these files into the folder. Otherwise Spark writes them to the driver's
 disk, because Spark needs renames, which an object store lacks. Before a version is committed, the new files are copied
-to one object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans a
-micro-batch again if its offsets are in no manifest.
+to one object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans an
+uncommitted micro-batch again.
 """
 
 from __future__ import annotations

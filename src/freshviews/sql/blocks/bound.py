@@ -1,7 +1,7 @@
 """The bound SELECT: the output of stage 2 and the input of stage 4.
 
 Expressions refer to columns of the sources by key (``freshviews.sql.names.scope``). In a grouped SELECT, the SELECT
-list and HAVING refer to groups and aggregates instead, so no later stage checks grouping again.
+list and HAVING refer to groups and aggregates instead. Later stages do not check grouping.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Rows that are equal in the ORDER BY columns are ordered by all columns of the SELECT list, from left to right, so that
 the rows of the view depend on the tables alone. LIMIT without ORDER BY keeps the first rows in the order of all
 columns. An ORDER BY expression that is not in the list becomes a hidden column. If the query does more than read rows
-of one relation, an internal view has the rows to order.
+of one relation, an internal view provides the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewrites ON of an outer join as a lookup.
 
-A plan looks up an optional source by a key: values of the preceding rows, each equal to an expression of the source.
-This module splits ON into that key and filters of the source, or reports that ON cannot be split.
+A plan looks up an optional source by a key: each value of the key is computed from the preceding rows, and equals an
+expression of the source. This module splits ON into that key and filters of the source.
 """
 
 from __future__ import annotations

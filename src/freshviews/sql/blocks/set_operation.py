@@ -2,8 +2,8 @@
 
 A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL. A
 SELECT is unchanged if its rows are distinct and can be looked up by their values. Any other SELECT becomes SELECT
-DISTINCT, with COUNT(*) inside EXCEPT ALL and INTERSECT ALL. A SELECT that is grouped, or computes values that do not
-determine its row, becomes an internal view first.
+DISTINCT, with COUNT(*) inside EXCEPT ALL and INTERSECT ALL. A SELECT first becomes an internal view if it is grouped,
+or computes values that do not determine its row.
 """
 
 from __future__ import annotations

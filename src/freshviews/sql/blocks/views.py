@@ -1,4 +1,4 @@
-"""The interface of a view's binder to the stages: they make internal views by it, and sources that read these views."""
+"""The interface by which the stages make internal views, and the sources that read these views."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """+ - * / % div and unary minus, over numbers, dates and intervals.
 
 ``INT + INT`` is an INT and checked as one; ``/`` of integers is a DOUBLE; decimals follow the rules of
-``freshviews.sql.expressions.coerce``. Division by zero is an error, as in all of ANSI mode.
+``freshviews.sql.expressions.coerce``. Division by zero is an error, as in ANSI mode.
 """
 
 from __future__ import annotations

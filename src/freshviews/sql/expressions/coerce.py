@@ -1,8 +1,8 @@
 """The type rules of Spark SQL with ANSI mode on.
 
 This module has least common types, and the precision and scale of decimal arithmetic. There is one departure: the scale
-of a decimal quotient is reduced, to 6 digits at the least, so that an int64 code has room for the integral digits.
-Spark reduces it in the same way, for numbers of 38 digits.
+of a decimal quotient is reduced, to 6 digits at the least, so that the integral digits fit an int64 code. Spark reduces
+the scale in the same way, for 38 digits.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Computes operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal.
 
-Host operations compute values and compiled operations compute codes, both exactly as for the rows of a table.
+Host operations compute values and compiled operations compute codes, as they do for the rows of a table.
 """
 
 from __future__ import annotations

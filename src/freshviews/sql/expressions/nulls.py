@@ -1,7 +1,7 @@
-"""Simplifies expressions, given that some of their columns are NULL.
+"""Simplifies expressions if some of their columns are NULL.
 
-An outer join sets the columns of a side without a partner to NULL. ``where_null`` folds an expression over such
-columns. ``rejects`` says whether a predicate drops every such row; then the outer join is an inner one.
+A row without a partner in an outer join has NULL in the columns of the other side. ``where_null`` folds an expression
+over them. ``rejects`` says whether a predicate drops every such row. Then the join is an inner one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Resolves the names of columns.
 
 A column of FROM is an expression. For a table or view it is a ``Column`` whose key is made of the alias and the column
-name. For a subquery that is merged into the join, it is the expression in the subquery's SELECT list. So no trace of
-such a subquery is left.
+name. For a subquery that is merged into the join, it is the expression in the subquery's SELECT list.
 """
 
 from __future__ import annotations

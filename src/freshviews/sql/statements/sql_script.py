@@ -1,10 +1,10 @@
-"""From SQL text to statements: the pipeline of the front end.
+"""From SQL text to statements: the stages of the front end.
 
 ::
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
 
-Each statement is bound against the catalog that the preceding statements lead to.
+Each statement is bound against the catalog as the preceding statements leave it.
 """
 
 from __future__ import annotations

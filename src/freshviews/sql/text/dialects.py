@@ -10,7 +10,7 @@
 - ``FIRST_VALUE(x) IGNORE NULLS`` (standard SQL, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
 - ``LISTAGG(x, sep) WITHIN GROUP (ORDER BY y)`` (Spark, Oracle) is ``LISTAGG(x, sep ORDER BY y)`` (Postgres, DuckDB).
 
-As in Spark, a row whose timestamp is NULL is in no window. Nodes keep their spans, so errors point at the written text.
+As in Spark, a row whose timestamp is NULL is in no window. Errors point at the written text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The fields that the binder reads of each class of tree nodes, so that no clause is ignored.
+"""Lists the fields of tree nodes that the binder reads, so that no clause is ignored.
 
-For each class of nodes that the binder knows, ``READ`` has the arguments that the binder reads, and those without a
-meaning. Any other argument is a clause that sqlglot parses and the binder would ignore, so the statement is refused. A
-node of a class that ``READ`` lacks is refused by the binder or, after the binder, by ``unknown_nodes``.
+For each class of nodes that the binder knows, ``READ`` has the fields that the binder reads, and those without a
+meaning. Any other field is a clause that sqlglot parses and the binder would ignore, so the statement is refused. A
+node of a class that ``READ`` lacks is refused by the binder or by ``unknown_nodes``.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
-A condition has a variable of a stored row, and terms that are known outside the row. It is TRUE for the values in one
-or several ranges, whose ends are expressions over the terms.
+A condition has a variable of a stored row, and terms without columns of that row. It is TRUE for the values in one or
+several ranges, whose ends are expressions over the terms.
 
-Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
-this error, so it has a *limit*: if the magnitude of each term is at most the limit, no expression of the condition or
-of the bounds can fail. If a term is greater, the loop evaluates the condition itself, row by row. Arithmetic of doubles
-is rounded, so a range serves a condition with doubles only while all terms are on a grid (``grid``). If a term may fail
-for a reason other than overflow, the condition does not become a range.
+Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error, so it
+has a *limit*: if the magnitude of each term is at most the limit, neither the condition nor the ends can fail. If a
+term is greater, the loop evaluates the condition row by row. Arithmetic of doubles is rounded, so a condition with
+doubles becomes a range only for values on a grid (``grid``). If a term may fail for a reason other than overflow, the
+condition does not become a range.
 """
 
 from __future__ import annotations

@@ -14,8 +14,7 @@ the first way that fits:
 1. by one sum, as above, if each addition of the body has exactly one factor of the row's payload, and the body reads no
    variable of the row;
 2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. An
-   update takes the time of one range sum per group. The range must have one end only, because few rows are expected
-   between two ends::
+   update takes the time of one range sum per group. The range must have one end only::
 
        for t, b, s in S[g]:                      for b, _ in S_groups[g]:
            if t <= x:                                u = sum:
@@ -25,17 +24,16 @@ the first way that fits:
 
 3. by a loop over the rows of the range. The range view then has all columns of S.
 
-A lift over variables of the row and variables from outside is split into products (``products``); the range view sums
-the factors over variables of the row. Such a lift is also split if no condition bounds the rows: the sums of one group
-are looked up, or a loop visits the sums of all groups.
+A lift over variables of the row and other variables is split into products (``products``); the range view sums the
+factors over variables of the row.
 
-Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. The range view has the
-values for which integer arithmetic cannot fail (``bounds``), and arithmetic of doubles is exact (``grid``). The *wide
-view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has such a value, the loop
-runs unchanged.
+Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. A sum is used only for
+values whose integer arithmetic cannot fail (``bounds``) and whose double arithmetic is exact (``grid``). The *wide
+view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has such a value, the
+original loop runs.
 
-This pass works on programs, so it serves every strategy that loops. ``range_views`` describes the stored views. S is
-dropped if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and
+This pass rewrites programs, so it serves every strategy that loops. ``range_views`` describes the stored views. S is
+dropped if nothing else reads it. Otherwise, if S has the key and the components of a range view, S is ordered and
 replaces that view.
 """
 

@@ -1,4 +1,4 @@
-"""Writes the lines of EXPLAIN about ranges: bounds, and the rows that updates visit where a condition is no range."""
+"""Writes the lines of EXPLAIN about ranges: bounds, and the rows that updates visit if a condition has no range."""
 
 from __future__ import annotations
 

@@ -5,14 +5,13 @@ is the candidate. In turn, each iterator that is before the candidate seeks it. 
 becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first iterator moves
 to its next key.
 
-Departures. The iterators take turns in the order of the atoms; the paper takes the order of their first keys, in which
-a change of a first key would change the whole trace. After a key is emitted, the first iterator always moves. So the
-rest of a join depends only on its ``Position``: walks over two versions that reach the same position continue in the
-same way.
+Departures. The iterators take turns in the order of the atoms; the paper takes the order of their first keys, where a
+change of one key would change the whole trace. After a key is emitted, the first iterator always moves. So the
+remaining steps of a join depend only on its ``Position``.
 
 When all iterators are at the candidate, the join evaluates the conditions; if they hold, the complements of negated
-atoms seek the candidate, too. A complement that lacks the candidate moves to the first gap, past the whole run of
-codes, and the iterators continue from there (section 3.1.2 of the paper on maintenance).
+atoms seek the candidate, too. A complement that lacks the candidate moves past the whole run of codes to the first gap,
+and the iterators continue there (section 3.1.2 of the paper on maintenance).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Maintenance of a rule by trace: the maintenance rule of section 4, over an old and a new version of the relations.
 
-The trace of a rule is the sequence of operations, with their results, that leapfrog triejoin does on the iterators of
-its atoms. An evaluation records the intervals that its operations depend on. When relations change,
+The trace of a rule is the sequence of operations, with their results, of leapfrog triejoin on the iterators of the
+atoms. An evaluation records the intervals on which its operations depend. When relations change,
 
 1. the delta iterators of the relations yield the tree surgery, by depth;
 2. the tree surgery is matched with the records of the sensitivity indices: this yields the change oracle, and removes
@@ -10,17 +10,15 @@ its atoms. An evaluation records the intervals that its operations depend on. Wh
    erased, those that only the new version has are inserted, each with the records of its operations.
 
 Departures from the paper. In the paper, a matched record of an inner variable causes a new evaluation of all bindings
-below its interval, so the time depends on their number, not on the edit distance. Here only the leapfrog join of this
-variable runs again. Below a code that both versions emit, only the joins run again that the oracle names for deeper
-variables. A record holds the position of its operation in the leapfrog join. Both walks start there, and end when they
-meet. Records of operations that only the old walk does are removed, matched or not, so that exactly the records of the
-trace are left.
+below its interval, so the time depends on the number of these bindings, not on the edit distance. Here only the
+leapfrog join of this variable runs again. If both versions emit a code, deeper joins run again only where the oracle
+names them. A record holds the position of its operation in the leapfrog join. Both walks start at this position, and
+end when they meet. All records of operations that only the old walk does are removed.
 
 Correctness. The records keep this invariant: under each binding that the rule reaches, one of two cases holds for each
 code. Either the code is emitted, and every cursor is sensitive at it; or some cursor lacks the code, and is sensitive
-at it. (A cursor without an index, see ``oracle``, is sensitive everywhere. The complement of a negated atom has the
-codes that the atom does not have.) So wherever the emitted codes change, a record is matched. A removed record lies
-within the range that the new walk covers and records again.
+at it. (A cursor without an index, see ``oracle``, is sensitive everywhere.) So wherever the emitted codes change, a
+record is matched. A removed record lies within the range that the new walk covers and records again.
 """
 
 from __future__ import annotations

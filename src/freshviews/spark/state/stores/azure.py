@@ -2,8 +2,8 @@
 
 ``write_if_absent`` is an upload with the condition If-None-Match. Credentials come from
 ``AZURE_STORAGE_CONNECTION_STRING``, which also names the server, or from ``AZURE_STORAGE_KEY`` or
-``AZURE_STORAGE_SAS_TOKEN``. Otherwise azure-identity finds them: in its own environment variables, by the identity of
-the machine, or by the login of ``az``.
+``AZURE_STORAGE_SAS_TOKEN``. If none is set, azure-identity finds credentials: by its own variables, the identity of the
+machine, or the login of ``az``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written to a
 file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A rename is
-atomic. By an option it replaces an object of that name (``write``), or fails if there is one (``write_if_absent``).
+atomic. If an object of that name exists, the rename replaces it (``write``), or fails (``write_if_absent``).
 """
 
 from __future__ import annotations

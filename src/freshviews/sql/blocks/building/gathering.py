@@ -10,10 +10,9 @@ view. The SELECT joins these views with a view of its other aggregates::
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
 With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of these
-views, with the number of the set and NULL for the groups that the set lacks. The SELECT is joined with this union by
-the number of the set and the groups.
+views, with the number of the set and NULL for the groups that the set lacks.
 
-The text of a gathering with ``listed`` has the rows of a relation, which are the groups of one more internal view::
+If a gathering is ``listed``, its text lists the groups of one more internal view::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 

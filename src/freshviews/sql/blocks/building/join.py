@@ -3,14 +3,13 @@
 - a predicate of one source filters that source at its leaf
 - ``=`` and ``<=>`` between expressions of two sources join them; classes of equal expressions are closed under
   transitivity
-- other predicates are conditions over several sources, unless equalities let one source decide them
+- other predicates are conditions over several sources, unless equal columns of one source suffice
 
 A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
 may have a partner.
 
 The equalities of an outer join have a direction: they do not merge classes, and a filter on the preceding rows is
-repeated on the optional source, but not the other way round. A predicate over an optional source filters rows of the
-join, so it is a condition.
+repeated on the optional source, but not the other way round. A predicate over an optional source is a condition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes MIN and MAX of a sum over several sources without joining all their rows.
+"""Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s.
 
 Addition is monotonic, so the least sum is the sum of the least terms. min and + form a semiring, as + and * do, so a
 MIN is pushed through a join as a SUM is (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with this semiring instead of a

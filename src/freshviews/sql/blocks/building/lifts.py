@@ -1,9 +1,8 @@
 """Splits the argument of a linear aggregate into a product of lifts.
 
-``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
-factor to its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for
-c, times v) are split into factors. A product over several tables is exact: it is checked that the sum fits its type,
-not that each INT product fits an INT.
+``SUM(o.discount * i.price)`` sums products of a factor of o and a factor of i, so a view tree can push each factor to
+its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for c, times
+v) are split into factors. A product over several tables is exact: only the sum must fit its type, not each INT product.
 """
 
 from __future__ import annotations

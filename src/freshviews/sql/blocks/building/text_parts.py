@@ -1,7 +1,7 @@
 """Makes internal views store the part of a text that is read, not the whole text.
 
 If every reader of an internal view reads the same part of a column, the view stores this part instead of the column.
-The part is computed when a row arrives, so the whole string gets no code. Before and after::
+The part is computed when a row arrives, so only the part gets a code. Before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1

@@ -1,9 +1,9 @@
 """Rewrites dependent queries as independent ones.
 
-A query is dependent if it names columns of an enclosing query; its rows then depend on the values of these columns. If
-it names them only in equalities, the other sides of the equalities become columns of the query. Otherwise the query is
-joined with the distinct values of the columns, its *domain*, and is also grouped by them. An aggregate without GROUP BY
-has a row for each value of the domain, even if no row is aggregated. The first query below becomes the second one::
+A query is dependent if it names columns of an enclosing query. If these columns are only in equalities, the other sides
+of the equalities become columns of the query. Otherwise the query is joined with the *domain*, the distinct values of
+the columns, and is also grouped by the columns. An aggregate without GROUP BY has a row for each value of the domain,
+even if no row is aggregated. The first query below becomes the second one::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n

@@ -2,7 +2,7 @@
 
 ``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner. ``lowered`` then turns
 the right side of every LEFT JOIN into a source that is looked up by a key (``blocks.optional``). Some joins need an
-internal view for this::
+internal view first::
 
     l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
     l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,

@@ -1,4 +1,4 @@
-"""Finds the subqueries of a SELECT whose value belongs to a joined row, not to a group."""
+"""Finds the subqueries in a SELECT that are evaluated per joined row, not per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces each part of a grouped SELECT that equals a group by the text that this group has in GROUP BY."""
+"""Replaces each expression of a grouped SELECT that equals a group by the group as written in GROUP BY."""
 
 from __future__ import annotations
 

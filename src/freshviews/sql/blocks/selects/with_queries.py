@@ -1,4 +1,4 @@
-"""WITH queries and plain views, and the interface of a view's binder to its SELECTs."""
+"""WITH queries, plain views, and the interface that binds the parts of a SELECT."""
 
 from __future__ import annotations
 

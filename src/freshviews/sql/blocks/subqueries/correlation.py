@@ -1,4 +1,4 @@
-"""Finds the equalities that tie a subquery to a row of the enclosing query, and groups the subquery by its sides."""
+"""Finds the equalities between a subquery and its enclosing query, and groups the subquery by its side of each."""
 
 from __future__ import annotations
 

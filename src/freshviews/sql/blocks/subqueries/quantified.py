@@ -1,4 +1,4 @@
-"""ANY and ALL: an internal view has, in one row per key, the facts about the subquery's rows that decide a comparison.
+"""ANY and ALL: an internal view has one row per key, with the facts about the subquery that decide a comparison.
 
 ``x < ANY`` depends on the greatest value. ``x <> ANY`` depends on whether there are several values and, if there is
 one, on this value. Both also depend on whether the subquery has a row, and whether it has a NULL. The internal view

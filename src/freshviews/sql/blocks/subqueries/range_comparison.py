@@ -3,14 +3,14 @@
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
 A subquery without GROUP BY may be tied to one source of the enclosing query by an order comparison, and by equalities.
-Its value for a row of that source is a running sum. All other terms of the comparison form the *limit*, which depends
-on no column of the source, or only on the columns in these equalities. An internal view of the rows that pass
-(``query.block.Selection``) replaces the source; every strategy reads the view as any other source.
+For a row of that source, the value of the subquery is a running sum. All other terms of the comparison form the
+*limit*. Of the source, the limit may read only the columns in these equalities. An internal view of the rows that pass
+(``query.block.Selection``) replaces the source.
 
-An internal view also replaces a source if one of its columns is compared with values of subqueries. Then rows enter and
+An internal view also replaces a source if a column of it is compared with values of subqueries. Then rows enter and
 leave the view when the limit moves past them.
 
-Sums of doubles are excluded: they have no order-independent prefix sums that could be compared exactly.
+Sums of doubles are excluded: their prefix sums cannot be compared exactly.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ predicates over this source::
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS is not a join: it names a source of which no row may match. NOT IN does the same if neither side may be NULL.
+NOT EXISTS is not a join: it adds a source of which no row may match. So does NOT IN if neither side may be NULL.
 
-Elsewhere a subquery is a value: a column of a source of an outer join, which is NULL if the subquery has no row::
+Elsewhere a subquery is a value: a column of an outer-joined source. The value is NULL if the subquery has no row::
 
     (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
@@ -16,9 +16,9 @@ Elsewhere a subquery is a value: a column of a source of an outer join, which is
 
 A predicate that is not TRUE for such a NULL turns the outer join into an inner one (``blocks.joins.tree``).
 
-A subquery may name columns of the enclosing query in its WHERE. If each of these columns is on one side of an equality,
-the other side becomes a column of the source. Otherwise the subquery is joined with the distinct values of these
-columns. Before this step, columns of the enclosing query are marked (``sql.names.marks``).
+A subquery may name columns of the enclosing query in its WHERE (``sql.names.marks``). If each of these columns is on
+one side of an equality, the other side becomes a column of the source. Otherwise the subquery is joined with the
+distinct values of these columns.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ change::
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. If their numbers are compared
+Strategy ``top_k`` maintains the views in parentheses, which are blocks with a ``Limit``. If row numbers are compared
 only with constants, ``building.narrowing`` limits these views to the first rows. ``QUALIFY ROW_NUMBER() OVER (PARTITION
 BY p ORDER BY x, id) <= 3`` is then::
 

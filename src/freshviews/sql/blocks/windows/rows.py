@@ -1,8 +1,8 @@
-"""The values of window functions: columns of views that are joined with the rows, or that replace them.
+"""The values of window functions: columns of views, which are joined with the rows or replace the rows.
 
-An aggregate is a column of a view with one row per partition, or per place in the order. The rows are joined with this
+An aggregate is a column of a view with one row per partition, or per value of ORDER BY. The rows are joined with this
 view by equal values; NULL equals NULL. A row number, or a value of a neighbouring row, is a column of a view of all
-rows, which replaces the source of the rows.
+rows. This view replaces the source.
 """
 
 from __future__ import annotations
