@@ -1,11 +1,12 @@
 """Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
 
-``program.reference.incremental_trie_join.surgery`` and ``program.reference.incremental_trie_join.oracle`` define
-both. Surgery is derived from the difference of two versions of a tree (``btree.difference``), one row per operation:
+The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define both. Surgery is derived
+from the difference of two versions of a tree (``btree.difference``), one row per operation:
 
     length of the path | kind | path ...
 
-The oracle is an implicit disjunction. For each level it has the contributions to the variable of the level, sorted:
+The oracle has, per level, sorted *contributions*: the leapfrog join of the level's variable must run again from
+``candidate`` up to ``high``.
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
