@@ -10,7 +10,7 @@ begins at the last insertion there. If the enclosureness for the join tree is la
 steps on average.
 
 Times are positions in the stream. The most disjoint spans within a lifespan are found greedily: the span that ends
-first, then the span that ends first among those that begin later, and so on. Jumps over 1, 2, 4, ... spans make this
+first, then the span that ends first among those that begin after it, and so on. Jumps over 1, 2, 4, ... spans make this
 O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple are counted if they are disjoint. So the
 result is at least the enclosureness of the paper, and at most twice as large.
 """

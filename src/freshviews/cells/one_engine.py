@@ -1,4 +1,4 @@
-"""Finds how many cells share each table and view of a plan; says why, if one engine has all of it."""
+"""Finds how many cells share each table and view of a plan; for a single engine, says why."""
 
 from __future__ import annotations
 

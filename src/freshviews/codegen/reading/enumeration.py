@@ -1,7 +1,7 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
 The statements ``rows`` of an Enumerated result become nested loops that write rows to ``out``, a block of words with
-room for ``limit`` rows, column after column. They stop when the block is full. Loops and Emits are numbered in the
+room for ``limit`` rows, column after column. The loops stop when the block is full. Loops and Emits are numbered in the
 order of the text. Word 0 of ``frame`` gets the number of the Emit at which the function stops; other words get the
 positions of the loops around this Emit. The next call resumes at this Emit, and skips all earlier loops and Emits
 except the loops around it. The function returns the number of rows written; fewer than ``limit`` means the end. The

@@ -2,7 +2,7 @@
 
 An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes, runs the body for
 what happened to the row (``appear``, ``vanish`` or ``stay``), and removes the row if its payload is zero. In a scratch
-view of an evaluation, a table of sums (``kernel.hash.sum_table``), it does only the addition.
+view of an evaluation, a table of sums (``kernel.hash.sum_table``), an Add does only the addition.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a trigger over a large batch in threads: splits it into lanes (``plan.costs.lanes``), or the rows of a lane.
+"""Runs a trigger over a large batch in threads: each takes a lane (``plan.costs.lanes``), or some rows of a lane.
 
 Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each lane has its
 own copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
@@ -9,8 +9,8 @@ tables of its own, the *drafts*. In the end the rows of the drafts are added to 
 images and logs are those of one thread.
 
 Lanes run only if they saved time when they last ran; otherwise they are tried again after some batches. Once large
-batches have taken some time, another process compiles the lanes. Until then, and for all small batches, the trigger
-runs as a whole.
+batches have taken some time, another process compiles the lanes. Until that is done, and for all small batches, the
+trigger runs as a whole.
 """
 
 from __future__ import annotations

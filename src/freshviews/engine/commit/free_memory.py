@@ -4,7 +4,7 @@ A commit that runs out of memory while views change costs a backfill, and cannot
 not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit first reads how
 much memory the machine and each control group of the process have left.
 
-**How much must be left.** Enough for the new rows, at the average bytes per stored row, views included; enough for all
+**How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
 hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a
 small database is never the reason why memory is full.
 

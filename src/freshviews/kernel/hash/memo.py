@@ -1,9 +1,8 @@
 """A cache of sums for a join: a direct-mapped table of fixed size, in which a new sum replaces an old one.
 
-While a join runs, the sum over the variables without a value depends only on variables that share an atom with one of
-them. For each value of the other variables, the same sum is needed. It is looked up by the values of the variables that
-it depends on (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is ``taken | key ... |
-sum ...``, at the position given by the hash of its key.
+In the join R(a, b) S(b, c), the sum over c depends only on b. So it is computed for one a, and found by b for all
+others (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is ``taken | key ... | sum
+...``, at the position given by the hash of its key.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ since the last step. Rows and groups are *entries*, and both are shrunk by the s
    system needs time for each page.
 
 Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays there until
-it has become small. Rows of a table with an ordered index are not packed, because the shape of its tree depends on row
+it has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
 numbers. A table with deferred inserts is not shrunk until they are flushed, because they are in no slot.
 
 When ``shrink`` runs, every entry in the slots is present: triggers and journals have removed rows with a zero payload,

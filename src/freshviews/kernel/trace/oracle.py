@@ -5,12 +5,11 @@ from the difference of two versions of a tree (``btree.difference``), one row pe
 
     length of the path | kind | path ...
 
-The oracle has, per level, sorted *contributions*: the leapfrog join of the level's variable must run again from
-``candidate`` up to ``high``.
+The oracle has sorted *contributions* per level: the level's join must run again from ``candidate`` up to ``high``:
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-So the contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
+Contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ of a random row, with the threshold N^eps. This cost has two parts:
 
 - a light value costs a loop over its rows: on average, the sum of the squares of the light degrees, divided by the
   number of all rows;
-- a heavy value costs a loop over the heavy values: on average, the share of rows with heavy values, times the number of
-  heavy values.
+- a heavy value costs a loop over the heavy values: on average, the fraction of rows with heavy values, times the number
+  of heavy values.
 
 If reading also loops over heavy values, each row that is read costs one more step per heavy value. Updates and rows
 read are counted from one major rebalancing to the next. Among the exponents within a tenth of the least cost, the one
