@@ -1,3 +1,3 @@
-"""Analyses a recorded stream of updates: its enclosureness, and the updates that it causes in bags."""
+"""Analyses a recorded stream of updates: its enclosureness, and how it changes the bags of a cyclic query."""
 
 __all__ = ["bag_updates", "enclosure"]

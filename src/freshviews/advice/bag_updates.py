@@ -1,8 +1,8 @@
 """Computes how a stream of updates of tables changes the rows of the bags of a cyclic query.
 
-``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag contains each
-row of a projection of another atom once. So the guard changes only when the first row with that projection is inserted,
-or the last one is deleted.
+``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag has the distinct
+rows of a projection of another atom. A row enters the guard with the first row of the atom that is projected to it, and
+leaves with the last one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-A checkpoint stores the rings of its views. So a reader of the checkpoint does not import the user's modules, and a run
+A checkpoint stores the rings of its views. So a reader of the checkpoint need not import the user's modules, and a run
 detects that the definition of a ring has changed.
 """
 

@@ -1,4 +1,4 @@
-"""A plan for cells: the cells of each table's rows, and the sources of results. It is plain data, stored as JSON.
+"""A plan for cells: which cells get each table's rows, and where results come from. It is plain data, stored as JSON.
 
 A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
 role form a grid whose dimensions are called *dims*. Along a dim with a column, a row goes to one coordinate, the hash

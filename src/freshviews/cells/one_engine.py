@@ -1,4 +1,4 @@
-"""Finds where each table and view of a plan is; if in only one engine, says why more cells would not help."""
+"""Finds how many cells share each table and view of a plan; for a single engine, says why."""
 
 from __future__ import annotations
 

@@ -8,9 +8,8 @@ and MIN and MAX. (A count, or a sum of integers, has one word; an element of ano
 SUM of DISTINCT values, a cell has another view, with a row per group and value. For MIN_BY and MAX_BY, a cell also
 sends the least or greatest ordering value. With grouping sets, a cell groups by all free variables.
 
-In the second stage, each of these views is a table. The second stage groups their rows by each grouping set. It adds up
-ring elements and computes results from the totals, takes the least of the minima, and counts the distinct values of all
-cells.
+In the second stage, each of these views is a table. The rows of the tables are grouped by each grouping set. The second
+stage adds up ring elements, takes the least of the minima, and counts the distinct values of all cells.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ cell. A table with keys is split only by a column that is in all of its keys, so
 cell.
 
 An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom. Along
-other dimensions it is copied. So a cell that looks up values in an optional or negated atom has all rows with these
+other dimensions it is copied. So a cell that looks up values in such an atom has all of the atom's rows with these
 values.
 """
 

@@ -1,8 +1,8 @@
 """Spreads a block that reads views over cells; each cell maintains its own copies of these views.
 
-One variable of the block splits its relations. It splits a view if the atom over the view binds the variable by a plain
-column, and that column can split each block of the view. In such a block it must be a grouping column, or an unchanged
-column of a table. A relation that the variable cannot split is whole in every cell.
+One variable splits the relations of the block. It splits a view if the atom over the view binds the variable by a plain
+column, and that column is, in each block of the view, a grouping column or an unchanged column of a table. A relation
+that the variable cannot split is whole in every cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``freshviews advise``: the cost of a stream of updates over each join tree of the views of a script.
+"""``freshviews advise``: how much a stream of updates costs over each join tree of a script's views.
 
 The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``. A file has the table's columns,
 a signed ``_multiplicity`` (1 if missing), and ``_order``, the position of the update in the whole stream.

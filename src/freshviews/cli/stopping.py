@@ -1,7 +1,7 @@
 """Handles SIGINT and SIGTERM: after the first signal, a running pipeline finishes the current version and ends.
 
-A second signal immediately ends the process, Spark's Java process and its Python workers. If the stream does not run
-yet, the first signal does so.
+A second signal, or a first one before the stream runs, immediately ends the process, and Spark's Java process and
+Python workers.
 """
 
 from __future__ import annotations

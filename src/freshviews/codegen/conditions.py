@@ -2,8 +2,8 @@
 
 ``codes`` has a word per variable of the key order; the words of the condition's variables are set. ``state`` has the
 layout of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL,
-and another value if it is TRUE or an operation fails. The trigger that gets the derivation evaluates a condition that
-may fail again, and reports the error.
+and another value if it is TRUE or an operation fails. The trigger that gets the derivation re-evaluates a condition
+that may fail, and reports the error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loads generated source as functions: its files are named by their content, compiled once, and cached on disk.
 
 The cache folder has one module per program, or several for a long program. A module is named by the hash of its source.
-The name of each of its functions ends in that hash as well, because Numba can mix up functions of the same name that
-sibling processes compiled, such as forked workers.
+The names of its functions end in this hash, because Numba can mix up functions of the same name from sibling processes,
+such as forked workers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""LIKE: cuts a pattern at each ``%`` into segments, and finds each at its first place after the previous segment.
+"""LIKE: cuts a pattern at each ``%`` into segments, and finds each segment at its first place after the previous one.
 
 The first segment is anchored at the beginning of the text and the last one at its end. For the segments in between,
 taking the first place never loses a match, so nothing is tried twice. The time is at most the length of the text times

@@ -2,13 +2,13 @@
 
 A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2. RE2 gives some constructs
 another meaning than Java: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters
-regardless of case. A construct without an equivalent in RE2 is refused with its place: references to groups and
-lookaround, which no linear engine has, and constructs that depend on the version of Java or of Unicode.
+regardless of case. Constructs without an equivalent in RE2 are refused: references to groups and lookaround, which no
+linear engine has, and constructs that depend on the version of Java or of Unicode.
 
-RLIKE asks only whether the pattern occurs, so its groups do not capture and its reluctant quantifiers become greedy;
-``finder`` keeps groups and quantifiers as they are. ``\\b`` is a boundary of ASCII word characters, as in Java 19 and
-later. ``$`` is accepted only at the end, where it may match the line terminator; so, unlike in Java, ``\\r$`` occurs in
-a text that ends in ``\\r\\n``.
+RLIKE asks only whether the pattern occurs, so groups do not capture and reluctant quantifiers become greedy; in
+``finder`` both stay as they are. ``\\b`` is a boundary of ASCII word characters, as in Java 19 and later. ``$`` is
+accepted only at the end, where it may match the line terminator; so, unlike in Java, ``\\r$`` occurs in a text that
+ends in ``\\r\\n``.
 """
 
 from __future__ import annotations

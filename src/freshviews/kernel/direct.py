@@ -3,7 +3,7 @@
 A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two steps.
 Here one call does all steps: it checks and adds the rows to the stored table, runs the triggers, and counts the
 version. If a step refuses the batch, everything is undone, and the caller takes the general way
-(``engine.commit.commit``). That raises the error, or accepts the batch if rows of the batch cancel each other.
+(``engine.commit.commit``). The general way raises the error, or accepts the batch if its rows cancel each other.
 ``apply_rows`` stops before it counts the version, so that the caller can read changes and write a log;
 ``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
 

@@ -1,4 +1,4 @@
-"""Dependence between categorical variables: mutual information, and the tree with the greatest sum of it.
+"""Dependence between categorical variables: the mutual information of pairs, and the Chow-Liu tree.
 
 The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values that
 occur, in nats: 0 if the variables are independent. A Chow-Liu tree connects the variables by the edges whose sum of

@@ -2,7 +2,7 @@
 
 MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
 For each of these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains
-it. When a row of ``D`` appears or vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are
+it. When a row of ``D`` appears or vanishes, the aggregate of the group changes. MIN_BY and MAX_BY, whose arguments are
 pairs, and BIT_AND and BIT_OR work in the same way. MIN_BY, MAX_BY, BIT_AND, BIT_OR, MIN and MAX are read from the ends
 of an ordered index over ``D``, or from folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group
 g::

@@ -4,9 +4,8 @@ Cells stay loaded and advance from one version to the next by their log, so a ne
 Contents that were read are cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
 
 Meanwhile the pipeline may commit versions and delete the state of old ones. A reader who names no version gets the last
-one. If another thread has meanwhile read a newer version, the reader gets that one, because loaded cells cannot go
-back. If the state of a version is deleted before it is read, a newer version is tried, at most ``TRIES`` versions in
-all.
+committed one, or a newer one that another thread has meanwhile read, because loaded cells cannot go back. If the state
+of a version is deleted before it is read, a newer version is tried, at most ``TRIES`` versions in all.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 A listing becomes resumable functions over *frames*: blocks of words that hold the position of an enumeration.
 ``next_k(state, frame, variables)`` moves to the next values of the sources of a listing, in the order of nested loops,
-and returns whether there are any. ``take_k`` does the same for the values of a UnionSource; ``has_k`` returns whether
-one of the union's sets has given values. The frame of a listing::
+and returns whether there are any. ``take_k`` moves to the next values of a UnionSource; ``has_k`` returns whether one
+of the union's sets has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds
-    per UnionSource: number of sets, position in its light view, address of the frames of its sets, number of
+    per UnionSource: number of sets, position in its rows ``light``, address of the frames of its sets, number of
         frames that fit there, the values that it binds
 
 The frames of the sets of a UnionSource lie one after the other in memory of their own, which ``close_k`` releases. The
@@ -15,8 +15,8 @@ state must not change between calls.
 
 ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
 there may be more. ``close_listed(frame)`` releases what a frame holds. ``read_group(state, key, changes)`` looks a row
-up. ``read_change(state, changes)`` goes through the rows of the gathered change: it looks up the new payload of a row,
-and subtracts the change to get the old payload.
+up. ``read_change(state, changes)`` goes through the rows of the change: it looks up the new payload of each, and
+subtracts the change to get the old one.
 """
 
 from __future__ import annotations

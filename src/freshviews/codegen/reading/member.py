@@ -3,7 +3,7 @@
 - ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
 - ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if the
   row exists, it is appended to ``changes``.
-- ``read_key(state, key, changes)`` appends the rows with a key to ``changes``.
+- ``read_key(state, key, changes)`` appends the rows with given values of some variables to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
   or zero if the group does not exist.
 """

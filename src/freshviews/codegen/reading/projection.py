@@ -1,6 +1,6 @@
 """Compiles output expressions and HAVING over raw rows: ``project(raw, n, width, out, state)``.
 
-For each of ``n`` raw rows (``width`` words) whose HAVING is TRUE, appends to ``out`` a word per compiled output
+For each of ``n`` raw rows (``width`` words) for which HAVING is TRUE, appends to ``out`` a word per compiled output
 expression, and the multiplicity.
 """
 

@@ -1,8 +1,8 @@
 """Prefetching: while an update of a batch runs, memory that later updates need is fetched into the processor's caches.
 
-An update waits for memory several times in a row: for the slot of a key, for the group or row that the slot names, for
-the rows of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when
-it begins. So each of these stages is prefetched some updates before it is needed, when the previous stage has arrived.
+An update waits for memory several times: for the slot of a key, for the group or row that the slot names, for the rows
+of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when it
+begins. So each of these stages is prefetched some updates before it is needed, when the previous stage has arrived.
 Tables that fit into the processor's caches are not prefetched: their sizes are compared with ``CACHED`` once per batch.
 The trigger language has no prefetching; it describes one update.
 """

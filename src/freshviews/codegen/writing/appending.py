@@ -1,8 +1,8 @@
 """Chooses the views to which a trigger appends rows whose keys are looked up only later.
 
 A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
-by those of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots and
-indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
+by triggers of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots
+and indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
 reader, flushes the deferred rows to the index before it begins. Deferral changes only the layout in memory: as a map
 from keys to payloads, the store is always the same as without deferral.
 

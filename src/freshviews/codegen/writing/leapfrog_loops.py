@@ -1,10 +1,10 @@
 """A leapfrog join of one variable as nested loops over flat tries (``kernel.trie.flat``).
 
 A cursor is three local variables: its position, the end of the values below the cursor's parent, and the value at the
-position. In every turn, the second cursor seeks the value of the first one unless it is already at or past that value,
-then the third cursor that of the second one, and so on. If the first and the last cursor then have the same value, all
-cursors have it; otherwise the first cursor seeks the value of the last one. So in two turns the cursor with the fewest
-values advances at least once, as the time bound of leapfrog-search requires. For two cursors::
+position. In every turn, each cursor except the first one seeks the value of the cursor before it, unless it is already
+at or past that value. If the first and the last cursor then have the same value, all cursors have it; otherwise the
+first cursor seeks the value of the last one. So in two turns the cursor with the fewest values advances at least once,
+as the time bound of leapfrog-search requires. For two cursors::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:
         while True:

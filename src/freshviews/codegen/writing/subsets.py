@@ -1,4 +1,4 @@
-"""Writes the statements about subsets of views: Move with its events, and Tally, which changes a counter in a row."""
+"""Writes the statements Move (a row enters or leaves a subset) and Tally (a counter in a row changes)."""
 
 from __future__ import annotations
 

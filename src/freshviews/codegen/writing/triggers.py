@@ -1,7 +1,8 @@
 """Writes each trigger as readable Python source over the kernels: a function ``on_k(state, batch, n)``.
 
 For each of ``n`` rows the function reads the columns that it needs, computes filters and parameters, and runs the body.
-``batch`` has address and stride of the multiplicity, then of each column. Its docstring is the printed trigger.
+``batch`` has address and stride of the multiplicity, then of each column. The function's docstring is the printed
+trigger.
 
 Before the first row, the function flushes the deferred rows that its body may look up, and decides whether this batch
 defers its own rows (``codegen.writing.appending``).

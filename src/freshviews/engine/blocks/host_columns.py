@@ -1,4 +1,4 @@
-"""Takes expressions with host operations out of a program, and computes them before it runs.
+"""Takes expressions with host operations out of a program, and computes them before the program runs.
 
 Compiled code works on codes; string functions work on strings. Each subexpression whose root is a host operation
 becomes a column ``#1``, ``#2``, ... of the relation, which is computed once per batch: by compiled code if the

@@ -1,4 +1,4 @@
-"""Marks the codes of strings in use; keeps the strings of a registered batch as long as the batch exists."""
+"""Marks the codes of strings in use; ``keep_strings`` keeps the strings of a batch while the batch exists."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
 
 A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
-begins when strings added and rows deleted since the last collection are at least half as many as all strings. It runs
-in steps after commits. The work of a step is proportional to what the commits since the last step added and deleted. So
-a step takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
+begins when the strings added and rows deleted since the last one are at least half as many as all strings. It runs in
+steps after commits. The work of a step is proportional to what the commits since the last step added and deleted. So a
+step takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
 were deleted. An urgent collection begins earlier, and each step does at least ``URGENT`` work, so that the collection
@@ -15,16 +15,16 @@ are pinned; and batches that were registered (``engine.codes.marks.keep_strings`
 changes that a subscriber keeps. Every code in a payload is also in a key: MIN and MAX repeat a key of a stored row.
 Other structures need no marks: they compare codes as numbers, or have only codes of these rows.
 
-**Why no code in use is freed.** While a collection runs, every batch that a table or a view takes, including deletes,
-and every string that a function returns are marked. Suppose a row of some store has a code when the marking ends. The
-code comes from a row of an input of the view, or from a string function of such a row. If that input row was inserted
-or deleted since the marking began, its batch was marked. Otherwise the input row existed all the time, and so did its
-stored copy in the program, because only an update with the values of the row changes the copy. The scan marked the
-copy: it goes from the last row of a store to the first, and rows move only to lower numbers (``kernel.hash.pending``,
-``renew``, ``shrink``). Only rows of a batch move otherwise, and the batch is marked. All this holds until the last code
-is freed, because batches are marked until then. A batch that is decoded later was copied from a store, where its codes
-were marked; batches that exist when a collection begins are marked first. Strings that functions compute for a reader
-are in no store, so such a reader takes its rows into memory before a collection begins.
+**Why no code in use is freed.** While a collection runs, it also marks every batch that a table or a view takes,
+including deletes, and every string that a function returns. Suppose a row of some store has a code when the marking
+ends. The code comes from a row of an input of the view, or from a string function of such a row. If that input row was
+inserted or deleted since the marking began, its batch was marked. Otherwise the input row existed all the time, and so
+did its stored copy in the program, because only an update with the values of the row changes the copy. The scan marked
+the copy: it goes from the last row of a store to the first, and rows move only to lower numbers
+(``kernel.hash.pending``, ``renew``, ``shrink``), except the rows of a batch, which is marked. All this holds until the
+last code is freed, because batches are marked until then. Batches that exist when a collection begins are marked first;
+a later batch is copied from a store, whose codes are marked. Strings that functions compute for a reader are in no
+store, so such a reader takes its rows into memory before a collection begins.
 
 **Where else codes are stored.** Memos of string functions are keyed by code, and cleared when codes are freed
 (``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.

@@ -1,4 +1,4 @@
-"""Commits a batch and returns the change of one view: of each update, if the view can report it.
+"""Commits a batch and returns the change of one view: per update if the view can report that, else as a whole.
 
 It takes the steps of ``commit``; only the followed view runs differently.
 """

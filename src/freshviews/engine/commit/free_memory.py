@@ -4,12 +4,12 @@ A commit that runs out of memory while views change costs a backfill, and cannot
 not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit first reads how
 much memory the machine and each control group of the process have left.
 
-**How much must be left.** Enough for the new rows, at the average size of the rows so far, with their views; enough for
-all hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a
+**How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
+hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a
 small database is never the reason why memory is full.
 
-**Batches accepted with less.** Deletes free places in tables, which new rows take without more memory. So a batch is
-accepted if it adds no more rows than it deletes, or if no table gets more rows than it had when memory was first
+**Batches accepted with less.** Deleted rows leave room in tables, which new rows take without more memory. So a batch
+is accepted if it adds no more rows than it deletes, or if no table gets more rows than it had when memory was first
 lacking.
 
 **When it checks.** The more memory is left, the later the next check. The size of the database is computed only if more

@@ -5,11 +5,11 @@ updates wait for a slow reader. The size of a piece is estimated from the change
 result is enumerated, the updates of a piece run one by one, and a piece whose change is too large is undone and split;
 otherwise each piece is one update. So the changes in memory are at most a few batches, and the change of one update.
 
-``net_change`` returns the change of many updates together, without storing it: their net effect is applied, deletes
-first. A result row of a join vanishes when the first of its table rows is deleted, and no insert restores it; a new
-result row appears when the last of its table rows is inserted. So each row of the change is returned once, if a result
-row determines its table rows. In other views, such as projections, a row may vanish with one derivation and appear
-again with another.
+``net_change`` returns the change of many updates together, without storing it: the net effect of the updates is
+applied, deletes first. A result row of a join vanishes when the first of its table rows is deleted, and no insert
+restores it; a new result row appears when the last of its table rows is inserted. So each row of the change is returned
+once, if a result row determines its table rows. In other views, such as projections, a row may vanish with one
+derivation and appear again with another.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ read the change of that view. The committing thread does the work on shared stat
 functions, marks), readers, subscribers, the log. The host columns of a batch are computed before a thread takes it
 (``CodeBatch.computed``), so no string is added, freed or moved while ordered indexes read strings.
 
-A version of more than a few rows uses threads if they would have saved time in the last such version. Threads start for
-each group of views and end with it, so no forked child and no closed database has such a thread. The committing thread
-runs views, too.
+A version of more than a few rows uses threads if they would have saved time in the last such version. Threads end when
+their views have run, so no forked child and no closed database has such a thread. The committing thread also runs
+views.
 
 If only one view runs, it may use all threads: lanes of its triggers run at the same time (``engine.blocks.lanes``).
 

@@ -1,6 +1,6 @@
 """Finds a join tree of a view that is cheaper for past updates, and a strategy that takes fewer steps per update.
 
-Join trees are compared only for views under the strategy ``crown`` whose tables are stored and declare no expected
+Join trees are compared only for a view under the strategy ``crown``, if its tables are stored and declare no expected
 updates.
 """
 

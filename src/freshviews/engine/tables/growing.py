@@ -1,4 +1,4 @@
-"""Adds columns to tables: stores their rows again, with the DEFAULTs of the new columns, or NULL.
+"""Adds columns to tables: copies their rows, with the DEFAULT of each new column, or NULL.
 
 One pass copies the rows into new tables in memory. Views have their own copies of the rows that they need, so they stay
 unchanged.

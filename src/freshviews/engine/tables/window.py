@@ -1,4 +1,4 @@
-"""Tables with a window: adds to a batch of arriving rows the deletes of the rows that leave the window.
+"""Tables with a window: a batch of arriving rows gets the deletes of the rows that leave the window.
 
 The rows in the window are stored as codes, in the order in which they leave. Each arriving row is preceded by the
 deletes of the rows that it displaces, so views see ordinary inserts and deletes. The window moves when the batch is

@@ -1,3 +1,3 @@
-"""Traced joins: they take edits of their inputs, and return the derivations that are lost and new."""
+"""Traced joins: they take edits of their inputs, and return the lost and the new derivations."""
 
 __all__ = ["traced"]

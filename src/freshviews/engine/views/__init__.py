@@ -1,4 +1,4 @@
-"""Views: run their compiled programs, read and recompute their results."""
+"""Runs the compiled programs of views, and reads and recomputes their results."""
 
 __all__ = [
     "change_reader",

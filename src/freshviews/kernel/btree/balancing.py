@@ -1,10 +1,10 @@
 """Keeps an ordered tree in balance: splits full pages, and merges small ones.
 
-An edit descends from the root to one leaf and records the path. It copies those pages of the path that a version has
-(see ``pages``), changes the leaf, and repairs the path from the leaf up. It updates the entry of each child, splits a
-page that overflows, and merges a page that is less than a quarter full with its neighbour, or moves entries between the
-two. If the last page of the tree is split, the left one of the two pages stays three quarters full, because later rows
-in rising order go to the right one.
+An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version holds
+(see ``pages``), changes the leaf, and repairs the path from the leaf up: it updates the entry of each child and splits
+a page that overflows. A page less than a quarter full is merged with its neighbour, or entries move between the two. If
+the last page of the tree is split, the left page stays three quarters full, because rows that arrive in rising order go
+to the right page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Lists the rows in which two versions of a tree differ, in order of keys, without reading the pages that they share.
 
 Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
-advance together. A cursor stands before a row, or before a whole page of any level, whose least key is in the entry of
-the parent page. If both cursors stand before the same page, both skip it. Otherwise the cursor with the lesser key
+advance together. A cursor stands before a row, or before a whole page of any level; the entry in the parent page has
+the page's least key. If both cursors stand before the same page, both skip it. Otherwise the cursor with the lesser key
 moves: it enters the page that it stands before, or passes the row, which only its version has. If both keys are equal,
 the cursor before the page of the higher level enters that page. So a cursor enters only pages that the other version
 does not have. These are at most the pages that were copied, split, merged or created between the two versions: a few

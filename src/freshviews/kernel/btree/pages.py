@@ -10,13 +10,13 @@ least row, the address of the child, the number of rows below it, and a word per
 same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
-is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores its birth:
-the number of the version that is not yet pinned when the page is made. The birth shows whether a pinned version has the
-page; if none has, the page is written in place. A page that leaves the tree is released immediately if no version needs
-it; otherwise it joins the list of dead pages of the newest version that needs it. When the last reader unpins a
-version, each page of its list moves to the list of the next older version, if that version has the page too; otherwise
-the page is released. So the cost depends only on the number of pages that leave the tree. (With a reference count in
-each page instead, copying an inner page would change the counts of all its children.)
+is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A new page stores its
+birth: the number of the next version to be pinned. The birth shows whether a pinned version has the page; if none has,
+the page is written in place. A page that leaves the tree is released immediately if no version needs it; otherwise it
+joins the list of dead pages of the newest version that needs it. When the last reader unpins a version, each page of
+its list moves to the list of the next older version, if that version has the page too; otherwise the page is released.
+So the cost depends only on the number of pages that leave the tree. (With a reference count in each page instead,
+copying an inner page would change the counts of all its children.)
 
 Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock, because these
 functions write no word that such a reader reads.

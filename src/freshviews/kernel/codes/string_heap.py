@@ -3,7 +3,7 @@
 See ``string_slots`` for the layout. Only one thread at a time may make changes. A change may move the heap, so no other
 thread may read a string during it.
 
-- A new string gets the lowest free *code*, or the one after the last code. A string keeps its code, but its record may
+- A new string gets the lowest free *code*, or the next code after the last. A string keeps its code, but its record may
   move.
 - *Slots* are replaced in small steps: with every added string, a few codes are also written to the new slots
   (``NEXT``), in rising order. Codes below ``CURSOR`` are in the old and the new slots. Searches read the old slots

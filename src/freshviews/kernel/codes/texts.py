@@ -2,7 +2,7 @@
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
 one take a part of the text; the result of the last one is a code. Positions and lengths count characters (code points).
-The table gives the result of each step, then the words of the step.
+The list has, for each step, its result and then its words.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``

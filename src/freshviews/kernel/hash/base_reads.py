@@ -1,7 +1,7 @@
 """Reads a stored base table: broken constraints, the changes of a batch, and rows by number or key.
 
-``base_store`` describes the tables. Checks of constraints read only the rows that the journal of the batch names,
-except ``matching_row``, which scans the table.
+``base_store`` describes the tables. Checks of constraints read only the rows in the journal of the batch, except
+``matching_row``, which scans the table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """A cache of sums for a join: a direct-mapped table of fixed size, in which a new sum replaces an old one.
 
-At a point of a join, the sum over the unbound variables depends only on the bound variables that share an atom with an
-unbound one. If other variables are bound, too, the same sum is needed for each of their values. It is looked up by the
-values of the variables that it depends on (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An
-entry is ``taken | key ... | sum ...``, at the position given by the hash of its key.
+In the join R(a, b) S(b, c), the sum over c depends only on b. So it is computed for one a, and found by b for all
+others (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is ``taken | key ... | sum
+...``, at the position given by the hash of its key.
 """
 
 from __future__ import annotations

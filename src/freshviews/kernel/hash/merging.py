@@ -1,4 +1,4 @@
-"""Adds the rows of one table to another: each of several threads has added to a table of its own."""
+"""Adds the rows of one table to another, to unite the tables that several threads have made."""
 
 from __future__ import annotations
 

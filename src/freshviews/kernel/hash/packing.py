@@ -1,4 +1,4 @@
-"""Packing: columns of stored rows that share words.
+"""Packing of columns: columns of stored rows share words.
 
 A column whose codes need fewer than 64 bits shares its word with other columns. So a row takes less memory, and
 comparing or hashing a row reads fewer words. The *packing* of a table is a block with five words for each of its

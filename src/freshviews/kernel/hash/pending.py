@@ -1,8 +1,8 @@
 """Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
 
 Deferral has two stages. A row is *pending*, in no slot and no index, until an operation needs a row by key. Then it is
-*unlinked*, in a slot but in no index, until an operation needs a slice. Deletes from the table's own relation need only
-the slots, so a row that they delete may never have entered an index.
+*unlinked*, in a slot but in no index, until an operation needs a slice. A delete needs only the slots, so a row may be
+deleted without ever entering an index.
 
 Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. With
 deferral, rows are only appended: the last ``PENDING`` rows of the table are pending, and several of them may have one
@@ -16,9 +16,9 @@ bounds hold amortised.
 
 - At most ``MOST`` rows are pending or unlinked, to limit the time of the update that flushes them. Beyond that, a batch
   flushes as many of the oldest rows as it appends.
-- Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats`` estimates
-  the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed, and no insert is
-  deferred until the table has twice as many rows.
+- Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and whenever the rows have doubled,
+  ``repeats`` estimates the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed,
+  and no insert is deferred until the table has twice as many rows.
 - Merging rows cannot overflow: while rows are deferred, no component of a row that is not deferred reaches ``LARGE`` in
   magnitude, and the components of all deferred rows add up to less than that (``ROOM``). A table that once had a larger
   component never defers again, so an overflow is reported in the batch that causes it.

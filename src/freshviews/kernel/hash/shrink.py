@@ -12,14 +12,14 @@ since the last step. Rows and groups are *entries*, and both are shrunk by the s
    their cache misses overlap.
 2. The array of entries is cut off above the used numbers, if the written part above them is more than a sixteenth of
    the used part.
-3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. The home of
-   an entry keeps its low bits, so a range of new homes comes from a few ranges of the old slots, in order, and no entry
-   is read. Until the new array is complete, inserts and removals change both arrays (``entries.fill``), and lookups
-   read the old one. Then the new array replaces the old one, which is released piece by piece, because the system needs
-   time for each page.
+3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. A new home
+   has the low bits of the old one, so a range of new homes is filled from a few ranges of the old slots, in order, and
+   no entry is read. Until the new array is complete, inserts and removals change both arrays (``entries.fill``), and
+   lookups read the old one. Then the new array replaces the old one, which is released piece by piece, because the
+   system needs time for each page.
 
 Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays there until
-it has become small. Rows of a table with an ordered index are not packed, because the shape of its tree depends on row
+it has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
 numbers. A table with deferred inserts is not shrunk until they are flushed, because they are in no slot.
 
 When ``shrink`` runs, every entry in the slots is present: triggers and journals have removed rows with a zero payload,

@@ -2,8 +2,8 @@
 
 A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
 run its Python body, over the same memory (``kernel.memory.mem``); meanwhile another process compiles the function into
-the cache on disk. The next call of the function loads it. Nothing must be converted, because both forms of a function
-read and write the same words of memory.
+the cache on disk. The next call of the function loads it. Nothing needs to be converted, because both forms of a
+function read and write the same words of memory.
 
 Plain Python takes about a hundred times as long as machine code. So functions run as plain Python only while the
 database and the batch have few rows, and no call has taken long (``work_for``); otherwise a call waits for the

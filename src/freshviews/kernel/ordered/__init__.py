@@ -2,9 +2,9 @@
 
 The key of a row begins with a *prefix*, which identifies its group; the other words of the key order the rows of the
 group. The nodes of the search tree are the rows themselves: a row stores its two children, as row numbers + 1, in the
-halves of one word, then the folds of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of
-row numbers, so the tree has O(log N) levels, expected. If the table has a hash index on the prefix, groups of up to 64
-rows stay outside the tree: they are found through the hash index, and scanned::
+halves of one word, then the folds of its subtree, then the sums of its subtree. The tree is a treap: priorities are
+hashes of row numbers, so it has O(log N) levels, expected. If the table has a hash index on the prefix, groups of up to
+64 rows stay outside the tree: they are found through the hash index, and scanned::
 
     sales(part, price) -> count, sum        by [part]  ordered by price  summed by sum
 

@@ -1,7 +1,7 @@
 """Folds of an ordered index: aggregates of the last key words of the rows that share a prefix.
 
-The prefix may have any number of key words, so one index serves groups and coarser groups. Least and greatest are meant
-in the order of the index.
+The prefix may have any number of key words, so one index serves groups and coarser groups. The folds LEAST and GREATEST
+compare in the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
 data structures): besides its children a row stores, for each fold, the last key words of its subtree, combined in

@@ -2,7 +2,7 @@
 
 A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is added up
 from whole subtrees along the two paths that bound the range, in O(log n), expected; in a group outside the tree, it is
-added up row by row. NULL lies in no range; for sums, the order is ascending with NULL first.
+added up row by row. NULL lies in no range; sums need an ascending order with NULL first.
 
 A loop over a range visits its rows in the order of the tree, or in any order if their group is outside the tree::
 

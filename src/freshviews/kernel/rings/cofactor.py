@@ -15,11 +15,11 @@ A product is described by a *shape*, words that generated code fills:
 The places of a part are the positions of its variables among those of the target, in ascending order. The parts have no
 variable in common, so a product visits each entry of the target at most once.
 
-The sums of products of one variable with the variables after it are consecutive: they are a row of the matrix of all
-products. Consider the row of a variable of part a. A product of parts adds to this row the sum of the variable times a
-vector. For each variable of another part b, the vector has the sum of that variable times the counts of all parts
-except a and b. So a row takes one addition of two vectors, for any number of parts. If all counts are 1, as for keyed
-tables, one vector serves all rows; a row only skips the places of its own part.
+The sums of products of a variable with the variables after it are consecutive: a row of the matrix of all products. To
+the row of a variable x of part a, a product of parts adds sum(x) times a vector. The vector has, for each variable y of
+another part b, sum(y) times the counts of all parts except a and b. So each row takes one addition of a vector, for any
+number of parts. If all counts are 1, as for keyed tables, all rows share one vector; each row skips the places of its
+own part.
 """
 
 from __future__ import annotations

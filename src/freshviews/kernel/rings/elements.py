@@ -2,7 +2,7 @@
 
 A *layout* has a word for a status, the number of runs, then two words per run: its kind and its size. The size counts
 words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor element of doubles (WIDE). Integers add modulo
-2^64, and no overflow of theirs is reported here.
+2^64; an overflow is not reported here.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ four words from ``FIRST`` on, and 0 or the sign in the other words.) It can add 
 multiples of the unit, as are all doubles between 10^-18 and 10^23. That leaves 63 bits for multiplicities. Other
 addends are ignored, and a sum outside the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So
 additions are always linear, and a batch is undone by its negation. After a TOO_NARROW, the engine undoes the batch,
-gives the sums all their words, and repeats the batch.
+gives the sums 37 words, and repeats the batch.
 """
 
 from __future__ import annotations

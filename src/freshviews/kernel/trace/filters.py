@@ -1,9 +1,9 @@
 """Checks conditions, then negated atoms, when all iterators of a level stand at a candidate.
 
-A condition compares the codes of two variables, or is a function of the bound codes. Its result for given codes cannot
-change, so the trace does not record it. For a negated atom, the candidate is sought in the complement of the atom's
-last column. If the atom lacks the candidate, the seek returns the candidate. Otherwise it returns the first gap: the
-code after the run of consecutive codes that begins at the candidate. So the result of the seek depends on all codes
+A condition compares the codes of two variables, or is a function of the codes bound so far. Its result for given codes
+cannot change, so the trace does not record it. For a negated atom, the candidate is sought in the complement of the
+atom's last column. If the atom lacks the candidate, the seek returns the candidate. Otherwise it returns the first gap:
+the code after the run of consecutive codes that begins at the candidate. So the result of the seek depends on all codes
 from the candidate to the returned code.
 """
 

@@ -1,15 +1,15 @@
 """Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
 
-``program.reference.incremental_trie_join.surgery`` and ``program.reference.incremental_trie_join.oracle`` define
-both. Surgery is derived from the difference of two versions of a tree (``btree.difference``), one row per operation:
+The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define both. Surgery is derived
+from the difference of two versions of a tree (``btree.difference``), one row per operation:
 
     length of the path | kind | path ...
 
-The oracle is an implicit disjunction. For each level it has the contributions to the variable of the level, sorted:
+The oracle has sorted *contributions* per level: the level's join must run again from ``candidate`` up to ``high``:
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-So the contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
+Contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 ``program.reference.incremental_trie_join.sensitivity`` defines a record. The index of a cursor is an ordered tree of
 rows
 
-    codes above ... | low | codes beside ... || high | turn | since
+    codes of the atom ... | low | other codes ... || high | turn | since
 
 The part of a row before the double bar is its key: it is unique, because under one binding a cursor seeks a code only
 once. The fold of the tree is the greatest ``high`` (``intervals``). ``low``, ``turn`` and ``since`` together give the

@@ -2,8 +2,8 @@
 
 ``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them over
 words. Words in memory describe a rule, so nothing is compiled for it. A rule has levels, one per variable. A level has
-cursors, one per atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new
-version, which all its cursors share. There is one ordered tree per relation and order of columns.
+cursors, one per atom with the variable. An atom has two iterators (``trie.iterator``), which all its cursors share:
+over the old and the new version. There is one ordered tree per relation and order of columns.
 
 The least word stands for minus infinity, where an iterator starts, and the greatest word for infinity, where it ends.
 The place before iterators are opened has a turn of its own, START. So the least and the greatest word may also occur as

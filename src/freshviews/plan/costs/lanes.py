@@ -8,8 +8,8 @@ rebalancing.
 
 A row that two lanes need is looked up twice. So lanes are merged until such repeated lookups cost little.
 
-Threads may share the rows of a lane that only adds to views, and reads none of these: each thread adds to tables of its
-own, and these tables are added up in the end. That pays if a row costs more lookups than additions.
+Threads may share the rows of a lane that only adds to views and reads none of the views: each thread adds to tables of
+its own, and these tables are added up in the end. That pays if a row costs more lookups than additions.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ corner::
 If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch, and the
 program's views store the rows of the bag's atoms and the edits of a batch.
 
-A guard of a bag contains each row of a projection of another atom once. So the updates of that atom are counted first::
+A guard of a bag has the distinct rows of a projection of another atom. So the rows of that atom are counted first::
 
     on R(a, b) += m:
         R_guard_rows[a, b] += m

@@ -1,4 +1,4 @@
-"""The strategy ``crown``: chooses among its programs, and says when the planner prefers it.
+"""The strategy ``crown``: chooses among its programs, and says when the planner prefers ``crown``.
 
 The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
 """

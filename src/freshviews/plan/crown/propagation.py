@@ -21,10 +21,10 @@ slices of this subset by the key shared with the parent are V_p(R_e); see ``plan
              T(c, d)
 
 Departures. The paper propagates an update through the whole tree and then enumerates the changed result rows from
-witnesses. Here they are enumerated wherever the propagation ends. Live rows are maintained from the root down, and only
-while a subscriber wants changes. Rows have payloads instead of set semantics (``counted``): a closed node passes sums
-up at every change; a free node passes up only that a row appears or vanishes. For DISTINCT, rows are counted as in the
-paper.
+witnesses. Here changed rows are enumerated wherever the propagation ends. Live rows are maintained from the root down,
+and only while a subscriber wants changes. Rows have payloads instead of set semantics (``counted``): a closed node
+passes sums up at every change; a free node passes up only that a row appears or vanishes. For DISTINCT, rows are
+counted as in the paper.
 
 ``plan.crown.free_connex_query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic
 queries, ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of

@@ -3,8 +3,8 @@
 An enumeration starts from a *chain*: the nodes from the one that changed up to the last one that the change reached,
 each with the child from which the change came. From the chain, loops go up through live rows, each of which is in the
 result, and down through joined rows, each of which matches rows below. So no loop is empty, and the time between two
-rows depends only on the query. There are two exceptions: conditions across atoms skip rows, and variables that were
-added to the output repeat rows.
+rows depends only on the query. There are two exceptions: conditions across atoms skip rows, and rows repeat if
+variables were added to the output.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. They share the
-nesting of loops (``nest``), the time of an update (``exponents``), range sums instead of loops (``range_sums``), and
-lookups of rows by a key (``keyed``).
+"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. Shared modules:
+``nest`` (nested loops), ``exponents`` (the time of an update), ``range_sums`` (range sums instead of loops), ``keyed``
+(lookups by a key).
 """
 
 __all__ = [

@@ -1,6 +1,6 @@
-"""Stores the words by which triggers rebalance heavy and light parts of views, and chooses the exponent.
+"""Stores the words by which triggers rebalance heavy and light parts, and chooses the exponent of the threshold.
 
-``program.heavy_light`` defines these parts.
+``program.heavy_light`` defines these terms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The interface of a part: an object that a program needs in addition to its tables, called by the state of a block."""
+"""The interface between the state of a block and a part: an object that a program needs in addition to its tables."""
 
 from __future__ import annotations
 
