@@ -5,7 +5,7 @@
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases, and of each
   file no more tests than take ``SHARE_OF_A_FILE`` seconds from an empty cache (tests/seconds.json).
 - ``change`` is ``make test-change``, which .ci/run runs: every test, with a tenth of the random examples; not every
-  case compiled, and each case of a table of cases in one way of several and under half of the strategies, in turn.
+  case compiled, and each case of a table of cases in one way of several and under a third of the strategies, in turn.
   .ci/run also runs make fuzz and make states, which draw new cases.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a new seed.
