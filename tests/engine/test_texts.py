@@ -291,7 +291,7 @@ def test_the_coefficients_of_a_provenance_add_up_to_the_count_of_its_group() -> 
         ("SELECT STRING_AGG(DISTINCT k, ',' ORDER BY g) FROM t", "order them by the value itself"),
         ("SELECT STRING_AGG(k, g) FROM t", "the separator of string_agg must be a string in quotes"),
         ("SELECT STRING_AGG(k, ',', 'x') FROM t", "takes 1 or 2 arguments"),
-        ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY follows the separator"),
+        ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY must follow the separator"),
         ("SELECT LISTAGG(k ORDER BY k) WITHIN GROUP (ORDER BY g) FROM t", "write only one"),
         ("SELECT k FROM t WHERE STRING_AGG(k, '') = ''", "an aggregate function cannot stand in WHERE"),
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
@@ -419,7 +419,7 @@ def test_the_strategy_of_a_view_applies_to_the_rows_of_its_texts() -> None:
     assert isinstance(caught.value, PlanError)
 
 
-def test_explain_shows_how_texts_of_groups_are_made_and_their_cost() -> None:
+def test_explain_shows_the_text_aggregates_and_their_cost() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS

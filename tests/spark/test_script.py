@@ -60,7 +60,7 @@ def test_options_may_contain_environment_variables(folder: Path) -> None:
         ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
         ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
         ("header 'true'", "header 'true', mode 'DropMalformed'", "'DropMalformed'", "set them aside with bad_rows"),
-        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost in silence; leave it out"),
+        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost unnoticed; leave it out"),
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
@@ -171,7 +171,7 @@ def test_options_of_messages_are_read(tmp_path: Path) -> None:
     [
         ("subscribe 't', ", "", "USING kafka", "needs the option subscribe or subscribePattern or assign"),
         ("topic 'v', ", "", "USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', output", "needs the option topic"),
-        ("subscribe 't'", "subscribe 't', failOnDataLoss 'false'", "'false'", "would be lost in silence; leave it out"),
+        ("subscribe 't'", "subscribe 't', failOnDataLoss 'false'", "'false'", "would be lost unnoticed; leave it out"),
         ("'json'", "'jsn'", "'jsn'", "values is json, csv, avro or text, not 'jsn'"),
         ("'json'", "'avro'", "'avro'", "needs values.schema"),
         ("'json'", "'avro', values.schema 'no.avsc'", "'no.avsc'", "cannot be read: No such file"),
@@ -189,7 +189,7 @@ def test_options_of_messages_are_read(tmp_path: Path) -> None:
         ("output 'upsert'", "output 'upsert', key 'z'", "'z'", "the view has no column 'z'"),
         ("output 'changes'", "output 'upsert'", "'upsert')\n  AS SELECT b", "needs a view whose rows have a key"),
         ("output 'changes'", "keys 'text'", "'text')\n  AS SELECT b", "keys 'text' is for a key of one column"),
-        ("output 'changes'", "values 'csv'", "'csv'", "values of a view are 'json'"),
+        ("output 'changes'", "values 'csv'", "'csv'", "values of a view must be 'json'"),
     ],
 )
 def test_options_of_messages_are_refused_at_their_place(

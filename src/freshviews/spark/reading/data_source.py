@@ -98,7 +98,7 @@ class ViewSource(DataSource):
         if given is None:
             return otherwise()
         if not given.strip().isdigit():
-            raise FreshviewsError(f"option {option} is the number of a version, not {given!r}")
+            raise FreshviewsError(f"option {option} must be the number of a version, not {given!r}")
         return int(given)
 
     def _place(self) -> tuple[str, str]:

@@ -82,7 +82,7 @@ def check_proofs(store: Store, proofs: Sequence[str]) -> None:
             store.read(name)
         except FileNotFoundError:
             raise NotSeen(
-                f"a worker has written to a place that the driver does not see at {store.address}; {_REMEDY}"
+                f"the driver does not see what a worker has written at {store.address}; {_REMEDY}"
             ) from None
     store.delete(new)
     _READ.update(new)
