@@ -104,7 +104,7 @@ class ViewSource(DataSource):
     def _place(self) -> tuple[str, str]:
         for name in ("checkpoint", "view"):
             if name not in self.options:
-                raise FreshviewsError(f"the format freshviews needs option('{name}', ...)")
+                raise FreshviewsError(f"format('freshviews') needs option('{name}', ...)")
         return store_of(self.options["checkpoint"]).address, self.options["view"]
 
 

@@ -18,8 +18,8 @@ from freshviews.spark.state.stores.store import Store
 
 _DRIVER = "probe/driver"
 _REMEDY = (
-    "all machines must see the same at the address of a checkpoint: name a folder that is mounted everywhere under one "
-    "path, an object store, or HDFS"
+    "all machines must see the same files at the address of a checkpoint: use a folder that is mounted everywhere "
+    "under one path, an object store, or HDFS"
 )
 _RUNS: dict[str, str] = {}
 """In a driver: the name of the run, by checkpoint."""
