@@ -113,7 +113,7 @@ def test_groups_over_any_ring_are_merged(sums: str) -> None:
     assert all(part.merged for part in plan.parts)
 
 
-def test_a_group_of_a_trusted_table_is_never_merged() -> None:
+def test_views_of_a_trusted_table_are_never_merged() -> None:
     script = (
         f"CREATE TABLE r (a BIGINT, z DOUBLE) {TRUSTED}; CREATE TABLE s (a BIGINT, g BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT g, SUM(z) AS z FROM r JOIN s USING (a) GROUP BY g;"

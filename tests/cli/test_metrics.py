@@ -320,7 +320,7 @@ def test_a_port_in_use_is_refused_with_the_remedy_until_close_frees_it(server: H
 
 @pytest.mark.parametrize("host", ["", "no.such.host.invalid", "203.0.113.7", "a" * 300, "a..b"])
 def test_a_metrics_host_that_is_not_this_machine_is_refused(host: str) -> None:
-    with pytest.raises(ServerError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
+    with pytest.raises(ServerError, match=r"--metrics-host .*; name an address, such as 127\.0\.0\.1"):
         HttpServer(host, 0, metrics_page(lambda patience: b""), option="metrics-")
 
 

@@ -159,7 +159,7 @@ def test_a_misspelt_command_or_option_gets_a_suggestion(arguments: str, parts: l
 @pytest.mark.parametrize("command", ["status", "query", "serve --port 0"])
 def test_a_checkpoint_with_an_invalid_address_is_refused(command: str, address: str) -> None:
     line = refused(*command.split(), "fine.sql", *COMMANDS[command], "--checkpoint", address)
-    assert line.startswith(f"checkpoint {address!r}: the address is empty or has a NUL character; accepted are a path")
+    assert line.startswith(f"checkpoint {address!r}: the address is empty or has a NUL character; accepted: a path")
 
 
 STREAM = ("with the columns of table t and _order is accepted",)

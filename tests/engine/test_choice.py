@@ -85,6 +85,6 @@ def test_not_exists_is_refused_with_a_named_strategy_that_lacks_negated_atoms() 
         db.execute(TABLES)
         for strategy in ("ivm_eps", "ivm_eps_linear"):
             properties = f"'freshviews.strategy' = '{strategy}'"
-            with pytest.raises(fv.PlanError, match=r"has no NOT EXISTS; name .*first_order.*, or none"):
+            with pytest.raises(fv.PlanError, match=r"takes no NOT EXISTS; set .*first_order.*, or none"):
                 db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {absent}")
         assert db.stats()["views"] == {}

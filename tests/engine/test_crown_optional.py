@@ -100,7 +100,7 @@ def test_distinct_rows_need_no_outer_join_whose_right_side_is_not_selected() -> 
 
 def test_the_planner_chooses_another_strategy_if_no_node_fits_an_outer_join() -> None:
     select = "SELECT r.x, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
-    with pytest.raises(PlanError, match=r"no node with .* t of an outer .*; name first_order, or no strategy"):
+    with pytest.raises(PlanError, match=r"no node with .* t of an outer .*; set first_order, or no strategy"):
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     counts = {(1, None): 2, (2, None): 2, (3, None): 1, (6, None): 1, (7, None): 1}
     assert Counter(database(select).view("v")) == Counter(counts)
@@ -116,9 +116,9 @@ def test_a_join_tree_property_cannot_name_tables_of_outer_joins() -> None:
 @pytest.mark.parametrize("strategy", ["ivm_eps", "ivm_eps_linear"])
 def test_ivm_eps_and_ivm_eps_linear_refuse_outer_joins_and_negation(strategy: str) -> None:
     properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
-    with pytest.raises(PlanError, match=f"strategy {strategy} has no NOT EXISTS; name .*, or none"):
+    with pytest.raises(PlanError, match=f"strategy {strategy} takes no NOT EXISTS; set .*, or none"):
         database(CHAIN, properties, rows=False)
-    with pytest.raises(PlanError, match=f"strategy {strategy} has no outer joins; name .*, or none"):
+    with pytest.raises(PlanError, match=f"strategy {strategy} takes no outer joins; set .*, or none"):
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
 
 

@@ -442,14 +442,14 @@ def test_every_use_of_a_closed_database_raises_an_error_that_says_so(db: fv.Data
 def test_errors_name_arguments_of_the_wrong_type(db: fv.Database) -> None:
     version = db.version
     for wrong, message in (
-        (lambda: db.insert(None, [(1,)]), "a table is given by its name, not by NULL"),  # type: ignore[arg-type]
-        (lambda: db.view(5), "a view is given by its name, not by 5"),  # type: ignore[arg-type]
+        (lambda: db.insert(None, [(1,)]), "a table must be given by its name, not by NULL"),  # type: ignore[arg-type]
+        (lambda: db.view(5), "a view must be given by its name, not by 5"),  # type: ignore[arg-type]
         (lambda: db.execute(b"DROP TABLE t"), "a script of SQL is a str, not bytes"),  # type: ignore[arg-type]
         (lambda: db.rule(None), "a text of rules is a str, not NoneType"),  # type: ignore[arg-type]
     ):
         with pytest.raises(fv.FreshviewsError, match=message):
             wrong()
-    with pytest.raises(TypeError, match="a subscriber is a function of a change, not NoneType"):
+    with pytest.raises(TypeError, match="a subscriber must be a function of a change, not NoneType"):
         db.view(db.views[0]).subscribe(None)  # type: ignore[arg-type]
     assert db.version == version
 
@@ -497,10 +497,10 @@ def test_a_refused_batch_does_not_count_as_updates_of_a_view() -> None:
         (lambda db: db.execute("CREATE TABLE x (a INT)", parameters=[5]), fv.SqlError, "without parameters"),
         (lambda db: db.define("CREATE TABLE x (a INT)"), fv.SqlError, "Database.execute takes the text of a script"),
         (lambda db: db.define(None), fv.SqlError, "a list of parsed statements, not NoneType"),
-        (lambda db: db.bytes_of(None), fv.CatalogError, "is given by its name, not by NULL"),
+        (lambda db: db.bytes_of(None), fv.CatalogError, "must be given by its name, not by NULL"),
         (lambda db: db.table("t").lookup(3), TypeError, r"not int; for one key: pyarrow.table\(\{'a': \[value\]\}\)"),
-        (lambda db: db.table("t").to_batches("5"), TypeError, "to_batches needs rows of 1 or more, a whole number"),
-        (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net needs rows of 1 or more"),
+        (lambda db: db.table("t").to_batches("5"), TypeError, "to_batches: rows must be a whole number of 1 or more"),
+        (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net: rows must be a whole number"),
     ],
 )
 def test_errors_for_wrong_arguments_say_what_is_accepted(

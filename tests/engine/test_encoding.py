@@ -103,7 +103,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pa.table({"id": [1], "_multiplicity": [1]}), None, "_multiplicity", "apply takes multiplicities"),
     (pa.table([[1], [2]], names=["id", "ID"]), None, "ID", "twice"),
     ([ROWS[0], {"id": 1, "name": "a", "ID": 2}], 1, "ID", "twice"),
-    (pa.table({"id": [1, 2]}).select([]), None, None, "2 rows are given without a column"),
+    (pa.table({"id": [1, 2]}).select([]), None, None, "2 rows have no column of the table"),
     (pd.DataFrame({"id": [1, 2, "x", 3]}), 2, "id", "'x': the values of a column have one type"),
     (pd.DataFrame({"id": [1], "name": [object()]}), 0, "name", "Arrow has no type for it"),
     (pd.DataFrame([[1, 2]], columns=["id", "id"]), None, None, "Duplicate column names"),
@@ -140,7 +140,7 @@ def test_row_numbers_in_errors_count_input_rows_with_multiplicity_zero() -> None
 
 
 def test_apply_refuses_rows_that_have_only_a_multiplicity(db: fv.Database) -> None:
-    with pytest.raises(fv.BatchError, match="without a column"):
+    with pytest.raises(fv.BatchError, match="no column of the table"):
         db.apply("t", pa.table({"_multiplicity": [1, 1]}))
     db.insert("t", pa.table({}))
     assert list(db.view("v")) == []

@@ -260,7 +260,7 @@ def test_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine
 
 @pytest.mark.parametrize("spared", [-1, 1.5, True, "1 GB"])
 def test_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -> None:
-    with pytest.raises(ValueError, match="spare_memory is a whole number of bytes of 0 or more, not"):
+    with pytest.raises(ValueError, match="spare_memory must be a whole number of bytes of 0 or more, not"):
         fv.Database(spare_memory=spared)  # type: ignore[arg-type]
 
 
@@ -430,5 +430,5 @@ def test_freshviews_spare_memory_sets_the_default_of_spare_memory(
         db.execute(SCRIPT)
         db.insert("t", rows(0, 10))
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "2 GB")
-    with pytest.raises(ValueError, match="FRESHVIEWS_SPARE_MEMORY is a whole number of bytes of 0 or more, not '2 GB'"):
+    with pytest.raises(ValueError, match="_SPARE_MEMORY must be a whole number of bytes of 0 or more, not '2 GB'"):
         fv.Database()

@@ -254,7 +254,7 @@ def test_a_view_refuses_the_image_of_another_view_and_stays_unchanged(tmp_path: 
         with maintained("sums", dictionary, script=changed) as other:
             run(other, several)
             kept = rows_of(other.contents(100))
-            with pytest.raises(OtherProgram, match=r"written by other programs: .*open it with the release"):
+            with pytest.raises(OtherProgram, match=r"is out of date: .*open it with the release"):
                 other.read_image(path)
             assert rows_of(other.contents(100)) == kept
         for texts in ([], ["p0", "p1"], [f"q{i}" for i in range(9)]):

@@ -121,7 +121,7 @@ def test_the_provenance_docs_example_gives_the_printed_text() -> None:
         assert list(db.view("parts")) == [("bolt", 3, text)]
 
 
-def test_texts_of_groups_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
+def test_text_aggregates_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
     shop, choose = Shop(), random.Random(1)
     sums = Counter[tuple[Any, ...]]()
 
@@ -137,7 +137,7 @@ def test_texts_of_groups_follow_inserts_and_deletes_and_their_changes_add_up() -
             assert +sums == Counter(list(shop.db.view("parts"))) and min(sums.values(), default=0) >= 0
 
 
-def test_a_refused_batch_leaves_texts_of_groups_unchanged() -> None:
+def test_a_refused_batch_leaves_text_aggregates_unchanged() -> None:
     shop, choose = Shop(), random.Random(2)
     with shop.db as db:
         db.execute("CREATE MATERIALIZED VIEW ratio AS SELECT cust, 100 / (qty - 50) AS r FROM parts")
@@ -153,7 +153,7 @@ def test_a_refused_batch_leaves_texts_of_groups_unchanged() -> None:
 
 
 @pytest.mark.parametrize("snapshot", [False, True])
-def test_texts_of_groups_are_maintained_after_a_reopen(tmp_path: Path, snapshot: bool) -> None:
+def test_text_aggregates_are_maintained_after_a_reopen(tmp_path: Path, snapshot: bool) -> None:
     choose = random.Random(3)
     shop = Shop(tmp_path)
     for number in range(12):
@@ -179,7 +179,7 @@ def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> No
         assert len(texts) < 80
 
 
-def test_texts_of_groups_that_do_not_change_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_aggregates_of_unchanged_groups_are_not_rendered(monkeypatch: pytest.MonkeyPatch) -> None:
     rendered: list[int] = []
     render = Texts._texts_of
 
@@ -291,7 +291,7 @@ def test_the_coefficients_of_a_provenance_add_up_to_the_count_of_its_group() -> 
         ("SELECT STRING_AGG(DISTINCT k, ',' ORDER BY g) FROM t", "order them by the value itself"),
         ("SELECT STRING_AGG(k, g) FROM t", "the separator of string_agg must be a string in quotes"),
         ("SELECT STRING_AGG(k, ',', 'x') FROM t", "takes 1 or 2 arguments"),
-        ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY follows the separator"),
+        ("SELECT STRING_AGG(k ORDER BY k, ',') FROM t", "ORDER BY must follow the separator"),
         ("SELECT LISTAGG(k ORDER BY k) WITHIN GROUP (ORDER BY g) FROM t", "write only one"),
         ("SELECT k FROM t WHERE STRING_AGG(k, '') = ''", "an aggregate function cannot stand in WHERE"),
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
@@ -306,7 +306,7 @@ def test_errors_name_the_refused_construct_and_its_place(select: str, message: s
         assert not db.views
 
 
-def test_other_views_know_the_group_key_of_a_view_with_texts() -> None:
+def test_other_views_know_the_group_key_of_a_view_with_text_aggregates() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;
@@ -315,7 +315,7 @@ def test_other_views_know_the_group_key_of_a_view_with_texts() -> None:
         assert list(db.view("w")) == [('[{"v": [1], "times": 1}, {"v": [2], "times": 1}]',)]
 
 
-def test_each_grouping_set_has_its_own_texts() -> None:
+def test_each_grouping_set_has_its_own_text_aggregates() -> None:
     """Also a set that is written twice, and one whose groups are not selected."""
     with Database() as db:
         db.execute("""CREATE TABLE t (a INT, b STRING, c STRING);
@@ -366,7 +366,7 @@ ABLE = [name for name in STRATEGIES if not name.startswith("ivm_eps")]
 @pytest.mark.parametrize(
     "strategy", [None, *(pytest.param(one, marks=pytest.mark.plain_python(only=True)) for one in ABLE)]
 )
-def test_rows_with_texts_can_be_looked_up_by_their_group_keys(strategy: str | None, tmp_path: Path) -> None:
+def test_rows_with_text_aggregates_can_be_looked_up_by_their_group_keys(strategy: str | None, tmp_path: Path) -> None:
     """The lookup has no loop over a whole view, so it reads no row of another group."""
     named = "" if strategy is None else f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
     views = "; ".join(f"CREATE MATERIALIZED VIEW {name} {named} AS {select}" for name, (select, _) in LOOKED_UP.items())
@@ -405,7 +405,7 @@ def test_rows_with_texts_can_be_looked_up_by_their_group_keys(strategy: str | No
     db.close()
 
 
-def test_the_strategy_of_a_view_applies_to_the_rows_of_its_texts() -> None:
+def test_the_strategy_of_a_view_applies_to_the_rows_of_its_text_aggregates() -> None:
     script = """CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
     CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS
     SELECT PROVENANCE() AS p FROM r JOIN s USING (b)"""
@@ -419,7 +419,7 @@ def test_the_strategy_of_a_view_applies_to_the_rows_of_its_texts() -> None:
     assert isinstance(caught.value, PlanError)
 
 
-def test_explain_shows_how_texts_of_groups_are_made_and_their_cost() -> None:
+def test_explain_shows_the_text_aggregates_and_their_cost() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS

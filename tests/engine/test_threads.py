@@ -347,5 +347,5 @@ def test_views_that_gain_little_from_threads_run_in_one_thread(few: str, monkeyp
 
 @pytest.mark.parametrize("count", [0, -1, True, 1.5, "2"])
 def test_an_invalid_number_of_threads_is_refused(count: Any) -> None:
-    with pytest.raises(ValueError, match="threads is a whole number of 1 or more, not"):
+    with pytest.raises(ValueError, match="threads must be a whole number of 1 or more, not"):
         fv.Database(threads=count)

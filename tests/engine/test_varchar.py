@@ -85,7 +85,7 @@ def test_rows_of_a_stream_with_a_text_that_is_too_long_are_set_aside() -> None:
     [
         ("CREATE TABLE t (a VARCHAR(0))", "VARCHAR(0) is not a type; the length of a VARCHAR is one number, 1 to"),
         ("CREATE TABLE t (a VARCHAR(1, 2))", "VARCHAR(1, 2) is not a type"),
-        ("CREATE TABLE t (a CHAR(3))", "type CHAR(3) is not supported; accepted are"),
+        ("CREATE TABLE t (a CHAR(3))", "type CHAR(3) is not supported; accepted: BOOLEAN"),
     ],
 )
 def test_invalid_lengths_of_varchar_are_refused(sql: str, message: str) -> None:

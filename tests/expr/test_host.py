@@ -126,7 +126,7 @@ def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> N
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_the_operations_attempt_and_failed_turn_errors_into_values() -> None:
+def test_the_attempt_and_failed_operations_turn_errors_into_values() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
@@ -139,7 +139,7 @@ def test_the_right_side_of_an_and_is_not_evaluated_for_rows_that_the_left_side_e
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]
 
 
-def test_a_host_function_runs_once_per_distinct_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_function_runs_once_for_equal_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
     def spy(value: str) -> str:

@@ -214,7 +214,7 @@ def test_ctrl_c_ends_a_wait_for_a_function_without_cancelling_its_compilation(co
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_orders_to_compile_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
+def test_compile_orders_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
     taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)

@@ -171,7 +171,7 @@ def test_results_of_cofactors_are_rounded_once(number: str, data: st.DataObject)
 
 
 @pytest.mark.parametrize("x", [float("nan"), float("inf"), float("-inf"), 2.0**63, -(2.0**70)])
-def test_a_double_without_a_fixed_point_is_reported(x: float) -> None:
+def test_a_double_without_a_fixed_point_form_is_reported(x: float) -> None:
     assert lift(ring_of("double", [0]), [code(x)])[1] == NO_FIXED_POINT
 
 

@@ -413,7 +413,7 @@ def test_errors_name_the_wrong_input() -> None:
     for kind in (LinearRegression, Ridge):
         with pytest.raises(LearnError, match="degree=2 cannot be combined with categories"):
             kind(db, JOIN, ["units"], "price", name="prices", categories=["city"], degree=2)
-        with pytest.raises(LearnError, match="has a variable twice"):
+        with pytest.raises(LearnError, match="a variable is given twice in"):
             kind(db, JOIN, ["units"], "price", name="prices", categories=["units"])
         with pytest.raises(LearnError, match="no feature"):
             kind(db, JOIN, [], "price", name="prices", categories=[])
@@ -459,7 +459,7 @@ def test_impossible_models_are_refused() -> None:
         LinearRegression(db, "t", ["x", "c"], "y", name="m")
     with pytest.raises(LearnError, match="alpha is inf; it must be 0 or more, and finite"):
         Ridge(db, "t", ["x"], "y", name="m", alpha=float("inf"))
-    with pytest.raises(LearnError, match="has a variable twice"):
+    with pytest.raises(LearnError, match="a variable is given twice in"):
         LinearRegression(db, "t", ["x"], "y", name="m", categories=["c", "C"])
 
 

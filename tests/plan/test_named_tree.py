@@ -36,15 +36,15 @@ def test_every_valid_tree_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R(S)", "a join tree has each of R, S, T once"),
-        ("R(S, T, S)", "a join tree has each of R, S, T once"),
+        ("R(S)", "a join tree must have each of R, S, T once"),
+        ("R(S, T, S)", "a join tree must have each of R, S, T once"),
         ("R(S, X)", "'X' is no relation of the query; there are R, S, T"),
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),
         ("R(S(T)", "lacks a closing bracket"),
         ("R(S(T)) S", "has text after its tree"),
-        ("R(S([c](T)))", r"\[c\] is below a relation, not above"),
-        ("[a, b, c](R, S(T))", r"no child of \[a, b, c\] contains it"),
+        ("R(S([c](T)))", r"\[c\] must be above a relation, not below"),
+        ("[a, b, c](R, S(T))", r"\[a, b, c\] needs a child"),
         ("", "is no relation of the query"),
     ],
 )
@@ -65,7 +65,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.join_tree' = 'r(s, t)'", "the nodes that have"),
         ("'freshviews.join_tree' = 'g(s)'", "'g' is no relation of the query; there are r, s, t"),
         ("'freshviews.join_tree' = 's(r, t)', 'freshviews.strategy' = 'view_tree'", "is for strategy crown"),
-        ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads, or a bag of it"),
+        ("'freshviews.updates' = 'r many'", "'r many' must be a table of the view, or a bag"),
     ],
 )
 def test_create_view_refuses_a_tree_that_is_not_free_connex(properties: str, message: str) -> None:

@@ -342,7 +342,7 @@ def test_a_strategy_refuses_a_program_that_is_too_large_and_proposes_another_str
     named = "TBLPROPERTIES ('freshviews.strategy' = 'crown')"
     db = Database()
     db.execute(";".join(f"CREATE TABLE {table}" for table in tables))
-    with pytest.raises(TooLarge, match="more than 300 statements; name view_tree, or no strategy"):
+    with pytest.raises(TooLarge, match="more than 300 statements; set view_tree, or no strategy"):
         db.execute(f"CREATE MATERIALIZED VIEW v {named} AS SELECT * FROM {joins}")
 
 

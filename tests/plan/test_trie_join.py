@@ -224,14 +224,14 @@ SCRIPT = """
     [
         ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; 'freshviews.key_order' takes all of a"),
         ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' is given twice in 'freshviews.key_order'"),
-        ("'freshviews.key_order' = 'a'", "view v: 'b' is not in its key order; 'freshviews.key_order' takes all of a"),
+        ("'freshviews.key_order' = 'a'", "view v: 'b' is missing; 'freshviews.key_order' takes all of a"),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",
-            "view v: 'freshviews.key_order' is for strategy trie_join; it names crown",
+            "view v: 'freshviews.key_order' is for strategy trie_join; the view names crown",
         ),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.bag_strategy' = 'first_order'",
-            "view v: 'freshviews.key_order' is for strategy trie_join; it names crown",
+            "view v: 'freshviews.key_order' is for strategy trie_join; the view names crown",
         ),
     ],
 )

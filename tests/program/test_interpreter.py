@@ -75,7 +75,7 @@ def test_an_add_statement_that_makes_a_payload_zero_removes_the_row() -> None:
     assert state.views["V"] == {(2,): (-1,)}
 
 
-def test_the_bodies_appear_and_vanish_run_only_if_a_row_appears_or_vanishes() -> None:
+def test_the_appear_and_vanish_bodies_run_only_if_a_row_appears_or_vanishes() -> None:
     add = Add(
         "V",
         ("a",),
@@ -144,7 +144,7 @@ def test_a_lookup_runs_its_body_if_the_key_is_present() -> None:
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
 
 
-def test_the_statement_smaller_loops_over_the_slice_with_fewer_rows_or_the_left_one_on_a_tie() -> None:
+def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_the_left_one_on_a_tie() -> None:
     left = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("a",), ("count",), ONE),))
     right = Loop("R", ("a", "x"), (0,), "r", (Add("V", ("b",), ("count",), ONE),))
     body = (Smaller(left, right),)

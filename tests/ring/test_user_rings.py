@@ -103,12 +103,12 @@ REFUSED: dict[str, tuple[fv.UserRing, str]] = {
         "give scale=",
     ),
     "a product without one": (replace(GAUSS, name="tried", one=(0, 1)), "multiply\\(a, one\\) = a .* give one="),
-    "a type of argument": (replace(GAUSS, name="tried", arguments=("STRING", "BIGINT")), "'STRING'; accepted are"),
+    "a type of argument": (replace(GAUSS, name="tried", arguments=("STRING", "BIGINT")), "'STRING'; accepted: "),
     "a double among the words": (replace(GAUSS, name="tried", results={"re": "DOUBLE", "im": "DOUBLE"}), "give value="),
     "results that are not the words": (replace(GAUSS, name="tried", results={"re": "BIGINT"}), "give value="),
     "too many words": (replace(GAUSS, name="tried", words=65), "1 to 64 words"),
     "a name that SQL has": (replace(GAUSS, name="sum"), "name of an SQL function"),
-    "a name that SQL cannot call": (replace(GAUSS, name="a b"), "not a name that SQL can call"),
+    "a name that SQL cannot call": (replace(GAUSS, name="a b"), "cannot call it by this name"),
     "a multiply that remembers": (replace(GAUSS, name="tried", multiply=lambda a, b: _counting(a, b)), "alone"),
 }
 

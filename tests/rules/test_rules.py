@@ -20,7 +20,7 @@ REFUSED = [
     ("v(a) <- r(a, b) & s(b, _).", 1, 17, "'&' is not part of a rule"),
     ("v(a) <- r(a, b), b % 2 = 0.", 1, 20, "'%' is not part of a rule"),
     ("v(a + 1) <- r(a, _).", 1, 5, "'+' does not go here"),
-    ("v(a) <- r(a, _), !(s(a, _)).", 1, 18, "only an atom is negated"),
+    ("v(a) <- r(a, _), !(s(a, _)).", 1, 18, "only an atom can be negated"),
     ("v(a) <- e(a, _).", 1, 9, "unknown table, view or head e"),
     ("v(a) <- ww(a, _, _).", 1, 9, "did you mean w?"),
     ("v(a) <- r(a).", 1, 9, "r has 2 columns (a, b), not 1"),

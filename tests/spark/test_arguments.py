@@ -82,7 +82,7 @@ def test_a_wrong_argument_is_refused_before_spark_is_asked(door: str, tmp_path: 
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE t (a INT); CREATE TABLE u (a INT)", "-- nothing"])
-def test_the_method_table_of_accepts_exactly_one_create_table(sql: str, tmp_path: Path) -> None:
+def test_the_table_of_method_accepts_exactly_one_create_table(sql: str, tmp_path: Path) -> None:
     with pytest.raises(fv.SqlError, match="one CREATE TABLE name"):
         pipeline(tmp_path).table_of(sql)
 

@@ -99,7 +99,7 @@ def test_a_master_with_two_workers_replaces_a_killed_executor(tmp_path: Path) ->
     check(tmp_path, shop)
 
 
-UNSEEN = "does not see the checkpoint of the driver at {}; .*name a folder that is mounted everywhere"
+UNSEEN = "does not see the checkpoint of the driver at {}; .*use a folder that is mounted everywhere"
 
 
 def test_a_worker_that_sees_another_checkpoint_is_refused_before_anything_is_committed(

@@ -228,7 +228,7 @@ def test_views_above_an_alter_table_in_the_script_keep_their_columns(tmp_path: P
         ("ALTER TABLE", (7, 1), "begins with ALTER is refused here"),
     ],
 )
-def test_a_wrong_alter_table_is_refused_at_its_place(
+def test_errors_in_alter_table_have_line_and_column(
     tmp_path: Path, statement: str, place: tuple[int, int], message: str
 ) -> None:
     (tmp_path / "in").mkdir()

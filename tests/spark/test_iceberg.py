@@ -141,7 +141,7 @@ def test_the_iceberg_docs_example_survives_a_kill_after_the_sink_is_written(tmp_
 def test_an_option_that_would_lose_deletes_is_refused(tmp_path: Path) -> None:
     option = "'streaming-skip-delete-snapshots' 'true'"
     source = f"CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (path 'lake.db.t', {option});"
-    with pytest.raises(SqlError, match="lost in silence; leave it out, and read the table with changes 'snapshot'"):
+    with pytest.raises(SqlError, match="lost unnoticed; leave it out, and read the table with changes 'snapshot'"):
         read_script(source, tmp_path)
     with pytest.raises(SqlError, match="iceberg needs the option path"):
         read_script("CREATE STREAMING TABLE t (a INT) USING iceberg OPTIONS (changes 'snapshot');", tmp_path)

@@ -88,7 +88,7 @@ def test_columns_are_read_from_keys_headers_and_paths_of_json_messages(spark: An
     bad = [json.loads(line) for line in file.read_text().splitlines()]
     places = [(one["topic"], one["partition"], one["offset"]) for one in bad]
     assert places == [(topic.name, 1, offset) for offset in range(3, 10)]
-    whole = "the value has to be one JSON object, the key has to be text in UTF-8, headers have to be text in UTF-8"
+    whole = "the value has to be one JSON object, the key must be text in UTF-8, headers must be text in UTF-8"
     assert [one["reason"] for one in bad[:3]] == [whole] * 3 and bad[6]["reason"] == whole
     assert [one["column"] for one in bad] == [None, None, None, "price", "day", "id", None]
 

@@ -134,7 +134,7 @@ def test_bad_rows_are_set_aside_with_the_reason_and_counted(spark: Any, tmp_path
     assert all(row["file"].endswith("bad.csv") and row["table"] == "items" for row in found)
     assert "declared columns and types" in found[0]["reason"]
     assert "not there" in found[1]["reason"]
-    assert (found[2]["column"], found[2]["value"]) == ("op", "what") and "accepted are" in found[2]["reason"]
+    assert (found[2]["column"], found[2]["value"]) == ("op", "what") and "the accepted words are" in found[2]["reason"]
     assert latest(store_of(tmp_path / "shop.checkpoint")).totals["bad"] == {"items": 3}
 
 

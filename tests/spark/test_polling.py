@@ -476,9 +476,9 @@ def test_options_of_a_poll_are_read(tmp_path: Path, options: str, poll: Poll) ->
 @pytest.mark.parametrize(
     "options, message",
     [
-        ("poll_lag '1'", "table t: poll names the column whose values grow"),
-        ("poll 'n', poll_lag 'long'", "poll_lag is '5 minutes' by a column of times, '1000' by numbers, not 'long'"),
-        ("poll 'n', poll_every '0 seconds'", "poll_every is a time such as '10 seconds'"),
+        ("poll_lag '1'", "table t: poll must name the column whose values grow"),
+        ("poll 'n', poll_lag 'long'", "poll_lag must be like '5 minutes' for times, '1000' for numbers, not 'long'"),
+        ("poll 'n', poll_every '0 seconds'", "poll_every must be like '10 seconds'"),
         ("poll 'n', changes 'snapshot'", "changes 'snapshot' reads all rows; leave one out"),
         ("poll 'n', pol_lag '1'", "unknown option pol_lag; did you mean poll_lag?"),
     ],

@@ -60,7 +60,7 @@ def test_options_may_contain_environment_variables(folder: Path) -> None:
         ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
         ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
         ("header 'true'", "header 'true', mode 'DropMalformed'", "'DropMalformed'", "set them aside with bad_rows"),
-        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost in silence; leave it out"),
+        ("header 'true'", "ignoreCorruptFiles 'true'", "'true'", "would be lost unnoticed; leave it out"),
         ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
@@ -171,8 +171,8 @@ def test_options_of_messages_are_read(tmp_path: Path) -> None:
     [
         ("subscribe 't', ", "", "USING kafka", "needs the option subscribe or subscribePattern or assign"),
         ("topic 'v', ", "", "USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', output", "needs the option topic"),
-        ("subscribe 't'", "subscribe 't', failOnDataLoss 'false'", "'false'", "would be lost in silence; leave it out"),
-        ("'json'", "'jsn'", "'jsn'", "values is json, csv, avro or text, not 'jsn'"),
+        ("subscribe 't'", "subscribe 't', failOnDataLoss 'false'", "'false'", "would be lost unnoticed; leave it out"),
+        ("'json'", "'jsn'", "'jsn'", "values must be json, csv, avro or text, not 'jsn'"),
         ("'json'", "'avro'", "'avro'", "needs values.schema"),
         ("'json'", "'avro', values.schema 'no.avsc'", "'no.avsc'", "cannot be read: No such file"),
         ("from.a 'key'", "from.c 'key'", "'key'", "from.c names no column of table t; its columns are a, b, _op"),
@@ -184,12 +184,12 @@ def test_options_of_messages_are_read(tmp_path: Path) -> None:
         ("from.a 'key'", "from.a 'offset.x'", "'offset.x'", "only value, key and headers have fields"),
         ("'json', changes 'upsert', from.a 'key'", "'csv', values.fields 'b'", "'b'", "values.fields has no field a"),
         ("values 'json', ", "values 'csv', op 'what', ", "'csv'", "needs values.fields here"),
-        ("output 'upsert'", "output 'complete'", "'complete'", "output of kafka is 'changes' or 'upsert'"),
+        ("output 'upsert'", "output 'complete'", "'complete'", "output of kafka must be 'changes' or 'upsert'"),
         ("output 'upsert'", "output 'upsert', key 'b'", "'b'", "several rows of the view may have the same b"),
         ("output 'upsert'", "output 'upsert', key 'z'", "'z'", "the view has no column 'z'"),
         ("output 'changes'", "output 'upsert'", "'upsert')\n  AS SELECT b", "needs a view whose rows have a key"),
         ("output 'changes'", "keys 'text'", "'text')\n  AS SELECT b", "keys 'text' is for a key of one column"),
-        ("output 'changes'", "values 'csv'", "'csv'", "values of a view are 'json'"),
+        ("output 'changes'", "values 'csv'", "'csv'", "values of a view must be 'json'"),
     ],
 )
 def test_options_of_messages_are_refused_at_their_place(

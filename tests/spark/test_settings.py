@@ -72,7 +72,7 @@ def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
         packages_with({}, "spark-avro")
 
 
-def test_the_options_conf_and_packages_become_settings() -> None:
+def test_the_conf_and_packages_options_become_settings() -> None:
     assert settings_of(["a=b=c", " d = e "]) == {"a": "b=c", "d": "e"}
     assert packages_with({"a": "b"}, None) == {"a": "b"}
     more = packages_with({"spark.jars.packages": "g:n:1"}, "g:m:2, g:o:3")

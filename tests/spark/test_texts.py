@@ -28,7 +28,7 @@ VERSIONS = [
 ]
 
 
-def test_texts_of_groups_are_complete_in_cells_and_after_a_restart(spark: Any, tmp_path: Path) -> None:
+def test_text_aggregates_are_complete_in_cells_and_after_a_restart(spark: Any, tmp_path: Path) -> None:
     orders: Counter[tuple[Any, ...]] = Counter()
     items: Counter[tuple[Any, ...]] = Counter()
     for version, (of_orders, of_items) in enumerate(VERSIONS, 1):

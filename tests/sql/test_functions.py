@@ -92,7 +92,7 @@ def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None
         ("to_date('1999T')", "not a date"),
         ("TIMESTAMP_SECONDS(1.1234567)", "does not fit the type"),
         ("TIMESTAMP_SECONDS('1')", "takes a number"),
-        ("TIMESTAMP_MILLIS(1.5)", "is an integer, not DECIMAL"),
+        ("TIMESTAMP_MILLIS(1.5)", "must be an integer, not DECIMAL"),
         ("hour(1.5)", "a TIMESTAMP is needed here"),
         ("s + INTERVAL '1' MONTH", "DATE or TIMESTAMP"),
         ("round(1, 2, 3)", "round takes 1 or 2 arguments, not 3"),

@@ -441,7 +441,7 @@ def test_sync_reports_a_file_that_was_closed_unsynced(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sync": "intervall"}, "sync is 'commit' or 'interval', not 'intervall'"),
+        ({"sync": "intervall"}, "sync must be 'commit' or 'interval', not 'intervall'"),
         ({"sync": "INTERVAL"}, "not 'INTERVAL'"),
         ({"sync": None}, "not NULL"),
         ({"sync": 0.5}, r"not 0\.5"),
@@ -459,5 +459,5 @@ def test_a_wrong_option_is_refused_before_files_are_created(
 
 
 def test_sync_of_a_database_in_memory_does_nothing() -> None:
-    with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="lives in memory"):
+    with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="is in memory"):
         db.sync()

@@ -94,7 +94,7 @@ def test_a_view_whose_program_has_changed_is_backfilled_if_its_inputs_are_stored
         with fv.Database(tmp_path) as db:
             assert contents(db) == expected
     changed("busy")
-    with pytest.raises(fv.StoreError, match=r"state-\d+/view-2: the image of view busy was written by other programs"):
+    with pytest.raises(fv.StoreError, match=r"state-\d+/view-2: the image of view busy is out of date"):
         fv.Database(tmp_path)
     monkeypatch.setattr(view_image, "hash_of", true_hash)
     with fv.Database(tmp_path) as db:

@@ -162,7 +162,7 @@ def test_messages_of_several_schemas_keep_their_order():
 def test_without_a_schema_the_unit_of_timestamps_must_be_given():
     after = {"id": 1, "at": 1000, "amount": None, "ok": None, "x": None}
     given = texts(envelope("c", None, after))
-    with pytest.raises(BadChange, match="row 0, column at: 1000: the unit of this timestamp is not known: say"):
+    with pytest.raises(BadChange, match="row 0, column at: 1000: the unit of this timestamp is not known: set"):
         signed_rows(given, EVENTS, DebeziumJson())
     (found,) = signed_rows(given, EVENTS, DebeziumJson(timestamps="ms")).rows.to_pylist()
     assert found["at"] == dt.datetime(1970, 1, 1, 0, 0, 1)
@@ -218,7 +218,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reaso
         ("[1]", "it has no field op"),
         ({"id": 1}, "it has no field op"),
         (envelope("t"), "op t truncates the table"),
-        (envelope("x"), "op 'x' is unknown; accepted are c, u, d and r"),
+        (envelope("x"), "op 'x' is unknown; accepted: c, u, d and r"),
         (envelope([1]), "op [1] is unknown"),
         (envelope("c"), "op c has no row in after"),
         (envelope("u", None, row(1, "a")), "op u has no row in before; have the source write whole rows"),

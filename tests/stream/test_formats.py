@@ -47,7 +47,7 @@ def test_without_a_name_the_reserved_columns_determine_the_format():
 
 
 def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
-    with pytest.raises(FormatError, match=r"'opp' is unknown; accepted are append, .*, one of id, op$"):
+    with pytest.raises(FormatError, match=r"'opp' is unknown; accepted: append, .*, one of id, op$"):
         format_for("opp", ["id", "op"])
     assert format_for("OP", ["id", "op"]) == OpColumn("op")
 
@@ -73,5 +73,5 @@ def test_a_format_declares_its_columns_and_whether_it_looks_rows_up():
 
 
 def test_wrong_options_are_refused_at_construction():
-    with pytest.raises(FormatError, match="accepted are 'ms', 'us' and 'ns'"):
+    with pytest.raises(FormatError, match="timestamps must be 'ms', 'us' or 'ns', not 's'"):
         DebeziumJson(timestamps="s")  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ def read(text: str) -> list[dict[str, Any]]:
 
 LEAST = -(2**63)
 REFUSED: list[tuple[str, str, str]] = [
-    (envelope(more=',"ID":2'), "id", "the row has field id twice; names of fields are the same in any case"),
+    (envelope(more=',"ID":2'), "id", "the row has field id twice; case does not matter in names of fields"),
     (envelope(at=str(LEAST)), "at", "TIMESTAMP accepts values that fit 64 bits"),
     (envelope(at=str(2**63)), "at", "TIMESTAMP accepts values that fit 64 bits"),
     (envelope(day=str(LEAST)), "day", "DATE accepts values that fit 64 bits"),

@@ -52,7 +52,7 @@ def test_an_unknown_word_is_refused_with_its_place_and_accepted_words(word):
         signed_rows(batch(op=pa.array(["I", word]), id=[1, 2], part=["a", "b"]), BAG, OpColumn())
     error = raised.value
     assert (error.table, error.row, error.column, error.value) == ("bag", 1, "op", word)
-    assert "accepted are insert, i, +," in error.reason
+    assert "accepted words are insert, i, +," in error.reason
 
 
 def test_an_update_word_of_a_table_without_a_key_is_refused_with_the_remedy():
@@ -96,7 +96,7 @@ def test_a_delta_feed_is_applied_in_the_order_of_commits():
 
 
 def test_a_delta_feed_accepts_only_its_own_words():
-    with pytest.raises(BadChange, match="accepted are insert, delete, update_preimage, update_postimage, in any case"):
+    with pytest.raises(BadChange, match="accepted words are insert, delete, update_preimage, update_postimage"):
         signed_rows(batch(id=[1], part=["a"], _change_type=["u"]), BAG, DeltaFeed())
 
 
@@ -108,7 +108,7 @@ def test_columns_are_found_by_name_in_any_order_and_case():
     ("columns", "message"),
     [
         ({"id": [1]}, "table bag, column part: the input has no column part; it has id"),
-        ({"id": [1], "part": ["a"], "x": [1]}, "column x: the table has no column x; accepted are id, part"),
+        ({"id": [1], "part": ["a"], "x": [1]}, "column x: the table has no column x; accepted: id, part"),
         ({"id": [1], "ID": [1], "part": ["a"]}, "column ID is given twice"),
         ({"id": [1.5], "part": ["a"]}, "column id: BIGINT accepts a column of integers, not of double"),
         ({"id": [1], "part": [1]}, "column part: STRING accepts a column of strings, not of int64"),

@@ -60,7 +60,7 @@ def aggregate_from_json(held: Json) -> RingAggregate:
     except (KeyError, TypeError) as error:
         raise StoreError(f"this release cannot read the stored form of a ring: {error!r}") from error
     if found.family != held["family"]:
-        raise StoreError(f"ring {found.name} is {found.family} here and {held['family']} in the release that stored it")
+        raise StoreError(f"ring {found.name} is {found.family}, but was {held['family']} in the release that stored it")
     remember(found)
     return found
 

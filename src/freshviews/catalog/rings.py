@@ -71,15 +71,15 @@ def register(ring: UserRing) -> RingAggregate:
     arguments = tuple(_type(ring, f"argument {i}", text) for i, text in enumerate(ring.arguments, 1))
     listed = {"": ring.results} if isinstance(ring.results, str) else dict(ring.results)
     if not listed:
-        raise RingDefinitionError(f"ring {ring.name}: results names no value; name at least one, with its type")
+        raise RingDefinitionError(f"ring {ring.name}: results is empty; give at least one value, with its type")
     results = tuple((name, _type(ring, f"result {name}".rstrip(), text)) for name, text in listed.items())
     if ring.value is None and any(of.is_float for _, of in results):
         raise RingDefinitionError(
-            f"ring {ring.name}: the words of an element are integers; give value=, which converts them to a double"
+            f"ring {ring.name}: give value=, which converts the integer words of an element to a double"
         )
     if ring.value is None and len(results) != ring.words:
         raise RingDefinitionError(
-            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which computes them"
+            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which makes the results"
         )
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
@@ -138,7 +138,7 @@ def _import_modules(names: str) -> None:
         except Exception as error:
             raise RingDefinitionError(
                 f"{MODULES} names the module {name}, which cannot be imported: {type(error).__name__}: {error}; it "
-                "must be found by the Python path of this process"
+                "must be on the Python path of this process"
             ) from error
 
 
@@ -162,5 +162,5 @@ def _type(ring: UserRing, what: str, text: str) -> SqlType:
             return decimal(precision, scale)
     if spelled not in _TYPES:
         names = ", ".join((*_TYPES, f"DECIMAL(p, s) with p up to {_GREATEST_PRECISION}"))
-        raise RingDefinitionError(f"ring {ring.name}: {what} is of type {text!r}; accepted are {names}")
+        raise RingDefinitionError(f"ring {ring.name}: {what} is of type {text!r}; accepted: {names}")
     return _TYPES[spelled]

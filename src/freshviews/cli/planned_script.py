@@ -75,6 +75,6 @@ def reduced_to(script: PlannedScript, name: str) -> PlannedScript:
     views = tuple(one for one in script.views if one.view.name.lower().split("#")[0] == wanted)
     if not views:
         names = [one.view.name for one in script.views if not one.view.internal]
-        there = f"it has {', '.join(names)}" if names else "it has no view"
+        there = f"it has {', '.join(names)}" if names else "it has none"
         raise ReadError(f"the script has no view {name}; {there}")
     return replace(script, views=views)

@@ -40,7 +40,7 @@ def read(name: str) -> Source:
     if not name:
         raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
     if "\0" in name:
-        raise ReadError(f"{name}: the name has a NUL character, which no file has; a file with SQL is accepted")
+        raise ReadError(f"{name}: the name has a NUL character, which no file name has; a file with SQL is accepted")
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
         text = _bytes(name).decode("utf-8-sig")

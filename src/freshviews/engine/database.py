@@ -87,7 +87,7 @@ class Database:
     ----------
     path
         Directory that keeps the database: opening it again gives exactly the committed versions. None, the default:
-        the database lives in memory.
+        the database is in memory.
     sync
         ``"commit"``: a version is on the disk before it counts, so nothing that was committed is lost.
         ``"interval"``: it is handed to the operating system before it counts, and is on the disk ``sync_seconds``
@@ -666,7 +666,7 @@ class Database:
         check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
-            raise CatalogError(f"table {target.name} has a window: the rows that leave depend on the order of updates")
+            raise CatalogError(f"table {target.name} has a window: which rows leave depends on the order of updates")
         return net_change(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
@@ -939,7 +939,7 @@ class Database:
         Raises
         ------
         StoreError
-            The snapshot cannot be written, or the database lives in memory.
+            The snapshot cannot be written, or the database is in memory.
 
         Examples
         --------
@@ -950,7 +950,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes a durable one")
+                raise StoreError("the database is in memory; Database(path) makes a durable one")
             with self._whole():
                 self._write_snapshot(self._directory)
 
@@ -962,7 +962,7 @@ class Database:
         Raises
         ------
         StoreError
-            Syncing fails, as it may have since the last call, or the database lives in memory.
+            Syncing fails, as it may have since the last call, or the database is in memory.
 
         Examples
         --------
@@ -973,7 +973,7 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database lives in memory; Database(path) makes a durable one")
+                raise StoreError("the database is in memory; Database(path) makes a durable one")
             self._directory.check_there()
         try:
             # Without the lock: other threads commit meanwhile.
@@ -1264,7 +1264,7 @@ class Database:
 def _sync_seconds(sync: str, seconds: float | None) -> float:
     """The interval of syncing in seconds, 0 for none. Raises ArgumentError."""
     if sync not in ("commit", "interval"):
-        raise ArgumentError(f"sync is 'commit' or 'interval', not {shown(sync)}")
+        raise ArgumentError(f"sync must be 'commit' or 'interval', not {shown(sync)}")
     if sync == "commit":
         if seconds is not None:
             raise ArgumentError(
@@ -1274,7 +1274,7 @@ def _sync_seconds(sync: str, seconds: float | None) -> float:
     if seconds is None:
         return SYNC_SECONDS
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_INTERVAL:
-        raise ArgumentError(f"sync_seconds is more than 0 and at most {_LONGEST_INTERVAL:g}, not {shown(seconds)}")
+        raise ArgumentError(f"sync_seconds must be more than 0 and at most {_LONGEST_INTERVAL:g}, not {shown(seconds)}")
     return float(seconds)
 
 
@@ -1283,7 +1283,7 @@ def _thread_count(threads: int | None) -> int:
     if threads is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-        raise ArgumentError(f"threads is a whole number of 1 or more, not {shown(threads)}")
+        raise ArgumentError(f"threads must be a whole number of 1 or more, not {shown(threads)}")
     return threads
 
 
@@ -1297,21 +1297,21 @@ def _spared(spared: int | None) -> int | None:
     if spared is None:
         text = os.environ.get(VARIABLE)
         if text is not None and not text.isdecimal():
-            raise ArgumentError(f"{VARIABLE} is a whole number of bytes of 0 or more, not {shown(text)}")
+            raise ArgumentError(f"{VARIABLE} must be a whole number of bytes of 0 or more, not {shown(text)}")
         return None if text is None else int(text)
     if isinstance(spared, bool) or not isinstance(spared, int) or spared < 0:
-        raise ArgumentError(f"spare_memory is a whole number of bytes of 0 or more, not {shown(spared)}")
+        raise ArgumentError(f"spare_memory must be a whole number of bytes of 0 or more, not {shown(spared)}")
     return spared
 
 
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise CatalogError(f"a {kind} is given by its name, not by {shown(name)}")
+        raise CatalogError(f"a {kind} must be given by its name, not by {shown(name)}")
 
 
 def _check_text(what: str, text: object) -> None:
     if not isinstance(text, str):
-        raise SqlError(f"{what} is a str, not {type(text).__name__}")
+        raise SqlError(f"{what} must be a str, not {type(text).__name__}")
 
 
 def _check_statements(method: str, statements: object) -> None:

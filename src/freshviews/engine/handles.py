@@ -39,7 +39,7 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 def check_rows(method: str, rows: object) -> None:
     """Raise ArgumentError if ``rows``, of a record batch, is not a whole number of 1 or more."""
     if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
-        raise ArgumentError(f"{method} needs rows of 1 or more, a whole number, not {shown(rows)}")
+        raise ArgumentError(f"{method}: rows must be a whole number of 1 or more, not {shown(rows)}")
 
 
 class Readable:
@@ -410,7 +410,7 @@ class View(Readable):
         state = self._state
         if not callable(callback):
             came = type(callback).__name__
-            raise ArgumentError(f"view {state.name}: a subscriber is a function of a change, not {came}")
+            raise ArgumentError(f"view {state.name}: a subscriber must be a function of a change, not {came}")
 
         with self._guard(state) as lock:
 

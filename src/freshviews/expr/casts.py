@@ -169,7 +169,7 @@ def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
         if len(run) > longest:
             accepted = ", ".join(letter * most for letter, (most, _) in _LETTERS.items())
             raise ValueError(
-                f"{run!r} in the date pattern {pattern!r} is not supported; accepted are {accepted}, "
+                f"{run!r} in the date pattern {pattern!r} is not supported; accepted: {accepted}, "
                 "shorter runs of these letters, and 'quoted text'"
             )
         pieces.append(make(len(run)))

@@ -62,7 +62,9 @@ def _pieces(by: str, count: int) -> tuple[str | int, ...]:
     while place < len(by):
         found = _PIECE.match(by, place)
         if found is None or int(found["group"] or 0) > count:
-            raise ValueError(f"the replacement {by!r} has a $ or \\ that names none of {count} groups, at {place + 1}")
+            raise ValueError(
+                f"the replacement {by!r} has, at character {place + 1}, a $ or \\ that names none of {count} groups"
+            )
         place = found.end()
         made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])
     return tuple(made)

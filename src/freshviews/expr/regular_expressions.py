@@ -243,7 +243,7 @@ class _Parser:
         if self.peek() == "?":
             for opening, what in _AROUND.items():
                 if self.pattern.startswith(opening, self.place):
-                    self.refuse(what, "a search in linear time cannot have it", start)
+                    self.refuse(what, "it cannot be searched in linear time", start)
             found = _GROUP.match(self.pattern, self.place)
             if found is None:
                 self.fail("has a (? that begins no group", start)

@@ -32,7 +32,7 @@ class KeptView:
 
     def __init__(self, database: Database, name: str, variables: Sequence[str], select: str) -> None:
         if len({variable.lower() for variable in variables}) != len(variables):
-            raise LearnError(f"model {name}: {', '.join(variables)} has a variable twice; name each once")
+            raise LearnError(f"model {name}: a variable is given twice in {', '.join(variables)}; name each once")
         self.name = name
         self._database = database
         statement = f"CREATE MATERIALIZED VIEW {name} AS {select}"

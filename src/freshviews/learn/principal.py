@@ -68,7 +68,7 @@ class PCA(Model):
         self.features = tuple(features)
         self.components = len(self.features) if components is None else components
         if not 1 <= self.components <= len(self.features):
-            raise LearnError(f"model {name}: it has {len(self.features)} features; components is {components}")
+            raise LearnError(f"model {name}: components is {components}; it must be 1 to {len(self.features)}")
         self._view: MomentsView = MomentsView(database, source, self.features, name)
         self._axes: _Axes | None = None
 

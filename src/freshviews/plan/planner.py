@@ -121,7 +121,7 @@ def _named_strategy(request: Request) -> Choice | None:
         if not given or (name in STRATEGIES and STRATEGIES[name].reads(request).issuperset(given)):
             continue
         if name is not None:
-            raise PlanError(f"view {view.name}: '{given[0]}' is for strategy {owner.name}; it names {name}")
+            raise PlanError(f"view {view.name}: '{given[0]}' is for strategy {owner.name}; the view names {name}")
         name = owner.name
     if name is None:
         return None
@@ -136,7 +136,7 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
     """Raise PlanError if the named strategy does not join some kind of the query's atoms."""
     for kind in sorted(request.kinds - strategy.kinds):
         others = ", ".join(name for name, one in STRATEGIES.items() if kind in one.kinds)
-        raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")
+        raise PlanError(f"view {request.view.name}: strategy {strategy.name} takes no {kind}; set {others}, or none")
 
 
 def _preferred_strategy(request: Request) -> Choice:

@@ -136,7 +136,7 @@ def fixed(code: int) -> int:
     finite, or 2^63 or more in magnitude."""
     x: float = struct.unpack("<d", struct.pack("<q", code))[0]
     if not math.isfinite(x) or abs(x) >= 2.0**63:
-        raise RingError(f"{x} has no fixed point: COFACTOR takes finite numbers below 2^63 in magnitude")
+        raise RingError(f"{x} has no fixed-point form: COFACTOR takes finite numbers below 2^63 in magnitude")
     numerator, denominator = abs(x).as_integer_ratio()
     units: int = ((numerator << (FRACTION_BITS + 1)) + denominator) // (2 * denominator)
     return -units if x < 0 else units

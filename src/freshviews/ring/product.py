@@ -19,7 +19,7 @@ class ProductRing:
 
     def __post_init__(self) -> None:
         if len(self.names) != len(self.rings) or len(set(self.names)) != len(self.names):
-            raise ValueError(f"{self.names} name {len(self.rings)} rings: give each ring a different name")
+            raise ValueError(f"names {self.names} for {len(self.rings)} rings: give each ring its own name")
 
     @property
     def name(self) -> str:

@@ -20,7 +20,7 @@ MOST_TESTS = 64
 """Bounds of a formula: its operations, its results, and the tests on the way to one."""
 
 ARITHMETIC = (
-    "accepted are + - * // % ** abs min max & | ^ ~ >> and comparisons of integers, + - * / ** abs and comparisons of "
+    "accepted: + - * // % ** abs min max & | ^ ~ >> and comparisons of integers, + - * / ** abs and comparisons of "
     "doubles, round, math.floor, math.ceil and math.trunc of doubles, and if"
 )
 

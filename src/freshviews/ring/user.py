@@ -207,9 +207,9 @@ def user_ring_named(name: str) -> RecordedRing | None:
 def check_form(ring: UserRing) -> None:
     """Check the name and the number of words. Raises RingDefinitionError."""
     if not isinstance(ring.name, str) or not _WRITTEN.fullmatch(ring.name):
-        raise RingDefinitionError(f"ring {ring.name}: not a name that SQL can call, as in GAUSS(x, y)")
+        raise RingDefinitionError(f"ring {ring.name}: SQL cannot call it by this name; GAUSS is accepted")
     if not isinstance(ring.words, int) or not 1 <= ring.words <= MOST_WORDS:
-        raise RingDefinitionError(f"ring {ring.name}: words={ring.words!r}; an element has 1 to {MOST_WORDS} words")
+        raise RingDefinitionError(f"ring {ring.name}: words={ring.words!r}; an element needs 1 to {MOST_WORDS} words")
 
 
 def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> RecordedRing:
@@ -219,7 +219,7 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
     """
     size = ring.words
     if not kinds:
-        raise RingDefinitionError(f"ring {ring.name}: arguments names no type; an aggregate takes 1 or more arguments")
+        raise RingDefinitionError(f"ring {ring.name}: arguments is empty; an aggregate takes 1 or more arguments")
     lifts = list(ring.lift) if isinstance(ring.lift, Sequence) else [ring.lift] * len(kinds)
     if len(lifts) != len(kinds):
         raise RingDefinitionError(f"ring {ring.name}: {len(lifts)} lifts for {len(kinds)} arguments; give one for each")
@@ -267,7 +267,7 @@ def _one(ring: UserRing) -> Element:
         return (1, *[0] * (ring.words - 1))
     one = (ring.one,) if isinstance(ring.one, int) else tuple(ring.one)
     if len(one) != ring.words or not all(isinstance(word, int) for word in one):
-        raise RingDefinitionError(f"ring {ring.name}: one is {ring.one!r}, not {ring.words} integers")
+        raise RingDefinitionError(f"ring {ring.name}: one= is {ring.one!r}, not {ring.words} integers")
     return tuple(map(int, one))
 
 

@@ -186,7 +186,7 @@ def _check_head(rule: Rule, first: Atom) -> None:
     names: set[str] = set()
     for variable in _head_variables(rule):
         if variable.name.lower() in names:
-            message = f"{variable.name} is given twice in the head; name another variable equal to it"
+            message = f"{variable.name} is given twice in the head; use a second variable, equal to it"
             raise fault(variable.place, message)
         names.add(variable.name.lower())
     given = {a.name for a in rule.aggregates}
@@ -270,7 +270,7 @@ def _check_provenance(rule: Rule, one: Aggregate) -> None:
 def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
     if not any(isinstance(one, Atom) and not one.negated for one in conjunction):
         raise fault(
-            rule.head.place, f"a body of {rule.head.relation} names no relation; rows of constants come by insert"
+            rule.head.place, f"a body of {rule.head.relation} names no relation; insert rows of constants instead"
         )
     bound = bound_in(conjunction)
     for literal in conjunction:

@@ -177,7 +177,7 @@ class _Trees(Transformer[Token, Any]):
         (what,) = parts
         if isinstance(what, Either):
             raise RuleError(
-                "only an atom is negated; make a rule of what is in parentheses, and negate its head",
+                "only an atom can be negated; make a rule of what is in parentheses, and negate its head",
                 meta.line,
                 meta.column,
             )

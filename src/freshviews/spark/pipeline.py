@@ -351,7 +351,7 @@ class Pipeline:
         arguments.optional(arguments.pairs, f"view {name}: options", options)
         connector = connector_of(format)
         if output not in connector.outputs:
-            raise SqlError(f"output is {' or '.join(map(repr, connector.outputs))}, not {output!r}")
+            raise SqlError(f"output must be {' or '.join(map(repr, connector.outputs))}, not {output!r}")
         held = dict(options or {})
         if path is not None:
             is_place = "://" not in str(path) and not connector.named

@@ -249,7 +249,7 @@ def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewS
     if output not in connector.outputs:
         option = one.using.options[key]
         accepted = " or ".join(map(repr, connector.outputs))
-        raise SqlError(f"output of {one.using.provider} is {accepted}, not {output!r}", option.line, option.column)
+        raise SqlError(f"output of {one.using.provider} must be {accepted}, not {output!r}", option.line, option.column)
     _check_options(f"view {name}", one.using, options, connector.writing)
     path = _spelled(options, "path")
     if path in options and not connector.named:

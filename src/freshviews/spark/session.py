@@ -106,7 +106,7 @@ def start_session(
         return running
     if master is not None and _MASTER.match(master) is None:
         raise SessionError(
-            f"Spark does not start with the master {master}: it is local, local[N], local-cluster[...], "
+            f"Spark does not start with the master {master}: it must be local, local[N], local-cluster[...], "
             "spark://HOST:PORT, yarn or k8s://..."
         )
     defaults = defaults_of(os.environ, Path(pyspark.__file__).parent)

@@ -22,7 +22,7 @@ FIXED = {
 
 _REASONS = {
     "spark.sql.session.timeZone": "timestamps have no zone in freshviews",
-    "spark.sql.files.ignoreCorruptFiles": "the rows of a file that cannot be read would be lost in silence; mend the "
+    "spark.sql.files.ignoreCorruptFiles": "the rows of a file that cannot be read would be lost unnoticed; mend the "
     "file, or put it where the source does not see it",
     "spark.sql.files.ignoreMissingFiles": "the rows of a file that was deleted before it was read would be lost in "
     "silence; keep files until a version has them",

@@ -97,7 +97,7 @@ class Log:
                         break
                     if record.sequence != expected:
                         raise StoreError(
-                            f"{path}, offset {offset}: record {record.sequence} where {expected} should be"
+                            f"{path}, offset {offset}: record {record.sequence} is where {expected} should be"
                         )
                     expected += 1
                     yield record
@@ -184,7 +184,7 @@ class Log:
             os.fsync(self._file)
         except OSError as error:
             self._failed = (
-                f"{self._segments[-1]}: the batch could not be written ({cause}) nor cut off ({error}); "
+                f"{self._segments[-1]}: the batch could be neither written ({cause}) nor cut off ({error}); "
                 "open the database again to see whether it was committed"
             )
             raise LogUncertain(self._failed) from error

@@ -81,7 +81,7 @@ class _Images:
             if name is None:
                 self._layouts.add(layout)
                 continue
-            reason = f"the row has field {name} twice; names of fields are the same in any case"
+            reason = f"the row has field {name} twice; case does not matter in names of fields"
             for event, image in enumerate(waiting, len(self.values[0])):
                 if tuple(image) == layout:
                     self._problems.add(self.positions[event], name, None, reason)
@@ -204,7 +204,7 @@ def _add(images: _Images, position: int, envelope: Any, by_key: bool) -> str | N
     if op == "t":
         return "op t truncates the table and names no row of it; delete the rows, or start from a new snapshot"
     if op not in ("c", "r", "u", "d"):
-        return f"op {op!r} is unknown; accepted are {_OPS}"
+        return f"op {op!r} is unknown; accepted: {_OPS}"
     goes, comes = isinstance(before, dict) and op in ("u", "d"), isinstance(after, dict) and op != "d"
     if not comes and op != "d":
         return f"op {op} has no row in after"

@@ -144,7 +144,7 @@ def as_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
     if isinstance(rows, pa.RecordBatch):
         return rows
     if not isinstance(rows, pa.Table):
-        raise TypeError(f"rows are a pyarrow RecordBatch or Table, not {type(rows).__name__}")
+        raise TypeError(f"rows must be a pyarrow RecordBatch or Table, not {type(rows).__name__}")
     parts = [[chunk for chunk in column.chunks if len(chunk)] for column in rows.columns]
     arrays = [pa.concat_arrays(p) if p else pa.nulls(0, c.type) for p, c in zip(parts, rows.columns, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)

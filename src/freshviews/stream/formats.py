@@ -151,9 +151,9 @@ class DebeziumJson:
 
     def __post_init__(self) -> None:
         if self.timestamps not in (None, "ms", "us", "ns"):
-            raise FormatError(f"timestamps={self.timestamps!r}: accepted are 'ms', 'us' and 'ns'")
+            raise FormatError(f"timestamps must be 'ms', 'us' or 'ns', not {self.timestamps!r}")
         if self.decimals not in ("text", "base64"):
-            raise FormatError(f"decimals={self.decimals!r}: accepted are 'text' and 'base64'")
+            raise FormatError(f"decimals must be 'text' or 'base64', not {self.decimals!r}")
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ def format_for(changes: str | None = None, columns: Iterable[str] = ()) -> Chang
 def _accepted(columns: Iterable[str]) -> str:
     names = ", ".join(_NAMED)
     there = ", ".join(columns)
-    return f"accepted are {names}, or the name of the op column" + (f", one of {there}" if there else "")
+    return f"accepted: {names}, or the name of the op column" + (f", one of {there}" if there else "")
 
 
 def own_columns(form: ChangeFormat) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ _NOT_TOLD = (
 
 
 _BYTES_HINT = (
-    "; if the connector writes decimals as bytes (decimal.handling.mode=precise), say decimals='base64', or have "
+    "; if the connector writes decimals as bytes (decimal.handling.mode=precise), set decimals='base64', or have "
     "it write strings"
 )
 
@@ -137,7 +137,7 @@ def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
     if isinstance(value, int) and kind.name == "TIMESTAMP":
         if reading.unit is None:
             raise ValueError(
-                "the unit of this timestamp is not known: say timestamps='ms', 'us' or 'ns', or have the connector "
+                "the unit of this timestamp is not known: set timestamps='ms', 'us' or 'ns', or have the connector "
                 "write its schema beside the payload"
             )
         return np.datetime64(value, reading.unit)

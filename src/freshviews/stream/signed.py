@@ -191,7 +191,7 @@ def signed_rows(
     given = _input(batch, table, form, set_aside)
     if isinstance(form, Snapshots):
         if previous is None:
-            raise TypeError("Snapshots need previous=, the contents before; the first time pa.table({})")
+            raise TypeError("Snapshots need previous=, the contents before; pass pa.table({}) the first time")
         return _snapshot(given, _input(previous, table, form, set_aside))
     if isinstance(form, AppendOnly):
         return _to_signed_rows(given, given.arrays(), np.ones(len(given), np.int64), None)
@@ -273,7 +273,7 @@ def _input(
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if name.lower() not in known and not isinstance(form, DebeziumJson):
             names = ", ".join([*(c.name for c in table.columns), *own_columns(form)])
-            problems.refuse(name, f"the table has no column {name}; accepted are {names}")
+            problems.refuse(name, f"the table has no column {name}; accepted: {names}")
         if name.lower() in columns:
             problems.refuse(name, f"column {name} is given twice")
         columns[name.lower()], invalid = cleaned(array)
@@ -348,7 +348,7 @@ def _order(given: _Input, name: str) -> Numbers:
     if not (
         pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
     ):
-        given.problems.refuse(name, f"rows are ordered by integers, decimals, dates or timestamps, not by {kind}")
+        given.problems.refuse(name, f"rows can be ordered by integers, decimals, dates or timestamps, not by {kind}")
     if column.null_count:
         for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
             given.problems.add(row, name, None, "the column orders the rows, so it cannot be NULL")
@@ -366,7 +366,7 @@ def _texts(given: _Input, form: DebeziumJson) -> pa.Array:
             return _decoded(given, form.column, column)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return column
-    given.problems.refuse(form.column, f"Debezium envelopes are JSON text (strings or bytes), not {kind}")
+    given.problems.refuse(form.column, f"Debezium envelopes must be JSON text (strings or bytes), not {kind}")
 
 
 def _decoded(given: _Input, name: str, column: pa.Array) -> pa.Array:

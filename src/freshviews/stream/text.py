@@ -57,7 +57,7 @@ def _integers(kind: SqlType, texts: pa.Array) -> pa.Array:
 def _decimals(kind: SqlType, texts: pa.Array) -> pa.Array:
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
     if longest + kind.scale > 38 or pc.any(pc.match_substring(texts, "e", ignore_case=True)).as_py():
-        raise ValueError("Arrow's digits overflow in silence")
+        raise ValueError("Arrow may overflow without error")
     return _cast(kind, texts)
 
 

@@ -79,12 +79,12 @@ def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: 
 def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
     kind = column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
-        problems.refuse(name, f"an op column holds words such as insert and delete, not {kind}")
+        problems.refuse(name, f"an op column must hold words such as insert and delete, not {kind}")
     return column.cast(pa.string()).dictionary_encode() if pa.types.is_null(kind) else column.dictionary_encode()
 
 
 def _reason(value: object, words: Mapping[str, int]) -> str:
-    accepted = f"accepted are {', '.join(words)}, in any case"
+    accepted = f"the accepted words are {', '.join(words)}, in upper or lower case"
     if value is None:
         return f"NULL is no operation; {accepted}"
     word = str(value).strip().lower()

@@ -80,7 +80,7 @@ class HttpServer:
 
         Raises ServerError if the port cannot be taken.
         """
-        accepted = "name one, such as 127.0.0.1, or 0.0.0.0 for all"
+        accepted = "name an address, such as 127.0.0.1, or 0.0.0.0 for all"
         if not host:
             raise ServerError(f"--{option}host is empty; {accepted}")
         try:

@@ -162,8 +162,8 @@ class Site:
         if limit is None and rows.num_rows - asked.offset > most:
             raise Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; give limit and offset, and "
-                f"version={version} for parts of one version",
+                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; give limit, offset and "
+                f"version={version}, so that all parts are of one version",
             )
         if limit is not None and limit > most and asked.limit is not None:
             raise Refused(HTTPStatus.BAD_REQUEST, f"limit: at most {most:,} is accepted")
@@ -202,7 +202,7 @@ def _number(given: dict[str, str], name: str, least: int = 0) -> int | None:
     if name not in given:
         return None
     if not re.fullmatch(r"[0-9]{1,12}", given[name]) or int(given[name]) < least:
-        raise Refused(HTTPStatus.BAD_REQUEST, f"{name}: a whole number is accepted, {least} or more")
+        raise Refused(HTTPStatus.BAD_REQUEST, f"{name}: a whole number of {least} or more is accepted")
     return int(given[name])
 
 
@@ -213,8 +213,8 @@ def _rows_in(form: str, part: Part, name: str) -> Answer:
     except TooLong:
         raise Refused(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the answer has more than {MOST_BYTES >> 20} MB; give limit and offset, and version={part.version} for "
-            "parts of one version",
+            f"the answer has more than {MOST_BYTES >> 20} MB; give limit, offset and version={part.version}, so "
+            "that all parts are of one version",
         ) from None
     headers = _source_of(part)
     if form != "json":

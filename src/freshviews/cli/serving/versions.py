@@ -56,7 +56,7 @@ class Gone(Refused):
     """The state of a version is collected."""
 
     def __init__(self, version: int) -> None:
-        message = f"the state of version {version} has been deleted; read the last one"
+        message = f"the state of version {version} has been deleted; read the last version"
         super().__init__(HTTPStatus.GONE, message)
 
 
@@ -107,8 +107,8 @@ class Versions:
         except NotPlain:
             raise Refused(
                 HTTPStatus.BAD_REQUEST,
-                "SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, is answered "
-                "here; freshviews query takes any SELECT",
+                "only SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, is "
+                "answered here; freshviews query takes any SELECT",
             ) from None
 
         def read(manifest: Manifest) -> tuple[Manifest, pa.Table]:

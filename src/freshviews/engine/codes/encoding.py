@@ -220,7 +220,7 @@ class TableEncoder:
             return row
         if not isinstance(row, Mapping):
             raise BatchError(
-                f"table {self._table}, row {number}: a row is a tuple, a list or a dict, not {type(row).__name__}",
+                f"table {self._table}, row {number}: a row must be a tuple, a list or a dict, not {type(row).__name__}",
                 table=self._table,
                 row=number,
                 value=row,
@@ -347,7 +347,7 @@ class TableEncoder:
         if table.num_rows and not given.keys() - {-1}:
             names = ", ".join(column.name for column in self._columns)
             rule = f"rows have a column of the table; its columns are {names}"
-            self._refuse_by(None, rule, f"{table.num_rows} rows are given without a column; the columns are {names}")
+            self._refuse_by(None, rule, f"{table.num_rows} rows have no column of the table; its columns are {names}")
         size = table.num_rows
         codes = [
             self._arrow_column(i, c, given.get(i), size, self._dictionaries[i]) for i, c in enumerate(self._columns)
@@ -429,7 +429,7 @@ class TableEncoder:
         self._refuse_by(None, rule, f"{rule}; this one has {len(row)}", number, row)
 
     def _given_twice(self, name: str, row: int | None = None) -> NoReturn:
-        message = f"column {name} is given twice; names of columns are the same in any case"
+        message = f"column {name} is given twice; case does not matter in column names"
         self._refuse_by(name, "a column is given once", message, row)
 
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:

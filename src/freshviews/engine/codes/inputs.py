@@ -10,7 +10,7 @@ import pyarrow as pa
 from freshviews.errors import BatchError, shown
 
 ACCEPTED = (
-    "rows are a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
+    "rows must be a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
     "RecordBatchReader, or a pandas or polars DataFrame"
 )
 
@@ -39,7 +39,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         return _read_all(pa.RecordBatchReader.from_stream(rows), table)
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise BatchError(
-            f"table {table}: rows given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
+            f"table {table}: rows are given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
     try:
         each = iter(rows)

@@ -124,7 +124,7 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} was written by other programs: its SQL, its inputs or freshviews "
+            f"{path}: the image of view {view} is out of date: its SQL, its inputs or freshviews "
             "have changed; open it with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)

@@ -29,8 +29,8 @@ RING_ERRORS = (RING_OVERFLOW, RING_DIVISION, RING_NUMBER)
 
 PAYLOAD_ERRORS = MappingProxyType(
     {
-        SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits, of which "
-        f"{NULL} stands for NULL",
+        SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits, or is "
+        f"{NULL}, which stands for NULL",
         AVERAGE_OVERFLOW: "overflow: the unscaled average of decimals does not fit 64 bits",
         NO_FIXED_POINT: (
             "a number of COFACTOR, COVAR_MATRIX or CORR_MATRIX is NaN, infinite, or 2^63 or more in magnitude; "

@@ -109,7 +109,7 @@ def _no_place(atom: Atom, given: frozenset[str], made: Prepared) -> PlanError:
 
 
 def _refusal(query: Query, what: str) -> PlanError:
-    return PlanError(f"{query.name}: crown has no {what}; name first_order, or no strategy")
+    return PlanError(f"{query.name}: crown has no {what}; set first_order, or no strategy")
 
 
 def _listed(variables: frozenset[str], made: Prepared) -> str:

@@ -44,7 +44,7 @@ class Size:
         self.statements += 1
         if self.statements > self.limit:
             most = f"{self.limit:,} statements"
-            raise TooLarge(f"{self.name}: crown would need more than {most}; name view_tree, or no strategy", most)
+            raise TooLarge(f"{self.name}: crown would need more than {most}; set view_tree, or no strategy", most)
 
 
 @dataclass(frozen=True)

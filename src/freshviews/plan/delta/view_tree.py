@@ -271,7 +271,7 @@ class _Builder:
         # A view has one default row; two branches that are looked up by the same values need one each.
         several = sum(b.given is not None and set(b.given) <= set(given) for b in branches) > 1
         if factors or several or not set(view.key).issuperset(given):
-            raise PlanError(f"{self.query.name}: view_tree has no rows for {view.name}; first_order joins such atoms")
+            raise PlanError(f"{self.query.name}: view_tree cannot build {view.name} of outer joins; set first_order")
         return optional_view(view, given, self.names)
 
     def _spanning_below(self, node: OrderNode) -> list[str]:

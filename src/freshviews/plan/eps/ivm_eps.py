@@ -116,7 +116,7 @@ def epsilons_of(request: Request) -> Mapping[str, float]:
             value, known = -1.0, ""
         if not 0 <= value <= 1 or len(name) > 1:
             raise PlanError(
-                f"view {request.view.name}: '{EPSILON}' is a number from 0 to 1, or one for each of "
+                f"view {request.view.name}: '{EPSILON}' must be a number from 0 to 1, or one for each of "
                 f"{', '.join(names)} as in '{next(iter(names), 'r')} 0.5', or 'auto', not {text!r}"
             )
         found[known] = value

@@ -134,7 +134,7 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
             raise PlanError(f"view {view.name}: '{name}' is given twice in '{PROPERTY}'; name it once")
     missing = [v for v in main.joined if v not in named]
     if missing:
-        raise PlanError(f"view {view.name}: '{missing[0]}' is not in its key order; {all_of}, in the order to be bound")
+        raise PlanError(f"view {view.name}: '{missing[0]}' is missing; {all_of}, in the order to be bound")
     return (*(v for v in named if v in query.joined), *(v for v in query.joined if v not in named))
 
 

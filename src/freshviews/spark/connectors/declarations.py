@@ -82,18 +82,18 @@ class Connector:
 
 _OF_FILES = {
     ("ignoreCorruptFiles", "true"): (
-        "the rows of a file that cannot be read would be lost in silence; leave it out, and mend the file"
+        "the rows of a file that cannot be read would be lost unnoticed; leave it out, and mend the file"
     ),
     ("ignoreMissingFiles", "true"): (
-        "the rows of a file that was deleted before it was read would be lost in silence; leave it out, and keep files "
+        "the rows of a file that was deleted before it was read would be lost unnoticed; leave it out, and keep files "
         "until a version has them"
     ),
     ("mode", "dropmalformed"): (
-        "bad rows would be lost in silence; leave it out, and set them aside with bad_rows 'folder'"
+        "bad rows would be lost unnoticed; leave it out, and set them aside with bad_rows 'folder'"
     ),
 }
 
-_SKIPPED = "changes of rows would be lost in silence; leave it out, and {}"
+_SKIPPED = "changes of rows would be lost unnoticed; leave it out, and {}"
 _OF_DELTA = _SKIPPED.format("read the change feed of the table (readChangeFeed 'true', changes 'delta')")
 _OF_ICEBERG = _SKIPPED.format("read the table with changes 'snapshot'")
 
@@ -130,7 +130,7 @@ CONNECTORS: Mapping[str, Connector] = {
             ("ignoreDeletes", "true"): _OF_DELTA,
             ("skipChangeCommits", "true"): _OF_DELTA,
             ("failOnDataLoss", "false"): (
-                "commits that were deleted before they were read would be lost in silence; leave it out, and keep the "
+                "commits that were deleted before they were read would be lost unnoticed; leave it out, and keep the "
                 "log of the table for longer than the pipeline may stand still"
             ),
         },
@@ -173,7 +173,7 @@ CONNECTORS: Mapping[str, Connector] = {
         },
         refused={
             ("failOnDataLoss", "false"): (
-                "messages that Kafka deleted before they were read would be lost in silence; leave it out, and keep "
+                "messages that Kafka deleted before they were read would be lost unnoticed; leave it out, and keep "
                 "messages in the topic for longer than the pipeline may stand still"
             )
         },

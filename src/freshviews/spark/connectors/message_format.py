@@ -128,16 +128,16 @@ def expected(message: MessageFormat) -> str:
             fields = message.fields[part]
             csv = f"CSV of the {len(fields)} fields {', '.join(fields)}"
             what = {"json": "one JSON object", "csv": csv, "avro": f"Avro of {part}s.schema"}
-            forms.append(f"the {part} has to be {what.get(kind or '', 'text in UTF-8')}")
+            forms.append(f"the {part} must be {what.get(kind or '', 'text in UTF-8')}")
     if any(path[0] == HEADERS for path in message.paths.values()):
-        forms.append("headers have to be text in UTF-8")
+        forms.append("headers must be text in UTF-8")
     return ", ".join(forms)
 
 
 def _encoding(option: str, options: Mapping[str, str]) -> Encoding:
     name = options.get(option, "text").strip().lower()
     if name not in (*FORMATS, "text"):
-        raise MessageError(option, f"{option} is {', '.join(FORMATS)} or text, not {options[option]!r}")
+        raise MessageError(option, f"{option} must be {', '.join(FORMATS)} or text, not {options[option]!r}")
     own = {key.partition(".")[2]: value for key, value in options.items() if key.startswith(f"{option}.")}
     if name == "avro" and "schema" not in own:
         raise MessageError(option, f"{option} 'avro' needs {option}.schema, the schema as JSON")
@@ -217,10 +217,10 @@ def written_as(
         if option not in ("key", "keys", "values"):
             raise MessageError(option, f"{option} is for reading; a view has key, keys and values")
     if options.get("values", "json").lower() != "json":
-        raise MessageError("values", f"values of a view are 'json', not {options['values']!r}")
+        raise MessageError("values", f"values of a view must be 'json', not {options['values']!r}")
     named = options.get("keys", "json").lower()
     if named not in ("json", "text"):
-        raise MessageError("keys", f"keys of a view are 'json' or 'text', not {options['keys']!r}")
+        raise MessageError("keys", f"keys of a view must be 'json' or 'text', not {options['keys']!r}")
     known = {column.lower(): column for column in columns}
     if "key" in options:
         asked = [name.strip() for name in options["key"].split(",")]
@@ -247,5 +247,5 @@ def written_as(
     else:
         key = ()
     if named == "text" and len(key) != 1:
-        raise MessageError("keys", f"keys 'text' is for a key of one column; this one has {len(key)}")
+        raise MessageError("keys", f"keys 'text' is for a key of one column; this key has {len(key)}")
     return Written(key, named == "text")

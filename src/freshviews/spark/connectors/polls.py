@@ -52,18 +52,18 @@ def poll_of(options: Mapping[str, str]) -> Poll | None:
         return None
     if not found.get("poll"):
         option = next(iter(found))
-        raise PollError(option, "poll names the column whose values grow, as in poll 'updated_at'")
+        raise PollError(option, "poll must name the column whose values grow, as in poll 'updated_at'")
     poll = Poll(found["poll"])
     if "poll_lag" in found:
         lag = found["poll_lag"]
         time = _TIME.fullmatch(lag)
         if time is None and not lag.isdigit():
-            raise PollError("poll_lag", f"poll_lag is '5 minutes' by a column of times, '1000' by numbers, not {lag!r}")
+            raise PollError("poll_lag", f"poll_lag must be like '5 minutes' for times, '1000' for numbers, not {lag!r}")
         poll = Poll(poll.column, _seconds(time), int(lag) if time is None else None)
     if "poll_every" in found:
         every = _seconds(_TIME.fullmatch(found["poll_every"]))
         if not every:
-            raise PollError("poll_every", f"poll_every is a time such as '10 seconds', not {found['poll_every']!r}")
+            raise PollError("poll_every", f"poll_every must be like '10 seconds', not {found['poll_every']!r}")
         poll = Poll(poll.column, poll.seconds, poll.numbers, every)
     return poll
 

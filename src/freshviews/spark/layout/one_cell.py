@@ -33,7 +33,7 @@ def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
         taken = {form.column.lower(), *TAKEN}
         for name in found.keys[0]:
             if name.lower() in taken or "`" in name:
-                return f"{split}, and a column of the shuffled rows has the name of its column {name}"
+                return f"{split}, whose column {name} has a name that the shuffle needs itself"
     return None
 
 

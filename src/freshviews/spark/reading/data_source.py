@@ -98,13 +98,13 @@ class ViewSource(DataSource):
         if given is None:
             return otherwise()
         if not given.strip().isdigit():
-            raise FreshviewsError(f"option {option} is the number of a version, not {given!r}")
+            raise FreshviewsError(f"option {option} must be the number of a version, not {given!r}")
         return int(given)
 
     def _place(self) -> tuple[str, str]:
         for name in ("checkpoint", "view"):
             if name not in self.options:
-                raise FreshviewsError(f"the format freshviews needs option('{name}', ...)")
+                raise FreshviewsError(f"format('freshviews') needs option('{name}', ...)")
         return store_of(self.options["checkpoint"]).address, self.options["view"]
 
 

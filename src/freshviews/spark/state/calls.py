@@ -27,7 +27,7 @@ def version_of(store: Store, call: str, latest: Manifest | None) -> int | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
-            f"{store.address}/{_name(call)}, which says in which version call {call!r} is, cannot be read: {error}"
+            f"{store.address}/{_name(call)}, which has the version of call {call!r}, cannot be read: {error}"
         ) from None
 
 

@@ -132,7 +132,7 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
         if reason is not None:
             raise CheckpointError(
                 f"table {name} differs from its definition in this checkpoint: {reason}; it was: "
-                f"{_short(manifest.tables[name])}; write it so again, or begin with a new checkpoint"
+                f"{_short(manifest.tables[name])}; write it as it was, or begin with a new checkpoint"
             )
     if manifest.sources is not None and list(streaming) != manifest.sources:
         for name in sorted(set(streaming) ^ set(manifest.sources)):

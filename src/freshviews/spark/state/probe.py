@@ -18,8 +18,8 @@ from freshviews.spark.state.stores.store import Store
 
 _DRIVER = "probe/driver"
 _REMEDY = (
-    "all machines must see the same at the address of a checkpoint: name a folder that is mounted everywhere under one "
-    "path, an object store, or HDFS"
+    "all machines must see the same files at the address of a checkpoint: use a folder that is mounted everywhere "
+    "under one path, an object store, or HDFS"
 )
 _RUNS: dict[str, str] = {}
 """In a driver: the name of the run, by checkpoint."""
@@ -82,7 +82,7 @@ def check_proofs(store: Store, proofs: Sequence[str]) -> None:
             store.read(name)
         except FileNotFoundError:
             raise NotSeen(
-                f"a worker has written to a place that the driver does not see at {store.address}; {_REMEDY}"
+                f"the driver does not see what a worker has written at {store.address}; {_REMEDY}"
             ) from None
     store.delete(new)
     _READ.update(new)

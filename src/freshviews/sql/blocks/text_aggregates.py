@@ -140,7 +140,7 @@ def _written(node: Node) -> _Written:
     # In (x ORDER BY y, ', ') the comma is read as part of ORDER BY.
     late = len(arguments) == 1 and any(isinstance(one.this, exp.Literal) and one.this.is_string for one in order)
     if late or any(isinstance(one, exp.Order) for one in arguments):
-        raise Fault(f"ORDER BY follows the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
+        raise Fault(f"ORDER BY must follow the separator in {node.name.lower()}: (value, ', ' ORDER BY column)")
     return _Written(tuple(arguments), distinct, order)
 
 

@@ -35,14 +35,14 @@ class Interval:
 
     def __post_init__(self) -> None:
         if max(abs(self.months), abs(self.micros)) >= 2**63:
-            raise Fault("an INTERVAL has at most 2**63 - 1 months or microseconds")
+            raise Fault("an INTERVAL cannot exceed 2**63 - 1 months or microseconds")
 
     def times(self, factor: int) -> Interval:
         return Interval(self.months * factor, self.micros * factor, self.whole_days)
 
     def plus(self, other: Interval) -> Interval:
         if bool(self.months) != bool(other.months) and (self.months or self.micros):
-            raise Fault("an INTERVAL has years and months, or days and smaller units, not both")
+            raise Fault("an INTERVAL can have years and months, or days and smaller units, not both")
         return Interval(self.months + other.months, self.micros + other.micros, self.whole_days and other.whole_days)
 
 
@@ -78,7 +78,7 @@ def interval_of(amount: str, unit: str) -> Interval:
     else:
         if name not in _MICROS:
             raise Fault(
-                f"INTERVAL unit {unit} is not known; accepted are YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, "
+                f"INTERVAL unit {unit} is not known; accepted: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, "
                 "MINUTE, SECOND, MILLISECOND and MICROSECOND"
             )
     raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
@@ -106,7 +106,7 @@ def shifted(moment: Expr, by: Interval) -> Expr:
             return call("date_add_days", (moment, integer(by.micros // MICROS_PER_DAY)), DATE)
         moment = cast(moment, TIMESTAMP)
     if moment.type != TIMESTAMP:
-        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not {moment.type}; CAST it to one of them")
+        raise Fault(f"an INTERVAL can be added only to a DATE or TIMESTAMP, not to {moment.type}; CAST to one of them")
     if by.months:
         return call("add_months_timestamp", (moment, integer(by.months)), TIMESTAMP)
     return call("add_micros", (moment, integer(by.micros)), TIMESTAMP)

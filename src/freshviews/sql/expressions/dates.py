@@ -54,7 +54,7 @@ def _days(days: Expr) -> Expr:
     if days.type.is_integer and days.type != BIGINT:
         return retyped(days, INT)
     if days.type not in (STRING, VOID):
-        raise Fault(f"a number of days is an INT, not {days.type}")
+        raise Fault(f"a number of days must be an INT, not {days.type}")
     return cast(days, INT)
 
 
@@ -66,7 +66,7 @@ def date_diff(end: Expr, start: Expr) -> Expr:
 def add_months(moment: Expr, months: Expr) -> Expr:
     """A DATE, also for a TIMESTAMP."""
     if not months.type.is_numeric and months.type not in (STRING, VOID):
-        raise Fault(f"a number of months is an INT, not {months.type}")
+        raise Fault(f"a number of months must be an INT, not {months.type}")
     return call("add_months", (moment_of(moment, DATE), cast(months, INT)), DATE)
 
 
@@ -77,7 +77,7 @@ def _unit(function: str, unit: Expr, known: dict[str, int]) -> Literal:
     name = word(function, unit).lower()
     name = _UNIT_NAMES.get(name, name)
     if name not in known:
-        raise Refusal(f"{function} to {name.upper()}", f"accepted are {', '.join(n.upper() for n in known)}")
+        raise Refusal(f"{function} to {name.upper()}", f"accepted: {', '.join(n.upper() for n in known)}")
     return integer(known[name])
 
 

@@ -63,7 +63,7 @@ def date_part(part: str, moment: Expr) -> Expr:
     """EXTRACT(part FROM moment) and date_part."""
     make = DATE_FIELDS.get(part.lower())
     if make is None:
-        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in DATE_FIELDS)}")
+        raise Refusal(f"the field {part.upper()}", f"accepted: {', '.join(p.upper() for p in DATE_FIELDS)}")
     return make(moment)
 
 

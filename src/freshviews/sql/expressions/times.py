@@ -88,7 +88,7 @@ def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
     if name in _MICROS:
         return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
     if name not in _MONTHS:
-        raise Refusal(f"timestampdiff of {name}", f"accepted are {', '.join((*_MONTHS, *_MICROS))}")
+        raise Refusal(f"timestampdiff of {name}", f"accepted: {', '.join((*_MONTHS, *_MICROS))}")
     one, other = (call("timestamp_to_date", (dates.moment_of(t, TIMESTAMP),), DATE) for t in (start, end))
     # An incomplete day does not count.
     before, after = (_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (start, end))
@@ -190,7 +190,7 @@ def since_epoch(unit: int) -> Callable[[Expr], Expr]:
 
     def made(number: Expr) -> Expr:
         if not (number.type.is_integer or number.type == VOID):
-            raise Fault(f"a number of milliseconds or microseconds is an integer, not {number.type}")
+            raise Fault(f"a number of milliseconds or microseconds must be an integer, not {number.type}")
         return retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP)
 
     return made

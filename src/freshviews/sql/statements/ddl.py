@@ -30,7 +30,7 @@ VIEW_PROPERTIES = (
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
 _ADDING = "ALTER TABLE name ADD COLUMN name type [NOT NULL] [DEFAULT constant], or ADD COLUMNS (...)"
-_CONSTRAINTS = "accepted are NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
+_CONSTRAINTS = "accepted: NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
 
 @dataclass
@@ -328,7 +328,7 @@ def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) ->
         if name.lower().startswith("freshviews."):
             name = name.lower()
             if name not in known:
-                raise text.error(part, f"unknown property {name}; known are {', '.join(known)}")
+                raise text.error(part, f"unknown property {name}; known: {', '.join(known)}")
         if name in found:
             raise text.error(part, f"property {name} is given twice; leave out one")
         found[name] = value
@@ -345,7 +345,7 @@ def _property(text: SqlText, name: str, value: Node) -> str:
 
 def _check_rows(text: SqlText, node: Node, value: str) -> None:
     if not value.isdecimal():
-        raise text.error(node, f"freshviews.rows is the expected number of rows, not {value!r}")
+        raise text.error(node, f"freshviews.rows must be the expected number of rows, not {value!r}")
 
 
 def _check_rate(text: SqlText, node: Node, value: str) -> None:
@@ -354,11 +354,11 @@ def _check_rate(text: SqlText, node: Node, value: str) -> None:
     except ValueError:
         good = False
     if not good:
-        raise text.error(node, f"freshviews.update_rate is the expected number of updates, 0 or more, not {value!r}")
+        raise text.error(node, f"freshviews.update_rate must be a number of updates, 0 or more, not {value!r}")
 
 
 def _flag(text: SqlText, node: Node, value: str) -> bool:
     flags: Mapping[str, bool] = {"true": True, "false": False}
     if value.lower() not in flags:
-        raise text.error(node, f"freshviews.trusted is 'true' or 'false', not {value!r}")
+        raise text.error(node, f"freshviews.trusted must be 'true' or 'false', not {value!r}")
     return flags[value.lower()]

@@ -27,7 +27,7 @@ def store_of(address: str | os.PathLike[str]) -> Store:
     """
     text = os.fspath(address)
     if not text or "\0" in text:
-        raise AddressError(f"checkpoint {text!r}: the address is empty or has a NUL character; accepted are {_SERVED}")
+        raise AddressError(f"checkpoint {text!r}: the address is empty or has a NUL character; accepted: {_SERVED}")
     return _store_of(text.rstrip("/") if _SCHEME.match(text) else str(Path(text).absolute()))
 
 
@@ -51,7 +51,7 @@ def _store_of(address: str) -> Store:
         return Cached(_azure(address, rest), cache_of(address))
     if kind in ("hdfs", "webhdfs", "swebhdfs"):
         return Cached(_hdfs(address, kind, rest), cache_of(address))
-    raise AddressError(f"checkpoint {address}: {scheme[1]}: addresses are not supported; accepted are {_SERVED}")
+    raise AddressError(f"checkpoint {address}: {scheme[1]}: addresses are not supported; accepted: {_SERVED}")
 
 
 def _s3(address: str, rest: str) -> Objects:

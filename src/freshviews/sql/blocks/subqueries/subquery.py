@@ -366,7 +366,7 @@ class SubqueryBinder:
             left = bind(node.this)
             bound = self._one_column(node.expression.this, "ANY and ALL take a subquery", left.type)
             return SubqueryValue(node, bound, left, OPPOSITE[sign] if every else sign, every)
-        return SubqueryValue(node, self._one_column(node, "a subquery as a value must be one"))
+        return SubqueryValue(node, self._one_column(node, "a value needs a subquery"))
 
     def _one_column(self, query: Node, what: str, like: SqlType = VOID) -> Bound:
         bound = self._query(query, (like,))

@@ -124,7 +124,7 @@ def _at_place(
     arguments = _arguments(text, node, count, count + 1)
     skips = len(arguments) > count and bool(arguments[-1].this)
     if len(arguments) > count and not isinstance(arguments[-1], exp.Boolean):
-        what = f"argument {count + 1} of {written} is TRUE to ignore NULL, or FALSE"
+        what = f"argument {count + 1} of {written} must be TRUE to ignore NULL, or FALSE"
         raise text.error(arguments[-1], what)
     frame = spec.args.get("spec")
     low, high = (_FIRST, 0) if frame is None else (_bound(frame, "start"), _bound(frame, "end"))
@@ -166,7 +166,7 @@ def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Calla
     number = value.value if isinstance(value, Literal) and value.type.is_integer else None
     if not isinstance(number, int) or not least <= number < _LAST:
         which = "1 or more" if least == 1 else "a constant"
-        raise text.error(argument, f"the second argument of {node.this.name.upper()} is a number of rows, {which}")
+        raise text.error(argument, f"the second argument of {node.this.name.upper()} must be a number of rows, {which}")
     return number
 
 
