@@ -29,7 +29,7 @@ from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.homes import homes_of
 from freshviews.spark.driver.polling import referring
-from freshviews.spark.driver.progress import Recent
+from freshviews.spark.driver.progress import Recent, count_rows
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
 from freshviews.spark.driver.stages import Results, can_go_on, touch_workers
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
@@ -493,9 +493,8 @@ class Run:
                 given = self.input_of(frame, streaming, slots)
                 given = replace(given, read=self._read_by_workers(given, batch, streaming))
                 self._micro_batch(before, given, batch, streaming)
-                if given.read is not None and given.read.refused is not None:
-                    self._by_spark = given.read.refused
-                    _LOGGER.info("Spark reads all files from now on: %s", self._by_spark)
+                if self.latest is not before:
+                    self._note_reading(given)
         except Stopped:
             raise
         except BaseException as error:
@@ -512,6 +511,16 @@ class Run:
             return None
         files = files_for_workers(self.spark_files.folder, batch, streaming, given.roles)
         return None if files is None else ReadByWorkers(files)
+
+    def _note_reading(self, given: Input) -> None:
+        """Report the rows that workers have read to Spark; if they could not, Spark reads all files from now on."""
+        made, read = self.latest, given.read
+        if read is not None and read.refused is not None:
+            self._by_spark = read.refused
+            _LOGGER.info("Spark reads all files from now on: %s", read.refused)
+        elif read is not None and made is not None and made.query is not None:
+            sources = [feed.source for own in given.feeds for feed in own]
+            count_rows(self.spark, made.query, [made.rows.get(sources[files.first], 0) for files in read.files])
 
     def _micro_batch(self, before: Manifest, given: Input, batch: int, streaming: Sequence[Source]) -> None:
         query = checkpoint.spark_query(self.spark_files.folder)

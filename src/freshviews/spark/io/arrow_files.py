@@ -1,8 +1,6 @@
-"""Which files workers read themselves, by Arrow, and which Spark reads.
+"""The files of a micro-batch that workers read by Arrow in place of Spark (``connectors.by_arrow``).
 
-Spark finds the files of each micro-batch and notes them; their rows need not pass through Java if Arrow reads them as
-Spark does. A source whose options or types are not listed here is read by Spark. What cannot be known before a file is
-there, ``worker.files`` decides for each file.
+Whether a file has a form that Arrow reads as Spark does, ``worker.files`` decides before it reads any row.
 """
 
 from __future__ import annotations
@@ -12,47 +10,17 @@ from pathlib import Path
 
 from pyspark.sql import types as T
 
-from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
-from freshviews.spark.connectors.declarations import value_of
-from freshviews.spark.definition import TableSpec
-from freshviews.spark.io.columns import spark_type
+from freshviews.spark.connectors.by_arrow import read_by_spark
 from freshviews.spark.io.sources import Source
 from freshviews.spark.reading.arrival import files_of_batch, local_path
 from freshviews.spark.worker.files import Files, arrow_kind, not_routed
 from freshviews.stream import DebeziumJson
 
-_LISTING = {
-    "path", "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly", "pathglobfilter",
-    "recursivefilelookup", "cleansource", "sourcearchivedir", "maxcachedfiles", "discardcachedinputratio",
-}  # fmt: skip
-"""Options that say which files are read, and not how."""
-
-
-def read_by_spark(spec: TableSpec, table: TableDef) -> str | None:
-    """The reason for which Spark reads the rows of a table of a script; None if workers read its files."""
-    if spec.provider != "parquet":
-        return f"the format is {spec.provider}"
-    if spec.message is not None:
-        return "its rows are in messages"
-    if spec.changes == "snapshot":
-        return "a snapshot is read as a whole"
-    path = value_of(spec.options, "path")
-    if "://" in path:
-        return f"the files are at {path.partition('://')[0]}"
-    others = [name for name in spec.options if name.lower() not in _LISTING]
-    if others:
-        return f"the option {others[0]}"
-    for column in table.columns:
-        if arrow_kind(spark_type(column.type)) is None:
-            return f"column {column.name} is {column.type}"
-    return None
-
-
 def opened_by_spark(zone: str, source: Source, roles: Sequence[Role]) -> str | None:
     """The reason for which Spark reads the rows of an open source; None if workers can. ``zone``: the time zone of the
     session. ``roles``: those of its table."""
-    reason = read_by_spark(source.spec, source.table)
+    reason = read_by_spark(source.spec)
     if reason is not None:
         return reason
     if source.absent:
