@@ -95,7 +95,7 @@ def test_check_says_who_reads_the_rows_of_each_table(tmp_path: Path) -> None:
         "table rows read by why Spark",
         "t0 workers, by Arrow",
         "t1 Spark it has the option mergeSchema",
-        "t2 Spark the format is csv",
+        "t2 workers, by Arrow",
         "t3 Spark the files are at s3a://",
     ]
 

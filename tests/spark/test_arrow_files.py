@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable
 from datetime import date, datetime
@@ -22,7 +23,9 @@ from freshviews.spark.driver import run, version
 from freshviews.spark.pipeline import Pipeline
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.stores.addresses import store_of
-from freshviews.spark.worker.files import Files, NotByArrow, rows_of_files
+from freshviews.spark.worker.arrow_kinds import NotByArrow, arrow_kind
+from freshviews.spark.worker.csv_files import CsvForm
+from freshviews.spark.worker.files import Files, rows_of_files
 from freshviews.spark.worker.spark_hash import hashes
 
 pytestmark = pytest.mark.spark
@@ -231,6 +234,91 @@ def test_hashes_are_those_of_spark(spark: Any) -> None:
             assert hashes(seed, values.slice(7, 50), kind).tolist() == wanted[7:57]
 
 
+
+
+CSV_SCHEMA = "n bigint, i int, d double, m decimal(6,2), t string, b boolean, y date, s timestamp_ntz"
+TEXTS = {
+    "n": ["", "0", "-5", "007", "123456789012345678", "1234567890123456789", "9223372036854775808", "+5", " 5", "5 ",
+          "1.0", "1e3", "0x1F", "٣", "null", "--5", "-", "1_000"],
+    "i": ["", "1", "-1", "2147483647", "2147483648", "00", "5L", "0b1", "1,"],
+    "d": ["", "1.5", "-0", "0.1", "1e5", "NaN", "Infinity", "-inf", ".5", "5.", "1d", "1f", "0x1p3", "1,5", "1.5 ",
+          "123456789012345", "1234567890123456789", "0.123456789012345"],
+    "m": ["", "1", "-1.5", "9999.99", "10000", "1.234", "1.2e1", "01.10", ".5", "1.", "+1"],
+    "t": ["", "a", " a", "a ", " ", "€", "a'b", 'a"b', '"a"', "a\\b", "a\tb", "null", "NULL", "#a", "-", "\u00a0",
+          "a\x00b", "a\u2028b", "x" * 3000],
+    "b": ["", "true", "false", "TRUE", "True", "t", "1", "yes", "true "],
+    "y": ["", "2026-01-05", "1582-10-14", "1582-10-15", "1970-01-01", "2026-02-30", "2026-1-5", "20260105",
+          "9999-12-31", "0001-01-01", "2026-01-05T00:00:00", "2026-01-05 ", "12026-01-05", "2026-01"],
+    "s": ["", "2026-01-05 12:30:00", "2026-01-05T12:30:00", "2026-01-05", "2026-01-05 12:30", "1899-12-31 00:00:00",
+          "2026-01-05T12:30:00Z", "2026-01-05 12:30:00.5", "2026-01-05T24:00:00", "2026-01-05 12:30:60",
+          "2026-02-29 00:00:00", "2024-02-29 23:59:59", "9999-12-31 23:59:59"],
+}
+"""Texts of each column, usual ones and others."""
+BODIES = ["", "\n", "1\n", "\n\n", " \n", "1,1,1,1,a,true,2026-01-05,\r\n", ",,,,,,,", ",,,,,,,\n,,,,,,,", ",,,,,,,,\n",
+          ",,,,,,\n", ",,,,a,,,\n\n,,,,b,,,\n", "\n,,,,a,,,\n", ",,,,a,,,\n \t\n,,,,b,,,\n", ',,,,"a\nb",,,\n',
+          ",,,,a,,,\r,,,,b,,,\r", "\ufeff,,,,a,,,\n", ",,,,a,,,\n\x0b\n"]  # fmt: skip
+
+
+def read_csv_by_worker(path: Path, schema: Any, separator: str, header: bool) -> pa.Table:
+    columns = {one.name: one.dataType.simpleString() for one in schema.fields}
+    form = CsvForm(tuple(name for name in columns if name != "_corrupt_record"), separator, header)
+    given = Files((str(path),), columns, 0, (Role("t", "t", 1),), form)
+    empty = pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
+    return pa.concat_tables([empty, *(pa.Table.from_batches([rows]) for _, _, rows in rows_of_files([given]))])
+
+
+@pytest.mark.parametrize(("separator", "header"), [(",", True), (";", False)])
+def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
+    separator: str, header: bool, spark: Any, tmp_path: Path
+) -> None:
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    schema = T.StructType.fromDDL(f"{CSV_SCHEMA}, _corrupt_record string")
+    names = schema.names[:-1]
+    random = np.random.default_rng(3)
+    usual = {name: texts[:2] for name, texts in TEXTS.items()}
+    bodies = [body.replace(",", separator) for body in BODIES]
+    for name, texts in TEXTS.items():
+        for text in texts:
+            lines = [[str(random.choice(usual[one])) for one in names] for _ in range(3)]
+            lines[1][names.index(name)] = text
+            bodies.append("".join(separator.join(line) + "\n" for line in lines))
+    for number, body in enumerate(bodies):
+        first = separator.join(names) + "\n" if header else ""
+        (tmp_path / f"{number}.csv").write_bytes((first + body).encode())
+    options = {"sep": separator, "header": str(header).lower(), "mode": "PERMISSIVE", "enforceSchema": str(not header),
+               "columnNameOfCorruptRecord": "_corrupt_record"}  # fmt: skip
+    frame = spark.read.format("csv").options(**options).schema(schema).load(str(tmp_path))
+    wanted: dict[int, list[Any]] = {number: [] for number in range(len(bodies))}
+    # Python has no year 12026.
+    for row in frame.select("*", "_metadata.file_name").withColumn("y", F.unix_date("y")).toArrow().to_pylist():
+        wanted[int(row.pop("file_name").split(".")[0])].append(row)
+    read = 0
+    for number, body in enumerate(bodies):
+        try:
+            found = read_csv_by_worker(tmp_path / f"{number}.csv", schema, separator, header)
+        except NotByArrow:
+            continue
+        read += 1
+        found = found.set_column(names.index("y"), "y", found.column("y").cast(pa.int32()))
+        assert str(found.to_pylist()) == str(wanted[number]), body
+    assert read > len(bodies) / 4
+
+
+def test_workers_leave_csv_files_of_another_form_to_spark(tmp_path: Path) -> None:
+    from pyspark.sql import types as T
+
+    schema = T.StructType.fromDDL("a bigint, b string")
+    for data in (b"b,a\n1,x\n", b"A,b\n1,x\n", b"a,b,c\n1,x,y\n", b"\xef\xbb\xbfa,b\n1,x\n", b"a,b\n1,\xff\n", b"",
+                 b"a;b\n1;x\n"):  # fmt: skip
+        (tmp_path / "f.csv").write_bytes(data)
+        with pytest.raises(NotByArrow):
+            read_csv_by_worker(tmp_path / "f.csv", schema, ",", True)
+    with gzip.open(tmp_path / "f.csv.gz", "wb") as file:
+        file.write(b"a,b\n1,x\n")
+    with pytest.raises(NotByArrow):
+        read_csv_by_worker(tmp_path / "f.csv.gz", schema, ",", True)
 
 
 SCRIPT = """

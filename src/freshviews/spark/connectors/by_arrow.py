@@ -6,6 +6,8 @@ Spark does. What only an open source or a file shows is decided later (``io.arro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from freshviews.spark.connectors.declarations import value_of
 from freshviews.spark.definition import TableSpec
 
@@ -14,11 +16,22 @@ _LISTING = {
     "recursivefilelookup", "cleansource", "sourcearchivedir", "maxcachedfiles", "discardcachedinputratio",
 }  # fmt: skip
 """Options that say which files are read, and not how."""
+_SEPARATORS = ",;|"
+
+
+def separator_of(options: Mapping[str, str]) -> str:
+    """The separator of CSV files."""
+    return value_of(options, "sep") or value_of(options, "delimiter") or ","
+
+
+def has_header(options: Mapping[str, str]) -> bool:
+    """True if the first line of a CSV file has the names of columns."""
+    return value_of(options, "header").lower() == "true"
 
 
 def read_by_spark(spec: TableSpec) -> str | None:
     """The reason for which Spark reads the rows of a table; None if workers read its files."""
-    if spec.provider != "parquet":
+    if spec.provider not in ("parquet", "csv"):
         return f"the format is {spec.provider}"
     if spec.message is not None:
         return "its columns are in messages"
@@ -27,5 +40,9 @@ def read_by_spark(spec: TableSpec) -> str | None:
     path = value_of(spec.options, "path")
     if "://" in path:
         return f"the files are at {path.partition('://')[0]}://"
-    others = [name for name in spec.options if name.lower() not in _LISTING]
-    return f"it has the option {others[0]}" if others else None
+    known = _LISTING | ({"header", "sep", "delimiter"} if spec.provider == "csv" else set())
+    others = [name for name in spec.options if name.lower() not in known]
+    if others:
+        return f"it has the option {others[0]}"
+    separator = separator_of(spec.options)
+    return None if separator in tuple(_SEPARATORS) else f"the separator is {separator!r}"

@@ -11,11 +11,15 @@ from pathlib import Path
 from pyspark.sql import types as T
 
 from freshviews.cells import Role
-from freshviews.spark.connectors.by_arrow import read_by_spark
+from freshviews.spark.connectors.by_arrow import has_header, read_by_spark, separator_of
 from freshviews.spark.io.sources import Source
 from freshviews.spark.reading.arrival import files_of_batch, local_path
-from freshviews.spark.worker.files import Files, arrow_kind, not_routed
+from freshviews.spark.worker.arrow_kinds import arrow_kind
+from freshviews.spark.worker.csv_files import CsvForm, read_as_text
+from freshviews.spark.worker.files import Files, not_routed
+from freshviews.spark.worker.rows import CORRUPT
 from freshviews.stream import DebeziumJson
+
 
 def opened_by_spark(zone: str, source: Source, roles: Sequence[Role]) -> str | None:
     """The reason for which Spark reads the rows of an open source; None if workers can. ``zone``: the time zone of the
@@ -26,7 +30,7 @@ def opened_by_spark(zone: str, source: Source, roles: Sequence[Role]) -> str | N
     if source.absent:
         return f"the files have no column {next(iter(source.absent))}"
     for name, kind in columns_of(source).items():
-        if arrow_kind(kind) is None:
+        if arrow_kind(kind) is None or (source.spec.provider == "csv" and not read_as_text(kind)):
             return f"column {name} is {kind}"
         if kind == "timestamp" and zone != "UTC":
             return f"column {name} has times in the zone {zone}"
@@ -57,6 +61,13 @@ def files_for_workers(
         if len(paths) != len(listed) or any("=" in path for path in paths):
             return None
         if paths:
-            found.append(Files(tuple(paths), columns_of(source), first, tuple(own)))
+            found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _csv_of(source)))
         first += len(own)
     return tuple(found)
+
+
+def _csv_of(source: Source) -> CsvForm | None:
+    if source.spec.provider != "csv":
+        return None
+    names = tuple(name for name in source.frame.schema.names if name != CORRUPT)
+    return CsvForm(names, separator_of(source.spec.options), has_header(source.spec.options))

@@ -154,7 +154,9 @@ def _sample_of_files(source: Source, names: Mapping[str, str]) -> tuple[pa.Table
     them: only files in one folder are found here."""
     kinds = columns_of(source)
     folder = Path(value_of(source.spec.options, "path"))
-    if opened_by_spark("UTC", source, ()) is not None or "timestamp" in {kinds[name] for name in names.values()}:
+    if source.spec.provider != "parquet" or opened_by_spark("UTC", source, ()) is not None:
+        return None
+    if "timestamp" in {kinds[name] for name in names.values()}:
         return None
     try:
         files = [one for one in folder.iterdir() if one.name[0] not in "._"]

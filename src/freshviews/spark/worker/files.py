@@ -1,173 +1,77 @@
 """Reads files of a micro-batch in a worker, by Arrow, and routes their rows to cells.
 
-Only what Arrow reads as Spark does is read here: types, codecs, encodings and values of a list. For anything else
-``ByArrow`` is raised before the version counts, and Spark reads the micro-batch.
+Only what Arrow reads as Spark does is read here. For anything else ``NotByArrow`` is raised before the version counts,
+and Spark reads the micro-batch.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import date, datetime
-from itertools import product
+from functools import partial
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from freshviews.cells import Dim, Role
-from freshviews.errors import FreshviewsError
+from freshviews.spark.worker.arrow_kinds import KINDS
+from freshviews.spark.worker.csv_files import CsvForm, read_csv
+from freshviews.spark.worker.parquet_files import read_row_group, row_groups
 from freshviews.spark.worker.spark_hash import hashes
 
 _ROWS = 65_536
 """Rows of a batch."""
-_KINDS: Mapping[str, pa.DataType] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "date": pa.date32(),
-    "timestamp_ntz": pa.timestamp("us"),
-    "timestamp": pa.timestamp("us"),
-}
-"""By the type with which Spark reads a column, the type of its Arrow batches."""
-_OTHERS: Mapping[str, tuple[pa.DataType, ...]] = {
-    "smallint": (pa.int8(),),
-    "int": (pa.int8(), pa.int16()),
-    "bigint": (pa.int8(), pa.int16(), pa.int32()),
-    "double": (pa.float32(),),
-    "string": (pa.large_string(),),
-    "timestamp_ntz": (pa.timestamp("ms"),),
-    "timestamp": (pa.timestamp("us", "UTC"), pa.timestamp("ms", "UTC")),
-}
-"""Types in files that Arrow converts to the same values as Spark."""
-_CODECS = {"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD"}
-_ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
-_FIRST_DATE = pa.scalar(date(1582, 10, 15))
-"""Files may have older days in another calendar."""
-_FIRST_TIME = pa.scalar(datetime(1900, 1, 1), pa.timestamp("us"))
-"""Before it, zones have offsets that Spark may apply to times of old files."""
-
-
-class NotByArrow(FreshviewsError):
-    """A file that Arrow may read otherwise than Spark; the text says which and why."""
+Piece = Callable[[bool], pa.Table]
+"""Reads a part of a file; True: by several threads."""
 
 
 @dataclass(frozen=True)
 class Files:
     """The files of a table in a micro-batch: their paths in the order in which their rows count, and the columns by
     name with the types with which Spark reads them. ``first``: the number of the table's first feed; ``roles``: how the
-    rows of each feed are routed."""
+    rows of each feed are routed. ``csv``: the form of text files; None: they are Parquet."""
 
     paths: tuple[str, ...]
     columns: Mapping[str, str]
     first: int
     roles: tuple[Role, ...]
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A row group of a file."""
-
-    files: Files
-    path: str
-    metadata: pq.FileMetaData
-    group: int
+    csv: CsvForm | None = None
 
 
 def rows_of_files(given: Sequence[Files]) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """The rows of files, in order, as (cell, feed, rows). Raises NotByArrow, for the form of a file before any row."""
+    """The rows of files, in order, as (cell, feed, rows). Raises NotByArrow, of Parquet files before any row."""
     cores = os.cpu_count() or 1
     with ThreadPoolExecutor(cores) as threads:
         paths = [(files, path) for files in given for path in files.paths]
-        pieces = [piece for found in threads.map(_checked, *zip(*paths, strict=True)) for piece in found]
-        waiting: deque[tuple[Files, Future[list[pa.RecordBatch]]]] = deque()
-        for piece in (*pieces, *[None] * cores):
-            if piece is not None:
-                waiting.append((piece.files, threads.submit(_read, piece, len(pieces) < cores)))
-            if waiting and (piece is None or len(waiting) > cores):
-                files, reading = waiting.popleft()
-                for batch in reading.result():
-                    yield from _routed(files, batch)
+        found = threads.map(_pieces, *zip(*paths, strict=True))
+        pieces = [(files, piece) for (files, _), own in zip(paths, found, strict=True) for piece in own]
+        waiting: deque[tuple[Files, Future[pa.Table]]] = deque()
+        for files, piece in pieces:
+            waiting.append((files, threads.submit(piece, len(pieces) < cores)))
+            if len(waiting) > cores:
+                yield from _routed(*waiting.popleft())
+        while waiting:
+            yield from _routed(*waiting.popleft())
 
 
-def arrow_kind(kind: str) -> pa.DataType | None:
-    """The Arrow type of a column that Spark reads as a type; None if only Spark reads it."""
-    if kind.startswith("decimal("):
-        precision, scale = map(int, kind[len("decimal(") : -1].split(","))
-        return pa.decimal128(precision, scale)
-    return _KINDS.get(kind)
+def _pieces(files: Files, path: str) -> list[Piece]:
+    """The parts in which a file is read. Raises NotByArrow if Spark may read it otherwise."""
+    if files.csv is not None:
+        return [partial(read_csv, path, files.columns, files.csv)]
+    return [partial(read_row_group, group) for group in row_groups(path, files.columns)]
 
 
-def _is_read(kind: str, found: pa.DataType) -> bool:
-    """Whether a column of a file that Spark reads as ``kind`` is read here."""
-    same = arrow_kind(kind)
-    return found in _OTHERS.get(kind, ()) or (found == same and kind != "timestamp")
+def _routed(files: Files, reading: Future[pa.Table]) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    for rows in reading.result().to_batches(_ROWS):
+        yield from _by_cell(files, rows)
 
 
-def _checked(files: Files, path: str) -> list[_Piece]:
-    """The row groups of a file. Raises NotByArrow if Spark may read it otherwise."""
-    try:
-        with pq.ParquetFile(path) as file:
-            metadata, schema = file.metadata, file.schema_arrow
-            groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-            leaves = {file.schema.column(i).path: i for i in range(len(file.schema))}
-            names = [name.lower() for name in schema.names]
-            for name, kind in files.columns.items():
-                if name not in leaves or names.count(name.lower()) != 1:
-                    raise NotByArrow(f"{path} has no one column {name}")
-                leaf = file.schema.column(leaves[name])
-                found = schema.field(name).type
-                if not _is_read(kind, found):
-                    raise NotByArrow(f"{path}: column {name} is {found}, and Spark reads {kind}")
-                if pa.types.is_timestamp(found):
-                    written = json.loads(leaf.logical_type.to_json())
-                    if written.get("isAdjustedToUTC") is not (found.tz is not None):
-                        raise NotByArrow(f"{path}: the times of column {name} may have a zone or none")
-                for group in groups:
-                    chunk = group.column(leaves[name])
-                    if chunk.compression not in _CODECS or not _ENCODINGS.issuperset(chunk.encodings):
-                        raise NotByArrow(f"{path}: column {name} is encoded as {chunk.compression}, {chunk.encodings}")
-    except (pa.ArrowException, OSError) as error:
-        raise NotByArrow(f"{path} cannot be read by Arrow: {error}") from error
-    return [_Piece(files, path, metadata, number) for number in range(len(groups)) if groups[number].num_rows]
-
-
-def _read(piece: _Piece, alone: bool) -> list[pa.RecordBatch]:
-    """The rows of a row group, in the types of Spark's Arrow batches."""
-    names = list(piece.files.columns)
-    try:
-        with pq.ParquetFile(piece.path, metadata=piece.metadata) as file:
-            table = file.read_row_group(piece.group, columns=names, use_threads=alone)
-        columns = [_as_spark(table.column(name), kind) for name, kind in piece.files.columns.items()]
-    except (pa.ArrowException, OSError) as error:
-        raise NotByArrow(f"{piece.path} cannot be read by Arrow: {error}") from error
-    for name, column in zip(names, columns, strict=True):
-        least = {pa.date32(): _FIRST_DATE, pa.timestamp("us"): _FIRST_TIME}.get(column.type)
-        if least is not None and pc.any(pc.less(column, least)).as_py():
-            raise NotByArrow(f"{piece.path}: column {name} has times before {least}")
-    batches: list[pa.RecordBatch] = pa.table(columns, names).to_batches(_ROWS)
-    return batches
-
-
-def _as_spark(column: pa.ChunkedArray, kind: str) -> pa.ChunkedArray:
-    if kind == "timestamp":
-        column = column.cast(pa.timestamp("us", "UTC"))
-    wanted = arrow_kind(kind)
-    return column if column.type == wanted else column.cast(wanted)
-
-
-def _routed(files: Files, rows: pa.RecordBatch) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+def _by_cell(files: Files, rows: pa.RecordBatch) -> Iterator[tuple[int, int, pa.RecordBatch]]:
     """Rows of a table by cell and feed, in order."""
     for number, role in enumerate(files.roles, files.first):
         if not role.dims:
@@ -189,7 +93,7 @@ def _split(cells: npt.NDArray[np.int64] | int, rows: pa.RecordBatch) -> Iterator
     order = np.argsort(cells.astype(np.int16) if cells.max(initial=0) < 2**15 else cells, kind="stable")
     taken, ordered = rows.take(pa.array(order)), cells[order]
     bounds = [0, *(np.flatnonzero(np.diff(ordered)) + 1).tolist(), len(ordered)]
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         if end > start:
             yield int(ordered[start]), taken.slice(start, end - start)
 
@@ -200,7 +104,7 @@ def _coordinates(dim: Dim, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
     assert dim.column is not None
     values = rows.column(names[dim.column.lower()])
     if dim.kind in ("bigint", "double"):
-        values = values.cast(_KINDS[dim.kind])
+        values = values.cast(KINDS[dim.kind])
     found: npt.NDArray[np.int64] = np.mod(hashes(dim.seed, values, dim.kind), dim.share)
     return found
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 Words = npt.NDArray[np.uint64]
+Numbers = npt.NDArray[np.int64]
 
 _P1, _P2, _P3, _P4, _P5 = (
     np.uint64(prime)
@@ -23,7 +24,7 @@ _SEED = np.array([42], np.uint64)
 _STRIPE = 32
 
 
-def hashes(seed: int, values: pa.Array, kind: str) -> npt.NDArray[np.int64]:
+def hashes(seed: int, values: pa.Array, kind: str) -> Numbers:
     """``xxhash64(seed, value)`` of each value. ``kind``: bigint, timestamp, double, date, boolean or string."""
     first = _int(np.array([seed], np.int64), _SEED)
     valid = values.is_valid().to_numpy(zero_copy_only=False)
@@ -60,7 +61,7 @@ def _with_word(found: Words, word: Words) -> Words:
     return _rotated(found ^ _rotated(word * _P2, 31) * _P1, 27) * _P1 + _P4
 
 
-def _int(values: npt.NDArray[np.int64], seed: Words) -> Words:
+def _int(values: Numbers, seed: Words) -> Words:
     half = values.view(np.uint64) & np.uint64(0xFFFFFFFF)
     return _mixed(_with_half(seed + _P5 + np.uint64(4), half))
 
@@ -81,7 +82,7 @@ def _texts(values: pa.Array, seed: Words) -> Words:
     return found[numbers] if len(found) else np.zeros(len(values), np.uint64)
 
 
-def _of_bytes(data: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], size: npt.NDArray[np.int64], seed: Words) -> Words:
+def _of_bytes(data: npt.NDArray[np.uint8], at: Numbers, size: Numbers, seed: Words) -> Words:
     """Hashes of parts of ``data``. Each step takes the next bytes of all parts that have as many left."""
     end = at + size
     found = np.broadcast_to(seed + _P5, at.shape).copy()
@@ -111,6 +112,6 @@ def _of_bytes(data: npt.NDArray[np.uint8], at: npt.NDArray[np.int64], size: npt.
     return _mixed(found)
 
 
-def _words(data: npt.NDArray[np.uint8], at: npt.NDArray[np.int64]) -> Words:
+def _words(data: npt.NDArray[np.uint8], at: Numbers) -> Words:
     """The eight bytes at each place as a word."""
     return data[at[:, None] + np.arange(8)].view(np.uint64)[:, 0]

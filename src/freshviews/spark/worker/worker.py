@@ -29,7 +29,8 @@ from freshviews.spark.state.probe import process_name, prove
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
-from freshviews.spark.worker.files import Files, NotByArrow, rows_of_files
+from freshviews.spark.worker.arrow_kinds import NotByArrow
+from freshviews.spark.worker.files import Files, rows_of_files
 from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.worker.rows import as_ordered_batch, groups, named
 from freshviews.sql import Statement
