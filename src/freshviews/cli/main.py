@@ -110,11 +110,11 @@ def check(
             from freshviews.cli.checking import cell_locations
 
             found = cell_locations(source, script, cells, folders=not connect)
-        read = readers(source, script)
+        by_table = readers(source, script)
         width = None if sys.stdout.isatty() else 1000
         shown = [check_table(planned)] if planned.views else []
         shown += [cells_table(found)] if found else []
-        for table in [*shown, readers_table(read)] if read else shown:
+        for table in [*shown, readers_table(by_table)] if by_table else shown:
             Console(width=width).print(table)
             say()
         say(f"{script}: {counts(planned)}, all views can be maintained")

@@ -53,7 +53,7 @@ def files_for_workers(
     found = []
     first = 0
     for number, (source, own) in enumerate(zip(sources, roles, strict=True)):
-        listed = files_of_batch(folder, batch, number)
+        listed = files_of_batch(folder, batch, number, len(sources))
         if listed is None:
             return None
         paths = [path for path in (local_path(address) for _, address in listed) if path is not None]

@@ -38,12 +38,12 @@ def arrived(folder: Path, batch: int) -> float | None:
     return max(newest, default=lines[0].get("batchTimestampMs", 0) / 1000 or None)
 
 
-def files_of_batch(folder: Path, batch: int, source: int) -> list[tuple[int, str]] | None:
+def files_of_batch(folder: Path, batch: int, source: int, sources: int) -> list[tuple[int, str]] | None:
     """The files of a source in a micro-batch, each with its time in milliseconds and its address, in the order in which
-    Spark orders their rows. None if Spark's files do not have all of them."""
+    Spark orders their rows. None if Spark's files do not have all of them. ``sources``: the number of sources."""
     lines = _offsets(folder, batch)
     before = _offsets(folder, batch - 1) if batch else [None] * len(lines)
-    if len(lines) != len(before) or source + 1 >= len(lines):
+    if not len(lines) == len(before) == sources + 1:
         return None
     first, last = _entry(before, source) + 1, _entry(lines, source)
     there = folder / "sources" / str(source)

@@ -6,7 +6,6 @@ Spark may read, refuse or take for NULL for reasons of its own.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,8 @@ from freshviews.spark.worker.rows import CORRUPT
 
 _MOST_BYTES = 256 << 20
 """Spark reads larger files in parts."""
-_OTHER = re.compile(rb'["\\\r\0]|\xef\xbb\xbf|^[\x00-\x20]*$\n', re.MULTILINE)
-"""Text that Spark may read otherwise: quotes, escapes, ends of lines other than a newline, a mark of the encoding, and
-lines without text."""
+_OTHER = (b'"', b"\\", b"\r", b"\0", b"\xef\xbb\xbf")
+"""Text that Spark may read otherwise: quotes, escapes, ends of lines other than a newline, a mark of the encoding."""
 _TEXTS: Mapping[str, str] = {
     "boolean": "true|false",
     **dict.fromkeys(("tinyint", "smallint", "int", "bigint"), "-?[0-9]{1,19}"),
@@ -48,19 +46,20 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
         if Path(path).stat().st_size > _MOST_BYTES:
             raise NotByArrow(f"{path} has more than {_MOST_BYTES} bytes")
         data = Path(path).read_bytes()
-        other = _OTHER.search(data)
-        if other is not None:
-            raise NotByArrow(f"{path}: byte {other.start()} is read by Spark")
-        if form.header:
-            first, _, data = data.partition(b"\n")
-            if first.decode() != form.separator.join(form.columns):
-                raise NotByArrow(f"{path} has another header than {form.separator.join(form.columns)}")
-        if not data:
+        if any(other in data for other in _OTHER):
+            raise NotByArrow(f"{path} has quotes, backslashes, returns or a mark of its encoding")
+        end = data.find(b"\n")
+        if form.header and data[: max(end, 0)].decode() != form.separator.join(form.columns):
+            raise NotByArrow(f"{path} has another header than {form.separator.join(form.columns)}")
+        if not data or (form.header and end == len(data) - 1):
             return pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
         names = list(form.columns)
+        if len(names) == 1:
+            raise NotByArrow(f"{path} has one column, which may have lines without text")
         texts = csv.read_csv(
             pa.BufferReader(data),
-            csv.ReadOptions(use_threads=threads, column_names=names),
+            csv.ReadOptions(use_threads=threads, column_names=names, skip_rows=int(form.header)),
+            # A line without text, which Spark skips, has too few columns here.
             csv.ParseOptions(delimiter=form.separator, quote_char=False, ignore_empty_lines=False),
             csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
@@ -82,7 +81,7 @@ def _column(path: str, texts: pa.Table, name: str, kind: str) -> pa.ChunkedArray
     if kind == "string":
         return column
     pattern = _TEXTS.get(kind, "")
-    if pa.types.is_decimal(wanted):
+    if isinstance(wanted, pa.Decimal128Type):
         whole, part = wanted.precision - wanted.scale, wanted.scale
         pattern = f"-?[0-9]{{1,{whole}}}" + (rf"(\.[0-9]{{1,{part}}})?" if part else "") if whole else ""
     if not pc.all(pc.match_substring_regex(column, f"^({pattern})$"), min_count=0).as_py():

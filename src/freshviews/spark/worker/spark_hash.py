@@ -114,4 +114,5 @@ def _of_bytes(data: npt.NDArray[np.uint8], at: Numbers, size: Numbers, seed: Wor
 
 def _words(data: npt.NDArray[np.uint8], at: Numbers) -> Words:
     """The eight bytes at each place as a word."""
-    return data[at[:, None] + np.arange(8)].view(np.uint64)[:, 0]
+    found: Words = data[at[:, None] + np.arange(8)].view(np.uint64)[:, 0]
+    return found
