@@ -59,8 +59,8 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
         texts = csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(use_threads=threads, column_names=names, skip_rows=int(form.header)),
-            # A line without text, which Spark skips, has too few columns here.
-            csv.ParseOptions(delimiter=form.separator, quote_char=False, ignore_empty_lines=False),
+            # Empty lines are skipped as by Spark. Lines of spaces, which Spark skips, too, have too few columns here.
+            csv.ParseOptions(delimiter=form.separator, quote_char=False, ignore_empty_lines=True),
             csv.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 include_columns=[name for name in columns if name != CORRUPT],
