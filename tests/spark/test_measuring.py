@@ -67,7 +67,7 @@ def test_a_micro_batch_has_a_session_of_its_own(spark: Any, tmp_path: Path) -> N
     (tmp_path / "in").mkdir()
     pq.write_table(pa.table({"k": [1]}), tmp_path / "in" / "1.parquet")
     (tmp_path / "script.sql").write_text(
-        "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in');"
+        "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in', mergeSchema 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;"
     )
     usual, limited = spark.conf.get(_BYTES), []

@@ -10,6 +10,7 @@ from freshviews.cli.pipeline import end_session
 from freshviews.cli.source import ReadError, Source
 from freshviews.cli.streaming_script import definition_in, message_with_place
 from freshviews.errors import SqlError
+from freshviews.spark.connectors.by_arrow import read_by_spark
 from freshviews.spark.definition import catalog_of, declared_rows
 from freshviews.spark.settings import need_spark, packages_with, settings_of
 from freshviews.spark.state.checkpoint import check_store
@@ -38,6 +39,16 @@ def cell_locations(source: Source, name: str, cells: int, *, folders: bool = Tru
     sizes = declared_rows(catalog)
     plan = plan_cells(catalog, cells, sizes)
     return locations(plan, catalog, sizes) if cells > 1 else []
+
+
+def readers(source: Source, name: str) -> list[tuple[str, str | None]]:
+    """The streaming tables of a script, each with the reason for which Spark reads its rows, None if workers read its
+    files by Arrow. Empty if the options of the script cannot be read here, as without a variable that they name."""
+    try:
+        tables = () if plain(source.text) == source.text else definition_in(source, name, folders=False).tables
+    except (SqlError, ReadError):
+        return []
+    return [(table.name, read_by_spark(table)) for table in tables if table.provider is not None]
 
 
 def try_places(

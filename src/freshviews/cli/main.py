@@ -98,7 +98,8 @@ def check(
     """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1."""
     from rich.console import Console
 
-    from freshviews.cli.report import cells_table, check_table, counts
+    from freshviews.cli.checking import readers
+    from freshviews.cli.report import cells_table, check_table, counts, readers_table
     from freshviews.cli.source import read
 
     with _errors_as_messages():
@@ -109,12 +110,12 @@ def check(
             from freshviews.cli.checking import cell_locations
 
             found = cell_locations(source, script, cells, folders=not connect)
+        by_table = readers(source, script)
         width = None if sys.stdout.isatty() else 1000
-        if planned.views:
-            Console(width=width).print(check_table(planned))
-            say()
-        if found:
-            Console(width=width).print(cells_table(found))
+        shown = [check_table(planned)] if planned.views else []
+        shown += [cells_table(found)] if found else []
+        for table in [*shown, readers_table(by_table)] if by_table else shown:
+            Console(width=width).print(table)
             say()
         say(f"{script}: {counts(planned)}, all views can be maintained")
         if connect:

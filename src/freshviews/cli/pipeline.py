@@ -63,7 +63,7 @@ def run_script(
     store = checkpoint_of(name, checkpoint)
     check_store(store)
     need_spark()
-    from freshviews.spark.pipeline import Pipeline
+    from freshviews.spark.pipeline import pipeline_alone
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 
     phases = Phases()
@@ -84,7 +84,7 @@ def run_script(
         try:
             spark = start_session(master, settings, quiet=True)
             stopping.install()
-            pipeline = Pipeline.of(spark, definition, store.address, cells=cells)
+            pipeline = pipeline_alone(spark, definition, store.address, cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             stopping.finishes = True
             refilled = query.refilling

@@ -32,6 +32,14 @@ def cells_table(found: Sequence[Location]) -> Table:
     return table
 
 
+def readers_table(found: Sequence[tuple[str, str | None]]) -> Table:
+    """A row per streaming table: who reads its rows, and why Spark does."""
+    table = Table("table", "rows read by", "why Spark", box=None, pad_edge=False, header_style="bold")
+    for name, reason in found:
+        table.add_row(Text(cell(name)), "workers, by Arrow" if reason is None else "Spark", Text(cell(reason or "")))
+    return table
+
+
 def _name(planned: PlannedView, place: int) -> str:
     if len(planned.plans) == 1:
         return planned.view.name

@@ -69,13 +69,16 @@ class Pipeline:
         arguments.of(SparkSession, "the session of a pipeline", spark)
         arguments.path("checkpoint", checkpoint)
         arguments.optional(partial(arguments.count, least=1), "cells", cells)
+        self._begin(spark, checkpoint, cells)
+        register(spark)
+
+    def _begin(self, spark: SparkSession, checkpoint: str | os.PathLike[str], cells: int | None) -> None:
         self._spark = spark
         self._cells = cells
         self._store = store_of(checkpoint)
         self._definition = Definition()
         self._frames: dict[str, DataFrame] = {}
         self._receivers: dict[str, Receiver] = {}
-        register(spark)
 
     @classmethod
     def from_script(
@@ -573,6 +576,17 @@ def _table_in(sql: str) -> str:
     if len(names) != 1:
         raise SqlError(f"one CREATE TABLE name (...) is expected, not {len(names)}: {short(sql)}")
     return names[0]
+
+
+def pipeline_alone(spark: SparkSession, definition: Definition, checkpoint: str, cells: int | None) -> Pipeline:
+    """The pipeline of a definition in a session that nobody else uses: the format ``freshviews``, which takes Spark two
+    seconds to register, is registered only if the definition names it."""
+    if any((provider or "").lower() == "freshviews" for provider in definition.providers):
+        return Pipeline.of(spark, definition, checkpoint, cells=cells)
+    made = Pipeline.__new__(Pipeline)
+    made._begin(spark, checkpoint, cells)
+    made._definition = definition
+    return made
 
 
 def default_checkpoint(file: Path) -> Path:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
 
 from freshviews.spark.phases import Phases
 from freshviews.spark.state.manifest import Manifest
@@ -76,6 +80,21 @@ def progress(made: Made, spark: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "cellsMoved": manifest.cells_moved,
         "spark": found[-1] if found else None,
     }
+
+
+def count_rows(spark: SparkSession, query: str, rows: Sequence[int]) -> None:
+    """Add rows that workers have read to those that Spark counts in its running micro-batch, of each source with new
+    files."""
+    jvm: Any = spark._jvm
+    # It only serves reports.
+    with suppress(Py4JError):
+        running = spark._jsparkSession.streams().get(jvm.java.util.UUID.fromString(query)).streamingQuery()
+        leaves = running.lastExecution().executedPlan().collectLeaves()
+        found = [leaves.apply(i) for i in range(leaves.size())]
+        scans = [leaf.metrics() for leaf in found if leaf.metrics().contains("numFiles")]
+        if len(scans) == len(rows):
+            for metrics, count in zip(scans, rows, strict=True):
+                metrics.apply("numOutputRows").add(count)
 
 
 def _state_operators(manifest: Manifest) -> list[dict[str, Any]]:

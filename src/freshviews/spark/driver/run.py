@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from threading import Event, Lock, Thread, get_ident
 from types import MappingProxyType
 from typing import Any
@@ -28,13 +29,14 @@ from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.homes import homes_of
 from freshviews.spark.driver.polling import referring
-from freshviews.spark.driver.progress import Recent
+from freshviews.spark.driver.progress import Recent, count_rows
 from freshviews.spark.driver.replaced_views import TakenBack, rows_taken_back, taken_back
 from freshviews.spark.driver.stages import Results, can_go_on, touch_workers
 from freshviews.spark.driver.stored_rows import as_columns_of, backfill, defined, stored_rows, stored_source
-from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
+from freshviews.spark.driver.version import Input, PipelineError, ReadByWorkers, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.driver.windows import through_windows, windows_without_cells
+from freshviews.spark.io.arrow_files import files_for_workers, opened_by_spark
 from freshviews.spark.io.delivery import Deliveries, Sinks
 from freshviews.spark.io.envelope_keys import routable
 from freshviews.spark.io.polled import take
@@ -113,6 +115,8 @@ class Run:
         self._filling: Filling | None = None
         self._warming: Thread | None = None
         self._unseen: NotSeen | None = None
+        self._by_spark: str | None = None
+        """The reason for which Spark reads all files."""
 
     @property
     def layout(self) -> Layout:
@@ -481,16 +485,42 @@ class Run:
         return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)), windowed)
 
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
-        """Called by foreachBatch. A micro-batch that is committed already is ignored."""
+        """Called by foreachBatch. A micro-batch that is committed already is ignored. Rows that workers read by
+        themselves are not read from ``frame``."""
         try:
             with self._base_of_next() as before:
                 reach("batch begun")
-                self._micro_batch(before, self.input_of(frame, streaming, slots), batch, streaming)
+                given = self.input_of(frame, streaming, slots)
+                given = replace(given, read=self._read_by_workers(given, batch, streaming))
+                self._micro_batch(before, given, batch, streaming)
+                if self.latest is not before:
+                    self._note_reading(given)
         except Stopped:
             raise
         except BaseException as error:
             self.fail(error)
             raise
+
+    def _read_by_workers(self, given: Input, batch: int, streaming: Sequence[Source]) -> ReadByWorkers | None:
+        """The files of a micro-batch, if workers may read them."""
+        if self._by_spark is None:
+            zone = str(self.spark.conf.get("spark.sql.session.timeZone"))
+            reasons = map(partial(opened_by_spark, zone), streaming, given.roles)
+            self._by_spark = "windows of several cells" if given.windowed else next(filter(None, reasons), None)
+        if self._by_spark is not None:
+            return None
+        files = files_for_workers(self.spark_files.folder, batch, streaming, given.roles)
+        return None if files is None else ReadByWorkers(files)
+
+    def _note_reading(self, given: Input) -> None:
+        """Report the rows that workers have read to Spark; if they could not, Spark reads all files from now on."""
+        made, read = self.latest, given.read
+        if read is not None and read.refused is not None:
+            self._by_spark = read.refused
+            _LOGGER.info("Spark reads all files from now on: %s", read.refused)
+        elif read is not None and made is not None and made.query is not None:
+            sources = [feed.source for own in given.feeds for feed in own]
+            count_rows(self.spark, made.query, [made.rows.get(sources[files.first], 0) for files in read.files])
 
     def _micro_batch(self, before: Manifest, given: Input, batch: int, streaming: Sequence[Source]) -> None:
         query = checkpoint.spark_query(self.spark_files.folder)

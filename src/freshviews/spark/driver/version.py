@@ -39,6 +39,7 @@ from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.probe import NotSeen, run_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
+from freshviews.spark.worker.files import Files
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import PLACE, FilePlace
 from freshviews.spark.worker.worker import Task, load_partition, run_partition
@@ -46,6 +47,14 @@ from freshviews.spark.worker.worker import Task, load_partition, run_partition
 
 class PipelineError(FreshviewsError):
     """A micro-batch cannot become a version; nothing of it is applied."""
+
+
+@dataclass
+class ReadByWorkers:
+    """Files that workers read in place of Spark. ``refused``: the reason for which Spark had to read them after all."""
+
+    files: tuple[Files, ...]
+    refused: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,8 @@ class Input:
     """By number of a table with a window in several cells: its feed to the engine that maintains the window."""
     given: DataFrame | None = None
     """The rows before windows, if ``frame`` has others."""
+    read: ReadByWorkers | None = None
+    """The files of ``frame``, if workers may read them."""
 
     @property
     def set_aside(self) -> bool:
@@ -171,8 +182,18 @@ def taken_through(
 ) -> Results:
     """The results of some cells with the rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
-    results = _tried(spark, store, given, task, cells, placed, phases, homes)
-    refused = [result for result in results if "refused" in result]
+    read = given.read if given is not None and homes.partitions(False).count == 1 else None
+    if read is not None:
+        # Spark reads what a worker does not: files of another form, and the places of bad rows.
+        feeds = tuple(replace(feed, set_aside=False) for feed in task.feeds)
+        by_worker = replace(task, feeds=feeds, files=read.files)
+        results = _tried(spark, store, None, by_worker, cells, False, phases, homes)
+        refused = [result for result in results if "refused" in result]
+        if any(not result.get("no_row") for result in refused):
+            read.refused, placed = str(refused[0]["refused"]), True
+    if read is None or read.refused is not None:
+        results = _tried(spark, store, given, task, cells, placed, phases, homes)
+        refused = [result for result in results if "refused" in result]
     if any(not result.get("no_row") for result in refused) and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
         again = _tried(spark, store, given, task, cells, True, phases, homes)

@@ -13,11 +13,14 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.cells import joined_columns
+from freshviews.spark.connectors.declarations import value_of
 from freshviews.spark.definition import declared_rows
+from freshviews.spark.io.arrow_files import columns_of, opened_by_spark
 from freshviews.spark.io.sources import Source, batch_frame
 from freshviews.sql import Catalog
 from freshviews.stream import DebeziumJson
@@ -48,14 +51,15 @@ def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], ce
 
     def one(source: Source) -> tuple[float, dict[str, dict[Any, float]]] | None:
         """The rows of a source, and shares of them that its heavy values have, by column."""
-        sampled = sample_of(spark, source)
+        names = _names(source, joined_columns(catalog, source.table.name))
+        sampled = _sample_of_files(source, names) or sample_of(spark, source)
         if sampled is None:
             return None
         sample, part = sampled
-        rows = sample.count()
+        rows = sample.count() if isinstance(sample, DataFrame) else len(sample)
         found: dict[str, dict[Any, float]] = {}
         if rows >= 1000 * cells and not isinstance(source.form, DebeziumJson):
-            found = _heavy(sample, _names(source, joined_columns(catalog, source.table.name)), rows, cells)
+            found = _heavy(sample, names, rows, cells)
         return max(1.0, rows / part), found
 
     with ThreadPoolExecutor(_AT_ONCE) as threads:
@@ -80,14 +84,21 @@ def _names(source: Source, columns: Iterable[str]) -> dict[str, str]:
     return {column: name for column, name in found.items() if name not in source.absent}
 
 
-def _heavy(sample: DataFrame, names: Mapping[str, str], rows: int, cells: int) -> dict[str, dict[Any, float]]:
+def _heavy(
+    sample: DataFrame | pa.Table, names: Mapping[str, str], rows: int, cells: int
+) -> dict[str, dict[Any, float]]:
     """Values that have more than half of a cell's share of the rows, with their shares, by column. The seed is fixed,
     so the same rows give the same sample."""
     if not names:
         return {}
     wanted = max(SAMPLE_ROWS, ROWS_OF_A_CELL * cells)
-    chosen = sample.select(*(F.col(f"`{name}`") for name in names.values()))
-    table = (chosen if rows <= wanted else chosen.sample(fraction=wanted / rows, seed=0)).toArrow()
+    if isinstance(sample, DataFrame):
+        chosen = sample.select(*(F.col(f"`{name}`") for name in names.values()))
+        table = (chosen if rows <= wanted else chosen.sample(fraction=wanted / rows, seed=0)).toArrow()
+    elif rows <= wanted:
+        table = sample
+    else:
+        table = sample.take(np.sort(np.random.default_rng(0).choice(rows, wanted, replace=False)))
     found: dict[str, dict[Any, float]] = {}
     for column, values in zip(names, table.columns, strict=True):
         # Arrow counts 0.0 and -0.0 separately, although they are equal: adding 0 makes both 0.0.
@@ -121,7 +132,13 @@ def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | 
     whole = batch_frame(spark, source)
     if whole is None:
         return None
-    files = {name: _bytes(name) for name in whole.inputFiles()}
+    chosen, part = _first_files({name: _bytes(name) for name in whole.inputFiles()})
+    frame = batch_frame(spark, source, chosen) if part else None
+    return None if frame is None else (frame, part)
+
+
+def _first_files(files: Mapping[str, int]) -> tuple[list[str], float]:
+    """The first of some files, by their sizes, and their part of all bytes; 0 without any."""
     chosen: list[str] = []
     taken = 0
     for name, size in sorted(files.items()):
@@ -129,11 +146,27 @@ def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | 
             break
         chosen.append(name)
         taken += size
-    total = sum(files.values())
-    if not chosen or not total:
+    return chosen, taken / (sum(files.values()) or 1)
+
+
+def _sample_of_files(source: Source, names: Mapping[str, str]) -> tuple[pa.Table, float] | None:
+    """As ``sample_of``, but only the named columns, without Spark. None if Spark has to read the files, or to find
+    them: only files in one folder are found here."""
+    kinds = columns_of(source)
+    folder = Path(value_of(source.spec.options, "path"))
+    if source.spec.provider != "parquet" or opened_by_spark("UTC", source, ()) is not None:
         return None
-    frame = batch_frame(spark, source, chosen)
-    return None if frame is None else (frame, taken / total)
+    if "timestamp" in {kinds[name] for name in names.values()}:
+        return None
+    try:
+        files = [one for one in folder.iterdir() if one.name[0] not in "._"]
+        chosen, part = _first_files({str(one): one.stat().st_size for one in files})
+        if not part or not all(map(Path.is_file, files)):
+            return None
+        read = [pq.read_table(name, columns=list(names.values()), partitioning=None) for name in chosen]
+        return pa.concat_tables(one.select(list(names.values())) for one in read), part
+    except (OSError, KeyError, pa.ArrowException):
+        return None
 
 
 def _bytes(name: str) -> int:

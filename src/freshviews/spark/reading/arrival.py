@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlparse
+from urllib.parse import unquote, urlsplit
 
 from freshviews.spark.definition import TableSpec
 from freshviews.store.files import json_of, open_regular, read_regular
@@ -36,6 +36,32 @@ def arrived(folder: Path, batch: int) -> float | None:
         if "timestamp" in entry and line
     ]
     return max(newest, default=lines[0].get("batchTimestampMs", 0) / 1000 or None)
+
+
+def files_of_batch(folder: Path, batch: int, source: int, sources: int) -> list[tuple[int, str]] | None:
+    """The files of a source in a micro-batch, each with its time in milliseconds and its address, in the order in which
+    Spark orders their rows. None if Spark's files do not have all of them. ``sources``: the number of sources."""
+    lines = _offsets(folder, batch)
+    before = _offsets(folder, batch - 1) if batch else [None] * len(lines)
+    if not len(lines) == len(before) == sources + 1:
+        return None
+    first, last = _entry(before, source) + 1, _entry(lines, source)
+    there = folder / "sources" / str(source)
+    found = []
+    for number in range(first, last + 1):
+        path = there / str(number)
+        if not path.exists():
+            path = there / f"{number}.compact"
+        own = [one for one in _lines(path, whole=True, having=f'"batchId":{number}}}') if one.get("batchId") == number]
+        if not own:
+            return None
+        found += [(int(one["timestamp"]), str(one["path"])) for one in own]
+    return sorted(found)
+
+
+def local_path(address: str) -> str | None:
+    """The path of a file by its address; None if it is not on this machine."""
+    return _local(address) if urlsplit(address).scheme in ("", "file") else None
 
 
 def waiting(spark: Path, source: int, table: TableSpec) -> int | None:
@@ -86,7 +112,7 @@ def _files(spark: Path, source: int, first: int, last: int) -> Iterator[dict[str
         yield from _lines(folder / str(number), whole=True)
 
 
-def _lines(path: Path, whole: bool) -> Iterator[dict[str, Any]]:
+def _lines(path: Path, whole: bool, having: str = "") -> Iterator[dict[str, Any]]:
     try:
         with open_regular(path) as file:
             size = file.seek(0, 2)
@@ -96,6 +122,8 @@ def _lines(path: Path, whole: bool) -> Iterator[dict[str, Any]]:
     except OSError:
         return
     for line in lines:
+        if having.encode() not in line:
+            continue
         try:
             found = json_of(line)
         except ValueError:
@@ -105,4 +133,4 @@ def _lines(path: Path, whole: bool) -> Iterator[dict[str, Any]]:
 
 
 def _local(address: str) -> str:
-    return unquote(urlparse(address).path)
+    return unquote(urlsplit(address).path)

@@ -29,6 +29,8 @@ from freshviews.spark.state.probe import process_name, prove
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
+from freshviews.spark.worker.arrow_kinds import NotByArrow
+from freshviews.spark.worker.files import Files, rows_of_files
 from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.worker.rows import as_ordered_batch, groups, named
 from freshviews.sql import Statement
@@ -46,7 +48,7 @@ class Task:
     (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change. ``homes``: the process that had each
-    cell last; the others free theirs.
+    cell last; the others free theirs. ``files``: files whose rows the worker reads itself.
     """
 
     address: str
@@ -57,6 +59,7 @@ class Task:
     wanted: Wanted
     whole: bool
     homes: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Files, ...] = ()
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,12 +73,13 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         ends: BaseException | None = None
         runs: dict[int, Future[dict[str, Any]]] = {}
         try:
-            for batch in batches:
-                for number, feed, rows in groups(batch, len(task.feeds)):
-                    if number not in cells:
-                        cells[number] = Arriving()
-                        runs[number] = threads.submit(_result_of, _run, task, number, cells[number])
-                    cells[number].put((feed, rows))
+            for number, feed, rows in _rows(task, batches):
+                if number not in cells:
+                    cells[number] = Arriving()
+                    runs[number] = threads.submit(_result_of, _run, task, number, cells[number])
+                cells[number].put((feed, rows))
+        except NotByArrow as error:
+            ends = error
         except BaseException as error:
             ends = error
             raise
@@ -83,6 +87,15 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
             for arriving in cells.values():
                 arriving.put(ends)
     yield _answer([proof, *(_here(runs[number].result()) for number in sorted(runs))])
+
+
+def _rows(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """The rows of a partition by cell and feed, under the names of their source columns."""
+    for batch in batches:
+        for number, feed, rows in groups(batch, len(task.feeds)):
+            yield number, feed, rows if feed < 0 else named(rows, task.feeds[feed].slots)
+    if task.files:
+        yield from rows_of_files(task.files)
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -114,11 +127,10 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
         yield _answer([proof])
         return
     waiting: dict[int, Waiting] = {}
-    for batch in batches:
-        for number, feed, rows in groups(batch, len(task.feeds)):
-            own = waiting.setdefault(number, {})
-            if feed >= 0:
-                own.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
+    for number, feed, rows in _rows(task, batches):
+        own = waiting.setdefault(number, {})
+        if feed >= 0:
+            own.setdefault(feed, []).append(rows)
     yield _answer([proof, *(_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting))])
 
 
@@ -171,7 +183,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     waiting: Waiting = {}
     for feed, rows in arriving:
         if feed >= 0:
-            waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
+            waiting.setdefault(feed, []).append(rows)
     if not task.whole and not waiting:
         return {"cell": str(number)}
     return _make_files(task, number, partial(_at_once, task, number, waiting), arriving)
@@ -224,7 +236,7 @@ def _in_pieces(
     ahead = Ahead(cell, segment, task.feeds, growing)
     for feed, rows in arriving:
         if feed >= 0:
-            ahead.take(feed, named(rows, task.feeds[feed].slots))
+            ahead.take(feed, rows)
     rest = _at_once(task, number, ahead.waiting, cell, segment)
     taken = [(task.feeds[i].source, rows) for i, rows in ahead.taken.items() if number in task.feeds[i].counted]
     return _Taken(_counts([*rest.rows.items(), *taken]), rest.bad)

@@ -1,0 +1,48 @@
+"""The tables of a script whose files workers read by Arrow, as far as the script says it.
+
+Spark finds the files of each micro-batch and notes them; their rows need not pass through Java if Arrow reads them as
+Spark does. What only an open source or a file shows is decided later (``io.arrow_files``, ``worker.files``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freshviews.spark.connectors.declarations import value_of
+from freshviews.spark.definition import TableSpec
+
+_LISTING = {
+    "path", "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly", "pathglobfilter",
+    "recursivefilelookup", "cleansource", "sourcearchivedir", "maxcachedfiles", "discardcachedinputratio",
+}  # fmt: skip
+"""Options that say which files are read, and not how."""
+_SEPARATORS = ",;|"
+
+
+def separator_of(options: Mapping[str, str]) -> str:
+    """The separator of CSV files."""
+    return value_of(options, "sep") or value_of(options, "delimiter") or ","
+
+
+def has_header(options: Mapping[str, str]) -> bool:
+    """True if the first line of a CSV file has the names of columns."""
+    return value_of(options, "header").lower() == "true"
+
+
+def read_by_spark(spec: TableSpec) -> str | None:
+    """The reason for which Spark reads the rows of a table; None if workers read its files."""
+    if spec.provider not in ("parquet", "csv"):
+        return f"the format is {spec.provider}"
+    if spec.message is not None:
+        return "its columns are in messages"
+    if spec.changes == "snapshot":
+        return "a snapshot is read as a whole"
+    path = value_of(spec.options, "path")
+    if "://" in path:
+        return f"the files are at {path.partition('://')[0]}://"
+    known = _LISTING | ({"header", "sep", "delimiter"} if spec.provider == "csv" else set())
+    others = [name for name in spec.options if name.lower() not in known]
+    if others:
+        return f"it has the option {others[0]}"
+    separator = separator_of(spec.options)
+    return None if separator in tuple(_SEPARATORS) else f"the separator is {separator!r}"
