@@ -1,0 +1,176 @@
+"""Runs a project: Spark updates streaming tables and sinks, the engine the materialized views, each its own table.
+
+The state of the views is under the storage of the project. It can always be built again from the streaming tables,
+and is, where one of them was reset or has other columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.errors import FreshviewsError
+from freshviews.spark.declarative.graph import (
+    MATERIALIZED_VIEW,
+    STREAMING_TABLE,
+    TEMPORARY_VIEW,
+    VIEW,
+    Dataset,
+    Graph,
+    Selection,
+)
+from freshviews.spark.declarative.registry import read_definitions
+from freshviews.spark.declarative.spec import UNSUPPORTED, ProjectError, ProjectSpec
+from freshviews.spark.declarative.views import Views, ancestors, maintained
+from freshviews.spark.driver.run import Listener
+from freshviews.spark.pipeline import Pipeline
+from freshviews.spark.session import SPARK_ERRORS, reason
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
+
+_FOLDER = "_freshviews"
+"""The folder of the state, in the storage of a project."""
+_WRITTEN = "written"
+"""The object of the state that has, by table, the version that it was written at."""
+
+Report = Callable[[Dataset, str], object]
+"""Called with each table that was updated, and by what."""
+
+BY_SPARK, MAINTAINED, UNCHANGED = "updated by Spark", "maintained", "unchanged"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project whose definitions are resolved, and what is maintained of it."""
+
+    spark: SparkSession
+    spec: ProjectSpec
+    graph: Graph
+    views: Views
+
+    @classmethod
+    def open(cls, spark: SparkSession, spec: ProjectSpec) -> Project:
+        """Read and resolve the definitions. Raises ProjectError, also for a view that cannot be maintained."""
+        try:
+            for conf in spec.configuration.items():
+                if spark.conf.isModifiable(conf[0]):
+                    spark.conf.set(*conf)
+            if spec.catalog is not None:
+                spark.catalog.setCurrentCatalog(spec.catalog)
+            if spec.database is not None:
+                spark.catalog.setCurrentDatabase(spec.database)
+        except SPARK_ERRORS as error:
+            raise ProjectError(f"{spec.file}: {reason(error)}") from None
+        graph = Graph(spark, spec, read_definitions(spec, spark))
+        views = maintained(graph, spark)
+        if views.refused and not spec.recomputes:
+            raise ProjectError(
+                f"{chr(10).join(views.refused.values())}\n{spec.file}: Spark recomputes such views at each run if the "
+                f"configuration has {UNSUPPORTED}: recompute"
+            )
+        return cls(spark, spec, graph, views)
+
+    def run(self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None) -> None:
+        """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
+        datasets, kept = self.graph.datasets, self.views.names
+        after = {
+            key
+            for key, one in datasets.items()
+            if key not in kept and one.kind != STREAMING_TABLE and ancestors(datasets, key) & kept.keys()
+        }
+        self._by_spark(set(datasets) - after - kept.keys(), chosen, report, sinks=True)
+        if any(map(chosen.has, kept)):
+            self._maintain(chosen, report, listener, cells)
+        self._by_spark(after, chosen, report, sinks=False)
+
+    def _by_spark(self, keys: set[str], chosen: Selection, report: Report, *, sinks: bool) -> None:
+        self.graph.run(keys, chosen, sinks=sinks)
+        for key, one in self.graph.datasets.items():
+            if key in keys and chosen.has(key) and one.kind not in (TEMPORARY_VIEW, VIEW):
+                report(one, BY_SPARK)
+
+    def _maintain(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
+        """Bring all views up to date, and write the tables of the chosen ones."""
+        store = self._store()
+        if any(map(chosen.resets, self.views.names)):
+            store.delete([found.name for found in store.list("")])
+        frames = {name: make() for name, make in self.views.frames.items()}
+        pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
+        query = pipeline.start(once=True, listener=listener)
+        query.awaitTermination()
+        failed = query.exception()
+        if failed is not None:
+            raise failed
+        for key, name in self.views.names.items():
+            if chosen.has(key):
+                self._write(self.graph.datasets[key], name, pipeline, query.version, store, report)
+
+    def _store(self) -> Store:
+        """The place of the state, by what it is made from: another table, or a reset one, has another place."""
+        tables = [(one.sql, one.changes) for one in self.views.definition.tables]
+        made_from = json.dumps([tables, self.graph.generations(self.views.streams)])
+        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
+        return store_of(f"{self.spec.storage.rstrip('/')}/{_FOLDER}/{name}")
+
+    def _write(
+        self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report
+    ) -> None:
+        """Write the contents of a view to its table, unless the table has them."""
+        written = _written(store)
+        try:
+            there = self._columns(one)
+            if there == _columns_of(one.schema) and not _changed(store, name, written.get(one.key), version):
+                report(one, UNCHANGED)
+                return
+            if there != _columns_of(one.schema):
+                self.graph.materialize(one)
+            rows: DataFrame = pipeline.view(name)
+            columns = [F.col(f"`{field.name}`").cast(field.dataType) for field in one.schema.fields]
+            rows.select(*columns).write.insertInto(one.quoted, overwrite=True)
+        except SPARK_ERRORS as error:
+            raise ProjectError(
+                f"{one.place}: materialized view {one.name}: its table did not take it: {reason(error)}; correct the "
+                "cause, then run again"
+            ) from None
+        store.write(_WRITTEN, json.dumps({**written, one.key: version}).encode())
+        report(one, MAINTAINED)
+
+    def _columns(self, one: Dataset) -> Any:
+        """The columns of a table of the catalog; None if it is not there."""
+        return _columns_of(self.spark.table(one.quoted).schema) if self.spark.catalog.tableExists(one.quoted) else None
+
+
+def _columns_of(schema: Any) -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+
+def _written(store: Store) -> dict[str, int]:
+    try:
+        found = json_of(store.read(_WRITTEN))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        return {}  # all tables are written again
+    return found if isinstance(found, dict) else {}
+
+
+def _changed(store: Store, name: str, before: int | None, version: int) -> bool:
+    """True if a view may have other rows at a version than at the one before."""
+    if before is None or before > version:
+        return True
+    manifests = Manifests(store)
+    try:
+        return any(manifests.read(each).changes.get(name) for each in range(before + 1, version + 1))
+    except FreshviewsError:  # not kept any more
+        return True
+
+
+__all__ = ["BY_SPARK", "MAINTAINED", "MATERIALIZED_VIEW", "UNCHANGED", "Project"]
