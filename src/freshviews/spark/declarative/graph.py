@@ -108,12 +108,15 @@ class Graph:
         self.datasets: dict[str, Dataset] = {}
         self.streamed: set[str] = set()
         """The keys of the datasets that streaming tables and sinks read."""
-        for flow in _items(self._java.flows()):
+        # Spark resolves flows in parallel, in any order.
+        for flow in sorted(_items(self._java.flows()), key=lambda flow: _key(flow.identifier())):
             self._add(flow)
+        self.datasets = _in_order(self.datasets)
 
     def _made(self) -> Any:
         """A GraphRegistrationContext with all definitions."""
-        conf = self._map(self._spec.configuration)
+        # Static settings are those of the session, and a flow may not set them.
+        conf = self._map({n: v for n, v in self._spec.configuration.items() if not self._is_static(n)})
         made = self._jvm.GraphRegistrationContext(self._catalog, self._database, conf)
         for file, text in self._definitions.sql.items():
             try:
@@ -125,6 +128,9 @@ class Graph:
         for flow in self._definitions.flows:
             self._from_python(flow, made)
         return made
+
+    def _is_static(self, name: str) -> bool:
+        return bool(self._module("SQLConf", "org.apache.spark.sql.internal.").isStaticConfigKey(name))
 
     def _from_python(self, element: Output | PythonFlow, made: Any) -> None:
         flow = element.flow if isinstance(element, PythonFlow) else element
@@ -263,7 +269,7 @@ class Graph:
         if full_all:
             if refresh or full:
                 other = "--refresh" if refresh else "--full-refresh"
-                raise ProjectError(f"--full-refresh-all resets every table, so {other} is refused beside it; leave it out")
+                raise ProjectError(f"--full-refresh-all resets every table, so {other} is refused; leave it out")
             return Selection(frozenset(), None)
         if not refresh and not full:
             return Selection(None, frozenset())
@@ -286,23 +292,19 @@ class Graph:
         return key
 
     def generations(self, datasets: Iterable[Dataset]) -> list[str]:
-        """The checkpoints by which Spark has written streaming tables, and when these were created: both change when a
-        table is reset."""
+        """The checkpoints by which Spark has written streaming tables: others where a table was reset."""
         found = []
         for one in datasets:
-            path = self._jvm.org.apache.hadoop.fs.Path("/".join([self._spec.storage, "_checkpoints", *one.parts, "*", "*"]))
+            checkpoints = "/".join([self._spec.storage, "_checkpoints", *one.parts, "*", "*"])
+            path = self._jvm.org.apache.hadoop.fs.Path(checkpoints)
             files = path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf())
             last: dict[str, int] = {}
             for status in files.globStatus(path) or ():
                 flow, number = status.getPath().getParent().getName(), status.getPath().getName()
                 if number.isdigit():
                     last[flow] = max(int(number), last.get(flow, 0))
-            found.append(f"{one.key} {sorted(last.items())} {self._created(one)}")
+            found.append(f"{one.key} {sorted(last.items())}")
         return found
-
-    def _created(self, dataset: Dataset) -> str:
-        rows = self._spark.sql(f"DESCRIBE EXTENDED {dataset.quoted}").collect()
-        return next((row.data_type for row in rows if row.col_name == "Created Time"), "")
 
     def run(self, keep: Collection[str], chosen: Selection, *, sinks: bool) -> None:
         """Let Spark update the part of the graph that ``keep`` names. ``sinks``: those too, if everything is updated.
@@ -370,9 +372,9 @@ class Graph:
     def _parser(self) -> Any:
         return self._spark._jsparkSession.sessionState().sqlParser()
 
-    def _module(self, name: str) -> Any:
+    def _module(self, name: str, room: str = _ROOM) -> Any:
         """A Scala object."""
-        return self._jvm.java.lang.Class.forName(f"{_ROOM}{name}$").getField("MODULE$").get(None)
+        return self._jvm.java.lang.Class.forName(f"{room}{name}$").getField("MODULE$").get(None)
 
     def _option(self, value: Any) -> Any:
         return self._jvm.scala.Option.apply(value)
@@ -409,6 +411,17 @@ class _Events:
 
     class Java:
         implements = ["scala.Function1"]  # noqa: RUF012
+
+
+def _in_order(datasets: Mapping[str, Dataset]) -> dict[str, Dataset]:
+    """Each dataset after those that it reads, else by their keys."""
+    found: dict[str, Dataset] = {}
+    due = sorted(datasets)
+    while due:
+        ready = [key for key in due if not any(other in due for other in datasets[key].inputs)]
+        found |= {key: datasets[key] for key in ready}
+        due = [key for key in due if key not in found]
+    return found
 
 
 def parts_of(identifier: Any) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.errors import FreshviewsError
+from freshviews.spark.declarative.catalog import created, declare_tables, note_tables
 from freshviews.spark.declarative.graph import (
     MATERIALIZED_VIEW,
     STREAMING_TABLE,
@@ -32,6 +33,7 @@ from freshviews.spark.driver.run import Listener
 from freshviews.spark.pipeline import Pipeline
 from freshviews.spark.session import SPARK_ERRORS, reason
 from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.runs import LOCK, Held
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.store.files import json_of
@@ -69,6 +71,10 @@ class Project:
                 spark.catalog.setCurrentDatabase(spec.database)
         except SPARK_ERRORS as error:
             raise ProjectError(f"{spec.file}: {reason(error)}") from None
+        try:
+            declare_tables(spark, _root(spec))
+        except (OSError, *SPARK_ERRORS) as error:
+            raise ProjectError(f"{spec.file}: the tables of earlier runs cannot be declared: {reason(error)}") from None
         graph = Graph(spark, spec, read_definitions(spec, spark))
         views = maintained(graph, spark)
         if views.refused and not spec.recomputes:
@@ -78,8 +84,19 @@ class Project:
             )
         return cls(spark, spec, graph, views)
 
-    def run(self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None) -> None:
+    def run(
+        self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None
+    ) -> None:
         """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
+        held = Held(_root(self.spec))
+        try:
+            self._run(chosen, report, listener, cells)
+        finally:
+            tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
+            note_tables(self.spark, _root(self.spec), tables)
+            held.close()
+
+    def _run(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
         datasets, kept = self.graph.datasets, self.views.names
         after = {
             key
@@ -101,7 +118,7 @@ class Project:
         """Bring all views up to date, and write the tables of the chosen ones."""
         store = self._store()
         if any(map(chosen.resets, self.views.names)):
-            store.delete([found.name for found in store.list("")])
+            store.delete([found.name for found in store.list("") if found.name != LOCK])
         frames = {name: make() for name, make in self.views.frames.items()}
         pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
         query = pipeline.start(once=True, listener=listener)
@@ -116,9 +133,10 @@ class Project:
     def _store(self) -> Store:
         """The place of the state, by what it is made from: another table, or a reset one, has another place."""
         tables = [(one.sql, one.changes) for one in self.views.definition.tables]
-        made_from = json.dumps([tables, self.graph.generations(self.views.streams)])
+        when = [created(self.spark, one) for one in self.views.streams]
+        made_from = json.dumps([sorted(tables), self.graph.generations(self.views.streams), when])
         name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
-        return store_of(f"{self.spec.storage.rstrip('/')}/{_FOLDER}/{name}")
+        return store_of(f"{_root(self.spec).address}/{name}")
 
     def _write(
         self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report
@@ -148,6 +166,10 @@ class Project:
         return _columns_of(self.spark.table(one.quoted).schema) if self.spark.catalog.tableExists(one.quoted) else None
 
 
+def _root(spec: ProjectSpec) -> Store:
+    return store_of(f"{spec.storage.rstrip('/')}/{_FOLDER}")
+
+
 def _columns_of(schema: Any) -> list[tuple[str, str]]:
     return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
@@ -171,6 +193,3 @@ def _changed(store: Store, name: str, before: int | None, version: int) -> bool:
         return any(manifests.read(each).changes.get(name) for each in range(before + 1, version + 1))
     except FreshviewsError:  # not kept any more
         return True
-
-
-__all__ = ["BY_SPARK", "MAINTAINED", "MATERIALIZED_VIEW", "UNCHANGED", "Project"]

@@ -72,6 +72,7 @@ class Definitions(GraphElementRegistry):
     def _flow(self, flow: Flow) -> PythonFlow:
         what = f"{self.place(flow)}: {flow.name}"
         write = 'write the query in SQL: return spark.sql("{}")'.format
+        example = write("SELECT ...")
         try:
             with standing_in(flow.func, Recorded()):
                 made = flow.func()
@@ -80,10 +81,11 @@ class Definitions(GraphElementRegistry):
                 if text is not None:
                     return PythonFlow(flow, text, None)
                 if not reads_from_outside(made):
-                    raise ProjectError(f"{what}: its function returns {short(described(made))}; {write(select_of(made))}")
+                    returned = short(described(made))
+                    raise ProjectError(f"{what}: its function returns {returned}; {write(select_of(made))}")
                 made = replayed(made, self._session)
         except UsedTooEarly:
-            raise ProjectError(f"{what}: its function uses the rows of a DataFrame while it is defined; {write('SELECT ...')}") from None
+            raise ProjectError(f"{what}: its function needs rows while it is defined; {example}") from None
         except ProjectError:
             raise
         except PySparkException as error:
@@ -91,7 +93,7 @@ class Definitions(GraphElementRegistry):
         except Exception as error:
             raise ProjectError(f"{what}: its function fails: {type(error).__name__}: {first_line(error)}") from None
         if not isinstance(made, DataFrame):
-            raise ProjectError(f"{what}: its function returns {type(made).__name__}, not a DataFrame; {write('SELECT ...')}")
+            raise ProjectError(f"{what}: its function returns {type(made).__name__}, not a DataFrame; {example}")
         return PythonFlow(flow, None, made)
 
 

@@ -49,7 +49,7 @@ class ProjectSpec:
         return self.configuration.get(UNSUPPORTED, REFUSE) == RECOMPUTE
 
     def files(self) -> list[Path]:
-        """The files with definitions, in the order in which Spark reads them. Raises ProjectError for another suffix."""
+        """The files with definitions, in the order in which Spark reads them. Raises ProjectError."""
         found = [path for pattern in self.includes for path in self.folder.glob(pattern)]
         kept = [path for path in dict.fromkeys(found) if path.is_file() and "__pycache__" not in path.parts]
         for path in kept:

@@ -19,7 +19,6 @@ from freshviews.query.sharing import with_shared_sums
 from freshviews.spark.declarative.graph import (
     MATERIALIZED_VIEW,
     STREAMING_TABLE,
-    TEMPORARY_VIEW,
     Dataset,
     Graph,
 )
@@ -101,11 +100,12 @@ class _Planner:
                 self._refused[one.key] = f"{refused.place}: materialized view {one.name}: {refused}"
         inputs = self._script.inputs
         definition = Definition(tuple(one.spec for one in inputs.values()), tuple(self._kept.values()))
+        streams = (one.stream for one in inputs.values() if one.stream is not None)
         return Views(
             definition,
             {key: view.name for key, view in self._kept.items()},
             {name: one.open for name, one in inputs.items()},
-            tuple(one.stream for one in inputs.values() if one.stream is not None),
+            tuple(sorted(streams, key=lambda one: one.key)),
             self._refused,
         )
 
@@ -121,9 +121,10 @@ class _Planner:
     def _view(self, one: Dataset, script: _Script) -> ViewSpec:
         if one.key in self._streamed:
             raise _Refused(
-                str(one.place), "a stream reads it, and Spark runs streams before views are updated; read the streaming "
-                "tables that it reads, in the query of the stream"
-            )  # fmt: skip
+                str(one.place),
+                "a stream reads it, and Spark runs streams before views are updated; read the streaming tables that it "
+                "reads, in the query of the stream",
+            )
         name = self._name(one.key, one.name)
         head = f"CREATE MATERIALIZED VIEW `{name}` AS\n"
         used: list[str] = []
@@ -260,6 +261,3 @@ def ancestors(datasets: Mapping[str, Dataset], key: str) -> set[str]:
             found.add(each)
             due += datasets[each].inputs
     return found
-
-
-__all__ = ["TEMPORARY_VIEW", "Views", "ancestors", "maintained"]

@@ -66,7 +66,7 @@ def renamed(query: str, names: Mapping[Relation, str]) -> Renamed:
     return Renamed(text + query[at:], tuple(edits))
 
 
-def _relation(query: str, node: Node) -> Relation:
+def _relation(query: str, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Identifier):
         parts = node.parts
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
@@ -77,11 +77,13 @@ def _relation(query: str, node: Node) -> Relation:
     return Relation(names, query[start:end], start, end, bool(node.alias))
 
 
-def _is_local(node: Node) -> bool:
+def _is_local(node: exp.Table) -> bool:
     """True for the name of a WITH around it; within a WITH, of the ones before."""
     if node.db or not isinstance(node.this, exp.Identifier):
         return False
-    name, below, above = node.name.lower(), node, node.parent
+    name = node.name.lower()
+    below: Node = node
+    above = node.parent
     while above is not None:
         named = []
         if isinstance(above, exp.With):
