@@ -7,6 +7,7 @@ all of that means what it means under ``spark-pipelines``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from freshviews.spark.session import SPARK_ERRORS, reason
 STREAMING_TABLE, MATERIALIZED_VIEW, TEMPORARY_VIEW, VIEW = (
     *("streaming table", "materialized view", "temporary view", "view"),
 )
+_AT = re.compile(r"; line (\d+) pos (\d+)$")
 _ROOM = "org.apache.spark.sql.pipelines.graph."
 
 
@@ -39,6 +41,14 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
+    def of(self, message: str, statement: str | None) -> str:
+        """The place that a message of Spark has at its end, of the statement: ``line 2 pos 7``."""
+        found = _AT.search(message)
+        if found is None or statement is None:
+            return str(self)
+        before = statement.split("\n")[: int(found[1]) - 1]
+        return self.at(statement, sum(len(line) + 1 for line in before) + int(found[2]))
+
     def at(self, query: str, offset: int) -> str:
         """The place of an offset in a query that is a part of the statement."""
         begin = self.text.find(query, self.start)
@@ -52,7 +62,7 @@ class Place:
 class Dataset:
     """A table or view of a project, resolved. ``key``: its full name in lower case. ``query``: its SQL, or None;
     ``frame``: the DataFrame of a function, or None. ``inputs``: the keys of the datasets that it reads. ``context``:
-    the catalog and the schema in which its names are read."""
+    the catalog and the schema in which its names are read. ``settings``: those of Spark, of its queries alone."""
 
     key: str
     parts: tuple[str, ...]
@@ -63,6 +73,7 @@ class Dataset:
     frame: DataFrame | None
     inputs: frozenset[str]
     context: tuple[str, str]
+    settings: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -206,9 +217,10 @@ class Graph:
         for flow in _items(self._java.resolutionFailedFlows()):
             for error in _items(flow.failure()):
                 if error.getClass().getSimpleName() != "UnresolvedDatasetException":
-                    message = str(error.getMessage()).split(";\n")[0].split("\n\n")[0]
-                    name = flow.identifier().unquotedString()
-                    raise ProjectError(f"{self._place(flow)}: {name}: {' '.join(message.split())}")
+                    message = " ".join(str(error.getMessage()).split(";\n")[0].split("\n\n")[0].split())
+                    place, name = self._place(flow), flow.identifier().unquotedString()
+                    where = place.of(message, _value(flow.origin().sqlText()))
+                    raise ProjectError(f"{where}: {name}: {_AT.sub('', message)}")
 
     def _add(self, flow: Any) -> None:
         """Add the dataset of a flow; a sink is none."""
@@ -231,6 +243,7 @@ class Graph:
             python.frame if python else None,
             inputs | (before.inputs if before else frozenset()),
             (_value(context.currentCatalog()) or self._catalog, _value(context.currentDatabase()) or self._database),
+            {pair._1(): pair._2() for pair in _items(flow.sqlConf().toSeq())},
         )
 
     def _schema(self, identifier: Any, flow: Any) -> Any:

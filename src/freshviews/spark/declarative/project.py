@@ -62,16 +62,6 @@ class Project:
     def open(cls, spark: SparkSession, spec: ProjectSpec) -> Project:
         """Read and resolve the definitions. Raises ProjectError, also for a view that cannot be maintained."""
         try:
-            for conf in spec.configuration.items():
-                if spark.conf.isModifiable(conf[0]):
-                    spark.conf.set(*conf)
-            if spec.catalog is not None:
-                spark.catalog.setCurrentCatalog(spec.catalog)
-            if spec.database is not None:
-                spark.catalog.setCurrentDatabase(spec.database)
-        except SPARK_ERRORS as error:
-            raise ProjectError(f"{spec.file}: {reason(error)}") from None
-        try:
             declare_tables(spark, _root(spec))
         except (OSError, *SPARK_ERRORS) as error:
             raise ProjectError(f"{spec.file}: the tables of earlier runs cannot be declared: {reason(error)}") from None

@@ -48,6 +48,17 @@ class Recorded:
     __len__ = __int__ = __index__ = __bool__
 
 
+def _operator(name: str) -> Callable[..., Recorded]:
+    return lambda self, *others: Recorded((*calls_of(self), name, (others, {})))
+
+
+_COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
+_LOGIC = ("and", "or", "rand", "ror", "invert", "neg")
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "mod", "pow", "radd", "rsub", "rmul", "rtruediv")
+for _name in (*_COMPARISONS, *_LOGIC, *_ARITHMETIC):
+    setattr(Recorded, f"__{_name}__", _operator(f"__{_name}__"))
+
+
 def calls_of(recorded: Recorded) -> tuple[Any, ...]:
     """The recorded calls."""
     return object.__getattribute__(recorded, "_calls")  # type: ignore[no-any-return]
@@ -120,7 +131,7 @@ def select_of(recorded: Recorded) -> str:
         args = ", ".join(_expression(value) for value in call[0])
         match name:
             case "table":
-                clauses |= {"FROM": args}
+                clauses |= {"FROM": f"STREAM {args}" if calls[0] == "readStream" else args}
             case "sql":
                 clauses |= {"FROM": f"({args})"}
             case "filter" | "where":

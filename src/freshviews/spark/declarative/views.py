@@ -28,6 +28,19 @@ from freshviews.spark.session import SPARK_ERRORS
 from freshviews.sql import Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.relations import Relation, Renamed, relations_of, renamed
 
+_MEANINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.enforceReservedKeywords": "false",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+"""Settings that change what a query means, and the values under which it means what docs/sql.md says."""
+
 Open = Callable[[], DataFrame]
 
 
@@ -134,6 +147,11 @@ class _Planner:
 
     def _query(self, one: Dataset, script: _Script, used: list[str]) -> Renamed:
         """The query of a dataset over the names of the script. Adds the plain views that it reads to ``used``."""
+        for setting, value in one.settings.items():
+            usual = _MEANINGS.get(setting, "" if setting.startswith("spark.sql.legacy.") else value)
+            if value.lower() != usual.lower():
+                message = f"{setting} is {value}, which changes what its SQL means; leave the setting out"
+                raise _Refused(str(one.place), message)
         if one.query is None:
             return Renamed(f"SELECT * FROM `{self._frame_of(one, script)}`", ())
         try:
