@@ -15,7 +15,7 @@ from freshviews.sql.statements.relations import relations_of, renamed
         ("SELECT x.k FROM `a b`.c x JOIN d USING (k)", "SELECT x.k FROM `r0` x JOIN `r1` AS `d` USING (k)"),
         ("SELECT * FROM c.s.t, csv.`/in/x`", "SELECT * FROM `r0` AS `t`, `r1` AS `/in/x`"),
         ("SELECT * FROM range(10)", "SELECT * FROM `r0`"),
-        ("SELECT (SELECT MAX(k) FROM b) FROM a", "SELECT (SELECT MAX(k) FROM `r1` AS `b`) FROM `r0` AS `a`"),
+        ("SELECT (SELECT MAX(k) FROM b) FROM a", "SELECT (SELECT MAX(k) FROM `r0` AS `b`) FROM `r1` AS `a`"),
         ("SELECT 'FROM a' FROM a -- FROM b", "SELECT 'FROM a' FROM `r0` AS `a` -- FROM b"),
         ("WITH a AS (SELECT * FROM a) SELECT * FROM a", "WITH a AS (SELECT * FROM `r0` AS `a`) SELECT * FROM a"),
         (

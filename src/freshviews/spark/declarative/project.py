@@ -87,27 +87,47 @@ class Project:
             held.close()
 
     def _run(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
-        datasets, kept = self.graph.datasets, self.views.names
+        datasets = self.graph.datasets
+        above = {key: ancestors(datasets, key) for key in datasets}
+        # Views over the table of a view, as that is: it is not updated.
+        over_old = {key for key in self.views.names if any(not chosen.has(one) for one in above[key] & self._kept)}
+        due = {key for key in self._kept - over_old if chosen.has(key)}
         after = {
             key
             for key, one in datasets.items()
-            if key not in kept and one.kind != STREAMING_TABLE and ancestors(datasets, key) & kept.keys()
+            if key not in self._kept and one.kind != STREAMING_TABLE and above[key] & self._kept
         }
-        self._by_spark(set(datasets) - after - kept.keys(), chosen, report, sinks=True)
-        if any(map(chosen.has, kept)):
-            self._maintain(chosen, report, listener, cells)
-        self._by_spark(after, chosen, report, sinks=False)
+        self._by_spark(set(datasets) - after - self._kept, chosen, report, sinks=True)
+        if due:
+            self._maintain(due, chosen, report, listener, cells)
+        after |= {key for key in over_old if chosen.has(key)}
+        plain = {one for key in after for one in above[key] if datasets[one].kind == TEMPORARY_VIEW}
+        self._by_spark(after | plain, chosen, report, sinks=False)
+
+    @property
+    def _kept(self) -> set[str]:
+        return {*self.views.names}
 
     def _by_spark(self, keys: set[str], chosen: Selection, report: Report, *, sinks: bool) -> None:
         self.graph.run(keys, chosen, sinks=sinks)
+        self._forget(keys & self._kept)
         for key, one in self.graph.datasets.items():
             if key in keys and chosen.has(key) and one.kind not in (TEMPORARY_VIEW, VIEW):
                 report(one, BY_SPARK)
 
-    def _maintain(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
-        """Bring all views up to date, and write the tables of the chosen ones."""
+    def _forget(self, keys: set[str]) -> None:
+        """Forget which version the tables of views have, as Spark has written them."""
+        if keys:
+            store = self._store()
+            left = {key: version for key, version in _written(store).items() if key not in keys}
+            store.write(_WRITTEN, json.dumps(left).encode())
+
+    def _maintain(
+        self, due: set[str], chosen: Selection, report: Report, listener: Listener | None, cells: int | None
+    ) -> None:
+        """Bring all views up to date, and write the tables of those that are due."""
         store = self._store()
-        if any(map(chosen.resets, self.views.names)):
+        if any(map(chosen.resets, due)):
             store.delete([found.name for found in store.list("") if found.name != LOCK])
         frames = {name: make() for name, make in self.views.frames.items()}
         pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
@@ -117,7 +137,7 @@ class Project:
         if failed is not None:
             raise failed
         for key, name in self.views.names.items():
-            if chosen.has(key):
+            if key in due:
                 self._write(self.graph.datasets[key], name, pipeline, query.version, store, report)
 
     def _store(self) -> Store:
