@@ -87,7 +87,7 @@ def test_planning_imports_no_arrays(room: str) -> None:
 
 
 ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"), ("numba", "kernel"),
-         ("pyspark", "spark"), ("prometheus_client", "cli")]  # fmt: skip
+         ("pyspark", "spark"), ("prometheus_client", "cli"), ("yaml", "spark")]  # fmt: skip
 
 
 @pytest.mark.parametrize("package, room", ALONE)

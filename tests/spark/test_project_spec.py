@@ -64,7 +64,7 @@ BOMB = NAME + "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         ("name: ''\nstorage: file:///s", "the field name is empty"),
         (NAME + "target: b", "unknown field target; a specification has the fields"),
         (NAME + "configuration: [a]", "configuration: names with values are expected"),
-        (NAME + "configuration: {a: 1}", "the value of a is 1, not text; write it in quotes"),
+        (NAME + "configuration: {a: 1}", "the value of a is of type int, not text; write it in quotes"),
         (NAME + "configuration: {1: a}", "the name 1 is not text"),
         (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it is refuse"),
         (NAME + "libraries: a.sql", "libraries: entries of the form"),

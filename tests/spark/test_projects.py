@@ -78,7 +78,8 @@ CREATE MATERIALIZED VIEW by_part COMMENT 'sums; of parts' AS
 CREATE MATERIALIZED VIEW shares AS
   WITH best AS (SELECT part, MAX(price) AS price FROM large GROUP BY part)
   SELECT b.part, b.qty, best.price FROM spark_catalog.{database}.by_part AS b JOIN best ON b.part = best.part;
-CREATE MATERIALIZED VIEW large_by_day AS SELECT large.day, COUNT(DISTINCT part) AS parts FROM large GROUP BY large.day;
+CREATE MATERIALIZED VIEW large_by_day PARTITIONED BY (day) AS
+  SELECT COUNT(DISTINCT part) AS parts, large.day FROM large GROUP BY large.day;
 CREATE MATERIALIZED VIEW both AS SELECT part, o_id FROM only_bolt UNION ALL SELECT part, o_id FROM only_nut;
 """
 

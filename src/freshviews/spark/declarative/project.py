@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.errors import FreshviewsError
@@ -30,6 +30,7 @@ from freshviews.spark.declarative.registry import read_definitions
 from freshviews.spark.declarative.spec import UNSUPPORTED, ProjectError, ProjectSpec
 from freshviews.spark.declarative.views import Views, ancestors, maintained
 from freshviews.spark.driver.run import Listener
+from freshviews.spark.io.java_errors import cause
 from freshviews.spark.pipeline import Pipeline
 from freshviews.spark.session import SPARK_ERRORS, reason
 from freshviews.spark.state.manifest import Manifests
@@ -154,34 +155,32 @@ class Project:
         """Write the contents of a view to its table, unless the table has them."""
         written = _written(store)
         try:
-            there = self._columns(one)
-            if there == _columns_of(one.schema) and not _changed(store, name, written.get(one.key), version):
+            wanted, there = {field.name: field.dataType for field in one.schema.fields}, self._columns(one)
+            if there == wanted and not _changed(store, name, written.get(one.key), version):
                 report(one, UNCHANGED)
                 return
-            if there != _columns_of(one.schema):
+            if there != wanted:
                 self.graph.materialize(one)
-            rows: DataFrame = pipeline.view(name)
-            columns = [F.col(f"`{field.name}`").cast(field.dataType) for field in one.schema.fields]
-            rows.select(*columns).write.insertInto(one.quoted, overwrite=True)
+            # In the order of the table, whose partitions are its last columns.
+            columns = [F.col(f"`{column}`").cast(wanted[column]) for column in self.spark.table(one.quoted).columns]
+            pipeline.view(name).select(*columns).write.insertInto(one.quoted, overwrite=True)
         except SPARK_ERRORS as error:
             raise ProjectError(
-                f"{one.place}: materialized view {one.name}: its table did not take it: {reason(error)}; correct the "
+                f"{one.place}: materialized view {one.name}: its table did not take it: {cause(error)}; correct the "
                 "cause, then run again"
             ) from None
         store.write(_WRITTEN, json.dumps({**written, one.key: version}).encode())
         report(one, MAINTAINED)
 
-    def _columns(self, one: Dataset) -> Any:
-        """The columns of a table of the catalog; None if it is not there."""
-        return _columns_of(self.spark.table(one.quoted).schema) if self.spark.catalog.tableExists(one.quoted) else None
+    def _columns(self, one: Dataset) -> dict[str, Any] | None:
+        """The columns of a table of the catalog, with their types; None if it is not there."""
+        if not self.spark.catalog.tableExists(one.quoted):
+            return None
+        return {field.name: field.dataType for field in self.spark.table(one.quoted).schema.fields}
 
 
 def _root(spec: ProjectSpec) -> Store:
     return store_of(f"{spec.storage.rstrip('/')}/{_FOLDER}")
-
-
-def _columns_of(schema: Any) -> list[tuple[str, str]]:
-    return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
 def _written(store: Store) -> dict[str, int]:

@@ -132,7 +132,7 @@ def _run(shown: Path, path: Path) -> None:
     except ProjectError:
         raise
     except (Exception, SystemExit) as error:
-        line = getattr(error, "lineno", None) or _line_in(path, error)
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
         where = f"{shown}:{line}" if line else str(shown)
         raise ProjectError(f"{where}: {type(error).__name__}: {first_line(error)}; correct the file") from None
 

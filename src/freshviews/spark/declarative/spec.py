@@ -148,7 +148,8 @@ def _configuration(file: Path, given: object) -> dict[str, str]:
             raise ProjectError(f"{file}: configuration: the name {short(str(key))} is not text; write it in quotes")
         if not isinstance(value, str):
             raise ProjectError(
-                f"{file}: configuration: the value of {short(key)} is {short(str(value))}, not text; write it in quotes"
+                f"{file}: configuration: the value of {short(key)} is of type {type(value).__name__}, not text; write "
+                "it in quotes"
             )
     chosen = given.get(UNSUPPORTED, REFUSE)
     if chosen not in (REFUSE, RECOMPUTE):
