@@ -406,18 +406,21 @@ class Graph:
 
 
 class _Events:
-    """Gets the events of a run of Spark. ``failed``: the cause of the first failure."""
+    """Gets the events of a run of Spark. ``failed``: the cause, if the run fails; a flow that fails is tried again."""
 
     def __init__(self) -> None:
         self.failed = ""
+        self._last = ""
 
     def apply(self, event: Any) -> None:
         error = _value(event.error())
-        if error is not None and not self.failed:
+        if error is not None:
             causes = [str(error.getMessage())]
             while (error := error.getCause()) is not None:
                 causes.append(str(error.getMessage()))
-            self.failed = " ".join(f"{event.message()} {causes[-1]}".split())
+            self._last = self._last or " ".join(f"{event.message()} {causes[-1]}".split())
+        if event.details().toString().startswith("RunProgress(FAILED"):
+            self.failed = self._last or str(event.message())
 
     def toString(self) -> str:
         return "the events of a run"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,12 +81,17 @@ class Project:
         self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None
     ) -> None:
         """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
-        held = Held(_root(self.spec))
+        root = _root(self.spec)
+        held = Held(root)
+        tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
         try:
             self._run(chosen, report, listener, cells)
+            note_tables(self.spark, root, tables)
+        except BaseException:
+            with suppress(OSError, *SPARK_ERRORS):  # the error of the run says what is wrong
+                note_tables(self.spark, root, tables)
+            raise
         finally:
-            tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
-            note_tables(self.spark, _root(self.spec), tables)
             held.close()
 
     def _run(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
@@ -140,6 +147,7 @@ class Project:
         for key, name in self.views.names.items():
             if key in due:
                 self._write(self.graph.datasets[key], name, pipeline, query.version, store, report)
+        _delete_others(_root(self.spec), store.address.rpartition("/")[2])
 
     def _store(self) -> Store:
         """The place of the state, by what it is made from: another table, or a reset one, has another place."""
@@ -181,6 +189,15 @@ class Project:
 
 def _root(spec: ProjectSpec) -> Store:
     return store_of(f"{spec.storage.rstrip('/')}/{_FOLDER}")
+
+
+def _delete_others(root: Store, name: str) -> None:
+    """Delete the state of views as it was before their tables were others."""
+    others = {found.name for found in root.list("") if found.name.partition("/")[0] not in (name, found.name)}
+    root.delete(others)
+    if root.is_local:
+        for folder in {other.partition("/")[0] for other in others}:
+            shutil.rmtree(root.local / folder, ignore_errors=True)  # what Spark hides in it
 
 
 def _written(store: Store) -> dict[str, int]:

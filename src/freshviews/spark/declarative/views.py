@@ -96,6 +96,7 @@ class _Planner:
     def __init__(self, graph: Graph, spark: SparkSession) -> None:
         self._datasets, self._spark = graph.datasets, spark
         self._streamed = self._above(graph.streamed)
+        self._settings = {name: str(spark.conf.get(name, value)) for name, value in _MEANINGS.items()}
         self._script = _Script()
         self._names: dict[str, str] = {}
         self._kept: dict[str, ViewSpec] = {}
@@ -147,7 +148,7 @@ class _Planner:
 
     def _query(self, one: Dataset, script: _Script, used: list[str]) -> Renamed:
         """The query of a dataset over the names of the script. Adds the plain views that it reads to ``used``."""
-        for setting, value in one.settings.items():
+        for setting, value in {**self._settings, **one.settings}.items():
             usual = _MEANINGS.get(setting, "" if setting.startswith("spark.sql.legacy.") else value)
             if value.lower() != usual.lower():
                 message = f"{setting} is {value}, which changes what its SQL means; leave the setting out"
@@ -193,15 +194,17 @@ class _Planner:
             where = ".".join(f"`{part}`" for part in full) if len(parts) == 1 else relation.text
             frame = self._external(reader, where)
             key = relation.text.lower() if len(parts) != 1 else ".".join(full).lower()
-            return self._input(key, parts[-1] if parts else relation.text, frame.schema, lambda: frame, script)
+            return self._input(
+                reader, key, parts[-1] if parts else relation.text, frame.schema, lambda: frame, script
+            )
         if one.key in self._kept:
             return self._kept[one.key].name
         if one.kind == STREAMING_TABLE:
             return self._input(
-                one.key, one.name, one.schema, lambda: self._spark.readStream.table(one.quoted), script, one
+                reader, one.key, one.name, one.schema, lambda: self._spark.readStream.table(one.quoted), script, one
             )
         if one.kind == MATERIALIZED_VIEW:
-            return self._input(one.key, one.name, one.schema, lambda: self._spark.table(one.quoted), script)
+            return self._input(reader, one.key, one.name, one.schema, lambda: self._spark.table(one.quoted), script)
         name = self._name(one.key, one.name)
         if name not in script.plain:
             query = self._query(one, script, used)
@@ -223,12 +226,19 @@ class _Planner:
         assert frame is not None
         if frame.isStreaming:
             raise _Refused(str(one.place), "its function returns a stream; spark.read reads what is there")
-        return self._input(f"{one.key} source", f"{one.name}_source", frame.schema, lambda: frame, script)
+        return self._input(one, f"{one.key} source", f"{one.name}_source", frame.schema, lambda: frame, script)
 
     def _input(
-        self, key: str, name: str, schema: T.StructType, make: Open, script: _Script, stream: Dataset | None = None
+        self,
+        reader: Dataset,
+        key: str,
+        name: str,
+        schema: T.StructType,
+        make: Open,
+        script: _Script,
+        stream: Dataset | None = None,
     ) -> str:
-        """Add a table to the script; returns its name."""
+        """Add a table that a dataset reads to the script; returns its name."""
         name = self._name(key, name)
         if name in script.inputs:
             return name
@@ -240,7 +250,7 @@ class _Planner:
             for made in parse_script(statement, script.catalog):
                 script.catalog = script.catalog.after(made)
         except FreshviewsError as error:
-            raise _Refused(key, f"{name} cannot be a table: {error}") from None
+            raise _Refused(str(reader.place), f"{name}, which it reads, cannot be a table: {error}") from None
         left_out = {one.name: one.dataType.simpleString() for one in schema.fields if kinds[one.name] is None}
         spec = TableSpec(name, statement, None, {}, "append" if stream is not None else "snapshot")
         chosen = [f"`{column}`" for column in columns]

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from freshviews.errors import SqlError
-from freshviews.sql.text.parse import SPAN, Node, SqlText, parse
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.parse import Node, SqlText, parse
 
 
 @dataclass(frozen=True)
