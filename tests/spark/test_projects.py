@@ -253,6 +253,8 @@ VIEW = "@dp.materialized_view\ndef v():\n    "
         ("", "CREATE MATERIALIZED VIEW v AS SELEC 1", r"views.sql: \[PARSE_SYNTAX_ERROR\]"),
         ("", "SELECT 1 AS a;\nCREATE MATERIALIZED VIEW v AS SELECT 1 AS a", "views.sql: .*Unsupported plan"),
         ("", "-- v\n CREATE MATERIALIZED VIEW v AS\n  SELECT nope FROM arrived", "views.sql:3:10: .*nope"),
+        ("", "CREATE MATERIALIZED VIEW u AS SELECT 1 AS a; /* ; */ CREATE MATERIALIZED VIEW v AS SELECT nope FROM u",
+         "views.sql:1:91: .*nope"),
         ("", "CREATE MATERIALIZED VIEW v AS SELECT * FROM nowhere", "views.sql:1:45: .*nowhere"),
         ("", "CREATE STREAMING TABLE s", "spark-pipeline.yml: .*does not have any defined flows"),
         (

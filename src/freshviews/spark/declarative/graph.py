@@ -26,6 +26,7 @@ STREAMING_TABLE, MATERIALIZED_VIEW, TEMPORARY_VIEW, VIEW = (
     *("streaming table", "materialized view", "temporary view", "view"),
 )
 _AT = re.compile(r"; line (\d+) pos (\d+)$")
+_BLANK = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _ROOM = "org.apache.spark.sql.pipelines.graph."
 
 
@@ -41,20 +42,25 @@ class Place:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
 
-    def of(self, message: str, statement: str | None) -> str:
-        """The place that a message of Spark has at its end, of the statement: ``line 2 pos 7``."""
+    def of(self, message: str) -> str:
+        """The place that a message of Spark has at its end, counted from the semicolon before: ``line 2 pos 7``."""
         found = _AT.search(message)
-        if found is None or statement is None:
+        if found is None or not self.text:
             return str(self)
-        before = statement.split("\n")[: int(found[1]) - 1]
-        return self.at(statement, sum(len(line) + 1 for line in before) + int(found[2]))
+        ends = [0, *(one.end() for one in re.finditer(";", self.text[: self.start]))]
+        begin = max((end for end in ends if _BLANK.fullmatch(self.text, end, self.start)), default=self.start)
+        before = self.text[begin:].split("\n")[: int(found[1]) - 1]
+        return self._shown(begin + sum(len(line) + 1 for line in before) + int(found[2]))
 
     def at(self, query: str, offset: int) -> str:
         """The place of an offset in a query that is a part of the statement."""
         begin = self.text.find(query, self.start)
         if begin < 0:
             return str(self)
-        before = self.text[: begin + offset]
+        return self._shown(begin + offset)
+
+    def _shown(self, offset: int) -> str:
+        before = self.text[:offset]
         return f"{self.file}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
 
@@ -219,8 +225,7 @@ class Graph:
                 if error.getClass().getSimpleName() != "UnresolvedDatasetException":
                     message = " ".join(str(error.getMessage()).split(";\n")[0].split("\n\n")[0].split())
                     place, name = self._place(flow), flow.identifier().unquotedString()
-                    where = place.of(message, _value(flow.origin().sqlText()))
-                    raise ProjectError(f"{where}: {name}: {_AT.sub('', message)}")
+                    raise ProjectError(f"{place.of(message)}: {name}: {_AT.sub('', message)}")
 
     def _add(self, flow: Any) -> None:
         """Add the dataset of a flow; a sink is none."""
