@@ -171,6 +171,7 @@ MOST = "CREATE MATERIALIZED VIEW most AS SELECT MAX(n) AS n FROM counted;\n"
 LISTED = "CREATE MATERIALIZED VIEW listed AS\n  SELECT part, collect_list(qty) AS q FROM arrived GROUP BY part;\n"
 
 
+@pytest.mark.long("seven runs")
 def test_each_refresh_updates_the_tables_that_it_names(spark: Any, tmp_path: Path, database: str) -> None:
     spec = write(tmp_path / "project", COUNTED + MOST, SOURCE, database=database)
 
@@ -292,11 +293,12 @@ def test_tables_that_are_not_of_the_project_are_compared_with_before(spark: Any,
     assert rows(spark.table(f"{database}.priced")) == [(11, 1), (11, 3), (11, 5), (30, 7)]
 
 
+@pytest.mark.long("Spark starts twice")
 def test_init_writes_a_project_that_two_commands_run(tmp_path: Path) -> None:
     def command(*words: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "freshviews.cli", *words],
-            cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=300,
+            cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout
