@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -95,14 +95,25 @@ def check(
     packages: Packages = None,
     conf: Conf = None,
 ) -> None:
-    """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1."""
+    """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1.
+
+    Of a project of Spark's declarative pipelines (spark-pipeline.yml), the views that are maintained; Spark is started.
+    """
     from rich.console import Console
 
     from freshviews.cli.checking import readers
     from freshviews.cli.report import cells_table, check_table, counts, readers_table
     from freshviews.cli.source import read
+    from freshviews.spark.declarative.spec import is_project
 
     with _errors_as_messages():
+        if is_project(script):
+            given = {"--cells": cells, "--connect": connect, "--checkpoint": checkpoint}
+            _refuse_options(script, "a script", given)
+            from freshviews.cli.project import check_project
+
+            check_project(script, packages, conf or [])
+            return
         source = read(script)
         planned = _planned_of(source)
         found = []
@@ -209,15 +220,51 @@ def run(
         str, typer.Option(metavar="HOST", help="The address on which metrics are served, without a password.")
     ] = "127.0.0.1",
     as_json: Json = False,
+    refresh: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TABLES", help="Of a project: update these tables alone, with commas between."),
+    ] = None,
+    full_refresh: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TABLES", help="Of a project: reset and recompute these tables, with commas between."),
+    ] = None,
+    full_refresh_all: Annotated[
+        bool, typer.Option("--full-refresh-all", help="Of a project: reset and recompute all tables.")
+    ] = False,
 ) -> None:
-    """Maintain the views of a streaming script on Spark until it is stopped."""
+    """Maintain the views of a streaming script on Spark until it is stopped.
+
+    A project of Spark's declarative pipelines (spark-pipeline.yml) is updated from what has arrived, once.
+    """
     with _errors_as_messages():
+        from freshviews.spark.declarative.spec import is_project
+
+        if is_project(script):
+            _refuse_options(script, "a script", {"--checkpoint": checkpoint, "--metrics-port": metrics_port})
+            from freshviews.cli.project import Refresh, run_project
+
+            wanted = Refresh(refresh or [], full_refresh or [], full_refresh_all)
+            raise typer.Exit(run_project(script, wanted, master, as_json, cells, packages, conf or []))
+        given = {"--refresh": refresh, "--full-refresh": full_refresh, "--full-refresh-all": full_refresh_all}
+        _refuse_options(script, "a project, spark-pipeline.yml", given)
         from freshviews.cli.pipeline import run_script
 
         code = run_script(
             script, once, master, checkpoint, as_json, cells, packages, conf or [], metrics_port, metrics_host
         )
         raise typer.Exit(code)
+
+
+@app.command()
+def init(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A new folder.")],
+) -> None:
+    """Write a project of Spark's declarative pipelines, which runs at once, to begin with."""
+    with _errors_as_messages():
+        from freshviews.spark.declarative.example import write_project
+
+        file = write_project(name)
+        say(f"{file.parent} has a project; to run it: freshviews run {file}")
 
 
 @app.command()
@@ -313,6 +360,13 @@ def options(
 def main() -> None:
     """The ``freshviews`` command."""
     app()
+
+
+def _refuse_options(script: str, of: str, given: Mapping[str, object]) -> None:
+    """End with a message if an option is given that is for another kind of file."""
+    for option, value in given.items():
+        if value:
+            _fail(f"{script}: {option} is for {of}; leave it out (docs/pipelines.md)")
 
 
 def _with_views(source: Source) -> PlannedScript:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from freshviews.errors import FreshviewsError
 from freshviews.secrets import starred
+from freshviews.spark.declarative.spec import is_project
 
 STANDARD_INPUT = "-"
 _WIDEST = 400
@@ -41,6 +42,11 @@ def read(name: str) -> Source:
         raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
     if "\0" in name:
         raise ReadError(f"{name}: the name has a NUL character, which no file name has; a file with SQL is accepted")
+    if is_project(name):
+        raise ReadError(
+            f"{name}: a project; freshviews run and check take it, and its tables are in Spark's catalog. Here a file "
+            "with SQL is accepted, or - for standard input"
+        )
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
         text = _bytes(name).decode("utf-8-sig")

@@ -136,6 +136,7 @@ class Pipeline:
         definition: Definition,
         checkpoint: str | os.PathLike[str],
         *,
+        frames: Mapping[str, DataFrame] | None = None,
         cells: int | None = None,
     ) -> Pipeline:
         """Make the pipeline of a definition.
@@ -146,6 +147,8 @@ class Pipeline:
             The session.
         definition
             Tables and views, as ``freshviews.spark.script.read_script`` reads them.
+        frames
+            By table without a source, the DataFrame of its rows. Default: none.
         checkpoint, cells
             As of ``Pipeline``.
 
@@ -160,8 +163,10 @@ class Pipeline:
         >>> shop = Pipeline.of(spark, read_script(Path("shop.sql").read_text(), Path.cwd()), "shop.checkpoint")
         """
         arguments.of(Definition, "definition", definition)
+        arguments.optional(partial(arguments.values_of, DataFrame), "frames", frames)
         made = cls(spark, checkpoint, cells=cells)
         made._definition = definition
+        made._frames = dict(frames or {})
         return made
 
     def table(

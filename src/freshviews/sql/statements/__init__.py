@@ -1,3 +1,3 @@
 """Statements of a script: CREATE, ALTER and DROP, and streaming tables."""
 
-__all__ = ["sql_script", "streaming"]
+__all__ = ["relations", "sql_script", "streaming"]

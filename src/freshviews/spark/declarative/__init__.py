@@ -1,0 +1,10 @@
+"""Projects of Spark's declarative pipelines (``spark-pipeline.yml``), with their materialized views maintained.
+
+::
+
+    spec ─> registry ─> graph ──────────────> views ──────────────────> project
+            Python      Spark's own classes   script of the views        runs Spark's part,
+            and SQL     parse and resolve      that can be maintained    then the pipeline
+"""
+
+__all__ = ["example", "graph", "project", "registry", "spec", "views"]

@@ -1,0 +1,221 @@
+"""Runs a project: Spark updates streaming tables and sinks, the engine the materialized views, each its own table.
+
+The state of the views is under the storage of the project. It can always be built again from the streaming tables,
+and is, where one of them was reset or has other columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.errors import FreshviewsError
+from freshviews.spark.declarative.catalog import created, declare_tables, note_tables
+from freshviews.spark.declarative.graph import (
+    MATERIALIZED_VIEW,
+    STREAMING_TABLE,
+    TEMPORARY_VIEW,
+    VIEW,
+    Dataset,
+    Graph,
+    Selection,
+)
+from freshviews.spark.declarative.registry import read_definitions
+from freshviews.spark.declarative.spec import UNSUPPORTED, ProjectError, ProjectSpec
+from freshviews.spark.declarative.views import Views, ancestors, maintained
+from freshviews.spark.driver.run import Listener
+from freshviews.spark.io.java_errors import cause
+from freshviews.spark.pipeline import Pipeline
+from freshviews.spark.session import SPARK_ERRORS, reason
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.runs import LOCK, Held
+from freshviews.spark.state.stores.addresses import store_of
+from freshviews.spark.state.stores.store import Store
+from freshviews.store.files import json_of
+
+_FOLDER = "_freshviews"
+"""The folder of the state, in the storage of a project."""
+_WRITTEN = "written"
+"""The object of the state that has, by table, the version that it was written at."""
+
+Report = Callable[[Dataset, str], object]
+"""Called with each table that was updated, and by what."""
+
+BY_SPARK, MAINTAINED, UNCHANGED = "updated by Spark", "maintained", "unchanged"
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project whose definitions are resolved, and what is maintained of it."""
+
+    spark: SparkSession
+    spec: ProjectSpec
+    graph: Graph
+    views: Views
+
+    @classmethod
+    def open(cls, spark: SparkSession, spec: ProjectSpec) -> Project:
+        """Read and resolve the definitions. Raises ProjectError, also for a view that cannot be maintained."""
+        try:
+            declare_tables(spark, _root(spec))
+        except (OSError, *SPARK_ERRORS) as error:
+            raise ProjectError(f"{spec.file}: the tables of earlier runs cannot be declared: {reason(error)}") from None
+        graph = Graph(spark, spec, read_definitions(spec, spark))
+        views = maintained(graph, spark)
+        if views.refused and not spec.recomputes:
+            raise ProjectError(
+                f"{chr(10).join(views.refused.values())}\n{spec.file}: Spark recomputes such views at each run if the "
+                f"configuration has {UNSUPPORTED}: recompute"
+            )
+        return cls(spark, spec, graph, views)
+
+    def run(
+        self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None
+    ) -> None:
+        """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
+        root = _root(self.spec)
+        held = Held(root)
+        tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
+        try:
+            self._run(chosen, report, listener, cells)
+            note_tables(self.spark, root, tables)
+        except BaseException:
+            with suppress(OSError, *SPARK_ERRORS):  # the error of the run says what is wrong
+                note_tables(self.spark, root, tables)
+            raise
+        finally:
+            held.close()
+
+    def _run(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
+        datasets = self.graph.datasets
+        above = {key: ancestors(datasets, key) for key in datasets}
+        # Views over the table of a view, as that is: it is not updated.
+        over_old = {key for key in self.views.names if any(not chosen.has(one) for one in above[key] & self._kept)}
+        due = {key for key in self._kept - over_old if chosen.has(key)}
+        after = {
+            key
+            for key, one in datasets.items()
+            if key not in self._kept and one.kind != STREAMING_TABLE and above[key] & self._kept
+        }
+        self._by_spark(set(datasets) - after - self._kept, chosen, report, sinks=True)
+        if due:
+            self._maintain(due, chosen, report, listener, cells)
+        after |= {key for key in over_old if chosen.has(key)}
+        plain = {one for key in after for one in above[key] if datasets[one].kind == TEMPORARY_VIEW}
+        self._by_spark(after | plain, chosen, report, sinks=False)
+
+    @property
+    def _kept(self) -> set[str]:
+        return {*self.views.names}
+
+    def _by_spark(self, keys: set[str], chosen: Selection, report: Report, *, sinks: bool) -> None:
+        self.graph.run(keys, chosen, sinks=sinks)
+        self._forget(keys & self._kept)
+        for key, one in self.graph.datasets.items():
+            if key in keys and chosen.has(key) and one.kind not in (TEMPORARY_VIEW, VIEW):
+                report(one, BY_SPARK)
+
+    def _forget(self, keys: set[str]) -> None:
+        """Forget which version the tables of views have, as Spark has written them."""
+        if keys:
+            store = self._store()
+            left = {key: version for key, version in _written(store).items() if key not in keys}
+            store.write(_WRITTEN, json.dumps(left).encode())
+
+    def _maintain(
+        self, due: set[str], chosen: Selection, report: Report, listener: Listener | None, cells: int | None
+    ) -> None:
+        """Bring all views up to date, and write the tables of those that are due."""
+        store = self._store()
+        if any(map(chosen.resets, due)):
+            store.delete([found.name for found in store.list("") if found.name != LOCK])
+        frames = {name: make() for name, make in self.views.frames.items()}
+        pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
+        query = pipeline.start(once=True, listener=listener)
+        query.awaitTermination()
+        failed = query.exception()
+        if failed is not None:
+            raise failed
+        for key, name in self.views.names.items():
+            if key in due:
+                self._write(self.graph.datasets[key], name, pipeline, query.version, store, report)
+        _delete_others(_root(self.spec), store.address.rpartition("/")[2])
+
+    def _store(self) -> Store:
+        """The place of the state, by what it is made from: another table, or a reset one, has another place."""
+        tables = [(one.sql, one.changes) for one in self.views.definition.tables]
+        when = [created(self.spark, one) for one in self.views.streams]
+        made_from = json.dumps([sorted(tables), self.graph.generations(self.views.streams), when])
+        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
+        return store_of(f"{_root(self.spec).address}/{name}")
+
+    def _write(
+        self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report
+    ) -> None:
+        """Write the contents of a view to its table, unless the table has them."""
+        written = _written(store)
+        try:
+            wanted, there = {field.name: field.dataType for field in one.schema.fields}, self._columns(one)
+            if there == wanted and not _changed(store, name, written.get(one.key), version):
+                report(one, UNCHANGED)
+                return
+            if there != wanted:
+                self.graph.materialize(one)
+            # In the order of the table, whose partitions are its last columns.
+            columns = [F.col(f"`{column}`").cast(wanted[column]) for column in self.spark.table(one.quoted).columns]
+            pipeline.view(name).select(*columns).write.insertInto(one.quoted, overwrite=True)
+        except SPARK_ERRORS as error:
+            raise ProjectError(
+                f"{one.place}: materialized view {one.name}: its table did not take it: {cause(error)}; correct the "
+                "cause, then run again"
+            ) from None
+        store.write(_WRITTEN, json.dumps({**written, one.key: version}).encode())
+        report(one, MAINTAINED)
+
+    def _columns(self, one: Dataset) -> dict[str, Any] | None:
+        """The columns of a table of the catalog, with their types; None if it is not there."""
+        if not self.spark.catalog.tableExists(one.quoted):
+            return None
+        return {field.name: field.dataType for field in self.spark.table(one.quoted).schema.fields}
+
+
+def _root(spec: ProjectSpec) -> Store:
+    return store_of(f"{spec.storage.rstrip('/')}/{_FOLDER}")
+
+
+def _delete_others(root: Store, name: str) -> None:
+    """Delete the state of views as it was before their tables were others."""
+    others = {found.name for found in root.list("") if found.name.partition("/")[0] not in (name, found.name)}
+    root.delete(others)
+    if root.is_local:
+        for folder in {other.partition("/")[0] for other in others}:
+            shutil.rmtree(root.local / folder, ignore_errors=True)  # what Spark hides in it
+
+
+def _written(store: Store) -> dict[str, int]:
+    try:
+        found = json_of(store.read(_WRITTEN))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        return {}  # all tables are written again
+    return found if isinstance(found, dict) else {}
+
+
+def _changed(store: Store, name: str, before: int | None, version: int) -> bool:
+    """True if a view may have other rows at a version than at the one before."""
+    if before is None or before > version:
+        return True
+    manifests = Manifests(store)
+    try:
+        return any(manifests.read(each).changes.get(name) for each in range(before + 1, version + 1))
+    except FreshviewsError:  # not kept any more
+        return True

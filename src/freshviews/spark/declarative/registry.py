@@ -1,0 +1,148 @@
+"""The definitions of a project: its files are read as Spark reads them, into a registry of our own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.pipelines.flow import Flow
+from pyspark.pipelines.graph_element_registry import GraphElementRegistry, graph_element_registration_context
+from pyspark.pipelines.output import Output
+from pyspark.sql import DataFrame
+
+from freshviews.errors import short
+from freshviews.spark.declarative.recording import (
+    Recorded,
+    UsedTooEarly,
+    described,
+    query_of,
+    reads_from_outside,
+    replayed,
+    select_of,
+    standing_in,
+)
+from freshviews.spark.declarative.spec import ProjectError, ProjectSpec
+
+
+@dataclass(frozen=True)
+class PythonFlow:
+    """A flow of a Python file: the SQL of its query, or a DataFrame whose rows come from outside of the project."""
+
+    flow: Flow
+    sql: str | None
+    frame: DataFrame | None
+
+
+class Definitions(GraphElementRegistry):
+    """Outputs and flows of Python files, and the text of SQL files by their names."""
+
+    def __init__(self, session: Any, folder: Path) -> None:
+        self.outputs: list[Output] = []
+        self.flows: list[PythonFlow] = []
+        self.sql: dict[str, str] = {}
+        self._session = session
+        self._folder = folder
+        self._root = folder.absolute()
+
+    def shown(self, path: Path) -> Path:
+        """A path of the project as seen by the user."""
+        return self._folder / path.relative_to(self._root) if path.is_relative_to(self._root) else path
+
+    def place(self, element: Output | Flow) -> str:
+        """``file:line`` of a definition in Python."""
+        where = element.source_code_location
+        return f"{self.shown(Path(where.filename))}:{where.line_number}"
+
+    def register_output(self, output: Output) -> None:
+        self.outputs.append(output)
+
+    def register_flow(self, flow: Flow) -> None:
+        self.flows.append(self._flow(flow))
+
+    def register_sql(self, sql_text: str, file_path: Path) -> None:
+        self.sql[str(file_path)] = sql_text
+
+    def _flow(self, flow: Flow) -> PythonFlow:
+        what = f"{self.place(flow)}: {flow.name}"
+        write = 'write the query in SQL: return spark.sql("{}")'.format
+        example = write("SELECT ...")
+        try:
+            with standing_in(flow.func, Recorded()):
+                made = flow.func()
+            if isinstance(made, Recorded):
+                text = query_of(made)
+                if text is not None:
+                    return PythonFlow(flow, text, None)
+                if not reads_from_outside(made):
+                    returned = short(described(made))
+                    raise ProjectError(f"{what}: its function returns {returned}; {write(select_of(made))}")
+                made = replayed(made, self._session)
+        except UsedTooEarly:
+            raise ProjectError(f"{what}: its function needs rows while it is defined; {example}") from None
+        except ProjectError:
+            raise
+        except PySparkException as error:
+            raise ProjectError(f"{what}: {first_line(error)}") from None
+        except Exception as error:
+            raise ProjectError(f"{what}: its function fails: {type(error).__name__}: {first_line(error)}") from None
+        if not isinstance(made, DataFrame):
+            raise ProjectError(f"{what}: its function returns {type(made).__name__}, not a DataFrame; {example}")
+        return PythonFlow(flow, None, made)
+
+
+def read_definitions(spec: ProjectSpec, session: Any) -> Definitions:
+    """Run the Python files of a project and read its SQL files. Raises ProjectError."""
+    definitions = Definitions(session, spec.folder)
+    files = [(path, path.absolute()) for path in spec.files()]
+    if not files:
+        raise ProjectError(
+            f"{spec.file}: no file matches {', '.join(spec.includes) or 'an empty list'} under libraries; write "
+            "definitions into .sql and .py files, and name their folder, as - glob: {include: transformations/**}"
+        )
+    with contextlib.chdir(spec.folder), graph_element_registration_context(definitions):
+        for shown, path in files:
+            if path.suffix == ".sql":
+                definitions.register_sql(_text(shown, path), shown)
+            else:
+                _run(shown, path)
+    return definitions
+
+
+def _text(shown: Path, path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ProjectError(f"{shown}: cannot be read: {reason}; a file with SQL is accepted") from None
+
+
+def _run(shown: Path, path: Path) -> None:
+    found = importlib.util.spec_from_file_location(path.stem, str(path))
+    assert found is not None and found.loader is not None
+    module: ModuleType = importlib.util.module_from_spec(found)
+    try:
+        found.loader.exec_module(module)
+    except ProjectError:
+        raise
+    except (Exception, SystemExit) as error:
+        line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
+        where = f"{shown}:{line}" if line else str(shown)
+        raise ProjectError(f"{where}: {type(error).__name__}: {first_line(error)}; correct the file") from None
+
+
+def _line_in(path: Path, error: BaseException) -> int | None:
+    lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
+    return lines[-1] if lines else None
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text."""
+    lines: Iterator[str] = (line.strip() for line in str(error).splitlines() if line.strip())
+    return next(lines, type(error).__name__)

@@ -1,0 +1,121 @@
+"""Specifications of projects are read as Spark reads them, or refused with the place and the remedy, without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("yaml", reason="PyYAML is not installed; pip install 'freshviews[spark]'")
+
+from freshviews.errors import FreshviewsError
+from freshviews.spark.declarative.example import write_project
+from freshviews.spark.declarative.spec import ProjectError, read_spec
+from tests.cli.test_commands import run
+
+GOOD = """\
+name: shop
+storage: file:///tmp/storage
+schema: sales
+configuration: {spark.sql.ansi.enabled: "true"}
+libraries:
+  - glob: {include: a.sql}
+  - glob: {include: more/**}
+"""
+
+
+def spec_of(folder: Path, text: str) -> str:
+    file = folder / "spark-pipeline.yml"
+    file.write_text(text)
+    return str(file)
+
+
+def test_fields_are_those_of_spark(tmp_path: Path) -> None:
+    found = read_spec(spec_of(tmp_path, GOOD))
+    assert (found.name, found.storage, found.catalog, found.database) == ("shop", "file:///tmp/storage", None, "sales")
+    assert found.includes == ("a.sql", "more/**/*")
+    assert not found.recomputes
+
+
+def test_files_are_found_below_the_folder_and_others_refused(tmp_path: Path) -> None:
+    found = read_spec(spec_of(tmp_path, GOOD))
+    deep = tmp_path / "more" / "deep" / "__pycache__"
+    deep.mkdir(parents=True)
+    for file in (tmp_path / "a.sql", deep / "c.pyc", deep.parent / "b.py"):
+        file.write_text("")
+    assert [path.name for path in found.files()] == ["a.sql", "b.py"]
+    (tmp_path / "more" / "notes.txt").write_text("")
+    with pytest.raises(ProjectError, match=r"notes\.txt: a file of definitions ends with \.sql or \.py; move it"):
+        found.files()
+
+
+NAME = "name: a\nstorage: file:///s\n"
+BOMB = NAME + "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "a specification has the fields name, storage"),
+        ("- a", "a specification has the fields name, storage"),
+        ("name: a", "the field storage is missing"),
+        ("name: a\nstorage: s", "storage: s has no scheme; an absolute address such as file://"),
+        ("name: 1\nstorage: file:///s", "name: text is expected, not 1; write it in quotes"),
+        ("name: ''\nstorage: file:///s", "the field name is empty"),
+        (NAME + "target: b", "unknown field target; a specification has the fields"),
+        (NAME + "configuration: [a]", "configuration: names with values are expected"),
+        (NAME + "configuration: {a: 1}", "the value of a is of type int, not text; write it in quotes"),
+        (NAME + "configuration: {1: a}", "the name 1 is not text"),
+        (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it is refuse"),
+        (NAME + "libraries: a.sql", "libraries: entries of the form"),
+        (NAME + "libraries: [{file: {path: a.sql}}]", "libraries: entries of the form"),
+        (NAME + "libraries: [{glob: {include: a/*.sql}}]", "the pattern a/*.sql is refused, as by Spark"),
+        (NAME + "libraries: [{glob: {include: a/**/*.sql}}]", "is refused, as by Spark"),
+        (NAME + "libraries: [{glob: {include: ../other/**}}]", "leaves the folder of the project"),
+        (NAME + "libraries: [{glob: {include: /etc/passwd}}]", "leaves the folder of the project"),
+        (NAME + "a: [", ":3:5: not YAML"),
+        (NAME + "a: !!python/object/apply:os.system [ls]", "not YAML"),
+        (NAME + "a: 2026-99-99", "not YAML"),
+        (BOMB, "the alias *a is refused; write the value out"),
+        (NAME + "a: " + "[" * 5000, "more than 20 levels"),
+    ],
+)
+def test_a_wrong_specification_is_refused_with_the_remedy(text: str, message: str, tmp_path: Path) -> None:
+    name = spec_of(tmp_path, text)
+    with pytest.raises(ProjectError) as found:
+        read_spec(name)
+    assert str(found.value).startswith(name)
+    assert message in str(found.value)
+
+
+def test_a_file_that_is_no_text_very_long_or_not_there_is_refused(tmp_path: Path) -> None:
+    name = spec_of(tmp_path, NAME + "# " + "x" * 1_000_001)
+    with pytest.raises(ProjectError, match="longer than 1000000 bytes"):
+        read_spec(name)
+    Path(name).write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ProjectError, match="not UTF-8 text; a specification in YAML is accepted"):
+        read_spec(name)
+    with pytest.raises(ProjectError, match="no such file; freshviews init NAME writes a project"):
+        read_spec(str(tmp_path / "none.yml"))
+
+
+def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path: Path) -> None:
+    spec = read_spec(str(write_project(str(tmp_path / "a shop: 'x' # 1"))))
+    assert spec.name == "a shop: 'x' # 1"
+    assert spec.storage == f"file://{spec.folder}/pipeline-storage"
+    assert sorted(path.name for path in spec.files()) == ["orders.py", "views.sql"]
+    for name in (str(spec.folder), "", "a\0b"):
+        with pytest.raises(FreshviewsError):
+            write_project(name)
+
+
+def test_commands_for_scripts_and_options_for_scripts_refuse_a_project() -> None:
+    for words, message in (
+        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml: a project; freshviews run and check take it"),
+        (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),
+        (("run", "shop.sql", "--full-refresh-all"), "--full-refresh-all is for a project, spark-pipeline.yml"),
+        (("check", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script"),
+        (("run", "none.yml"), "none.yml: no such file; freshviews init NAME writes a project"),
+    ):
+        done = run(*words)
+        assert done.exit_code == 1 and message in done.stderr, done.stderr
