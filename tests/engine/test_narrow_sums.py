@@ -426,7 +426,7 @@ def test_a_cyclic_view_backfilled_by_one_join_is_widened(edge: float, monkeypatc
     db.close()
 
 
-def test_many_sums_and_a_having_are_widened_together() -> None:
+def test_sums_of_select_and_having_widen_together() -> None:
     sums = ", ".join(f"SUM(d * {n}) AS s{n}, AVG(d / {n}) AS a{n}" for n in range(1, 7))
     select = f"SELECT k, {sums} FROM t GROUP BY k HAVING SUM(d) IS NULL OR SUM(d) < 1E200"
     one, other = fv.Database(), fv.Database()

@@ -109,7 +109,7 @@ def test_groups_with_only_distinct_aggregates_are_joined_once(strategy: str, kin
     assert len(over_z.triggers) == len(program.triggers)
 
 
-def test_a_filtered_distinct_aggregate_or_one_beside_a_count_has_a_join_of_its_own() -> None:
+def test_a_distinct_aggregate_with_a_filter_or_beside_a_count_has_its_own_join() -> None:
     main, arguments = CASES["join"]
     fewer = filtered(arguments, "R", call("gt", column("c1"), column("c0"), type=BOOLEAN))
     counted = Result("n", "count", ("count",), BIGINT, BIGINT)

@@ -63,7 +63,7 @@ def _pieces(by: str, count: int) -> tuple[str | int, ...]:
         found = _PIECE.match(by, place)
         if found is None or int(found["group"] or 0) > count:
             raise ValueError(
-                f"the replacement {by!r} has, at character {place + 1}, a $ or \\ that names none of {count} groups"
+                f"replacement {by!r}: at character {place + 1}, $ needs one of {count} groups, \\ a character"
             )
         place = found.end()
         made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])

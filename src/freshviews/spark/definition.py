@@ -260,5 +260,5 @@ def form_of(changes: str | None, options: dict[str, str], columns: tuple[str, ..
         known = set()
     unknown = sorted(set(options) - known)
     if unknown:
-        raise FormatError(f"the change format {changes or 'of the columns'} has no option {unknown[0]}")
+        raise FormatError(f"the change format {changes or '(detected)'} has no option {unknown[0]}")
     return form

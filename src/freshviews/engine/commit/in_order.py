@@ -1,9 +1,9 @@
 """Returns the change of a view update by update, in Arrow batches of bounded size.
 
 Updates are committed in pieces. Each piece is a version. Its changes are returned before the next piece begins, so
-updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. If the view's
-result is enumerated, the updates of a piece run one by one, and a piece whose change is too large is undone and split;
-otherwise each piece is one update. So the changes in memory are at most a few batches, and the change of one update.
+updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. A piece is one
+update, unless the view's result is enumerated: then its updates run one by one, and a piece whose change is too large
+is undone and split. So the changes in memory are at most a few batches, and the change of one update.
 
 ``net_change`` returns the change of many updates together, without storing it: the net effect of the updates is
 applied, deletes first. A result row of a join vanishes when the first of its table rows is deleted, and no insert

@@ -366,7 +366,7 @@ class MaintainedView:
         file cannot be written.
         """
         if self._upkeep.has_change():
-            raise ValueError(f"view {self.view.name} has a change: take it, or discard it, before an image is written")
+            raise ValueError(f"an image would lose the change of view {self.view.name}: take or discard it first")
         self._upkeep.settle()
         states = [block.state for block in self.blocks]
         write_image(path, self.view.name, states, self._upkeep.stored_rows(), self._dictionary, sync)

@@ -41,7 +41,7 @@ def write_image(
         if state.failed():
             raise StoreError(f"{path} was not written: memory ran out in view {view}; clear and fill it first")
         if state.has_changes():
-            raise ValueError(f"view {view} has a change: take it, or discard it, before an image is written")
+            raise ValueError(f"an image would lose the change of view {view}: take or discard it first")
     arrays: list[Array] = []
     parts = []
     for state in states:

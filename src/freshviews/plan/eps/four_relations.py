@@ -103,7 +103,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Pr
     found = shape_of(query)
     if found is None:
         raise PlanError(
-            f"{query.name}: over four relations ivm_eps maintains counts of 4-cycles, 4-paths and Loomis-Whitney "
+            f"{query.name}: of joins of four relations ivm_eps takes only 4-cycles, 4-paths and Loomis-Whitney "
             "joins, without groups and conditions across relations; take 'first_order' or 'view_tree'"
         )
     shape, order, sides = found

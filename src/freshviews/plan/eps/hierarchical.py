@@ -4,8 +4,8 @@ Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluati
 as presented in Olteanu's lecture, Part 3. The general construction is derived here.
 
 In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then the
-combinations of values of X and the variables above X are partitioned: a combination is heavy if it is heavy in one of
-the relations below X that have free variables.
+combinations of values of X and the variables above X are partitioned: a combination is heavy if it is heavy in a
+relation that has free variables below X.
 
 - Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update binds X and
   joins only light rows. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i.
@@ -14,18 +14,18 @@ the relations below X that have free variables.
   same way.
 
 The values of a free variable are listed from its view W, as in a view tree. P counts the rows of W by the variables
-above. V is the sum of a subtree without free variables. An update binds all variables on its way to the root, so it
+above it. V is the sum of a subtree without free variables. An update binds all variables on its way to the root, so it
 changes all W, P and V in O(1) steps. Values of F may come from L_X and from several heavy X. The union algorithm lists
 each value once, with O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
 
-An update of a heavy X may change as many rows as the result has. The change is computed only while a subscriber or
+An update with heavy X may change as many rows as the result has. The change is computed only while a subscriber or
 another view wants it. Then each update also adds the differences of the payloads to a view D.
 
 Departures from the paper:
 
 - A heavy value of X has a mark per relation where it is heavy. If X partitions several relations, H_X counts the marks.
 - Relations are stored once, not in parts. The marked rows of W_X are a subset of W_X.
-- Relations without free variables below X have no parts, as only their sums are read.
+- Relations with all free variables above X have no parts: only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
 - If a value becomes heavy or light, all its rows of L_X are removed or computed in one step.
 - For eps = 0 there are no parts, and nothing is joined before the result is read. For eps = 1 there are none either,

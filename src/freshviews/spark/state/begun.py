@@ -1,4 +1,4 @@
-"""The object ``tables``: the views whose database table got every change, from the view's first version on.
+"""The object ``tables``: the views whose sink is a database table that missed no change.
 
 A database table gets only changes, so it lacks rows if it missed one.
 """

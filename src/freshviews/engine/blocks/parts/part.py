@@ -1,4 +1,4 @@
-"""The interface between the state of a block and a part: an object that a program needs in addition to its tables."""
+"""Parts, the objects that a program needs in addition to its tables, and how they see the state of a block."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def _check_installed(address: str, module: str, extra: str) -> None:
     if found is None:
         package = module.replace(".", "-")
         raise AddressError(
-            f"checkpoint {address}: this needs {package}: pip install 'freshviews[{extra}]', also for workers"
+            f"checkpoint {address} needs {package}: pip install 'freshviews[{extra}]', also for workers"
         )
 
 
