@@ -4,7 +4,8 @@ All executors run on this machine, so seconds by the clock say nothing. Measured
 a version, the bytes that its engine has, and the CPU seconds of the processes of its executor: the Python worker, and
 the Java process without the threads that compile. ``work`` is the largest executor's share of the CPU seconds of one.
 
-Every version has eight files of each table that grows. The first versions are not measured. Results are a file of
+Every version has eight files of each table that grows. The first versions are small and not measured: Java compiles
+what runs often. Results are a file of
 benchmarks/results/executors; docs/scale.md has the conclusions.
 """
 
@@ -38,7 +39,9 @@ TPCH = ROOT / "benchmarks" / "data" / "tpch-1"
 EXECUTORS = (1, 2, 4, 8)
 FILES = 8
 """Files of each growing table in a version: as many as there are executors at most, so that each may read one."""
-WARMING, MEASURED = 4, 6
+WARMING, MEASURED = 14, 5
+SMALL = 0.01
+"""The share of the rows in each version that is not measured."""
 COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "Sweeper thread")
 
 Tables = dict[str, pa.Table]
@@ -131,14 +134,20 @@ def _write(case: Case, place: Path) -> Path:
         columns = ", ".join(f"{field.name} {_sql_type(field.type)}" for field in table.schema)
         key = f", PRIMARY KEY ({case.keys[name]})" if name in case.keys else ""
         grows = name in case.grows
-        parts = (WARMING + MEASURED) * FILES if grows else 1
         limit = f", maxFilesPerTrigger '{FILES}'" if grows else ""
         declared.append(
             f"CREATE STREAMING TABLE {name} ({columns}{key}) USING parquet OPTIONS (path '{name}'{limit});"
         )
-        size = -(-table.num_rows // parts)
-        for number in range(parts):
-            put(table.slice(number * size, size), place / name / f"{number:04d}.parquet")
+        least = round(table.num_rows * SMALL)
+        sizes = [least] * WARMING + [(table.num_rows - least * WARMING) // MEASURED] * MEASURED
+        first = 0
+        for version, size in enumerate(sizes if grows else [table.num_rows]):
+            part = table.slice(first, size)
+            first += size
+            count = FILES if grows else 1
+            each = -(-size // count)
+            for number in range(count):
+                put(part.slice(number * each, each), place / name / f"{version:02d}-{number}.parquet")
     script = place / "case.sql"
     script.write_text("\n".join(declared) + f"\nCREATE MATERIALIZED VIEW seen AS {case.view};")
     return script
@@ -153,9 +162,9 @@ def measure(name: str, executors: int, heap: int) -> dict[str, Any]:
         seen: list[dict[str, Any]] = []
 
         def look(manifest: Any) -> None:
-            if manifest.version >= WARMING:
+            if manifest.batch >= WARMING - 1:
                 seen.append(_processes())
-                if manifest.version > WARMING:
+                if manifest.batch >= WARMING:
                     applied.update(_applied(manifest))
 
         running = _Watched(spark, script, executors, look)
@@ -260,8 +269,8 @@ def _private(process: int) -> int:
 
 
 COLUMNS = (
-    "executors", "rows of an executor", "of one", "bytes", "of one", "CPU s of a worker", "of one", "of Java", "of both",
-    "allowed",
+    "executors", "rows of an executor", "of one", "bytes", "of one", "CPU s of a worker", "of one", "of Java",
+    "of both, of one", "allowed",
 )  # fmt: skip
 
 
