@@ -21,6 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from benchmarks.pipeline.workers import GRAPH, TRIANGLES
 from benchmarks.workloads.tpch_queries import QUERIES
 
 FOLDER = ROOT / "benchmarks" / "results" / "executors"
+"""A run adds to the results of its day."""
 TPCH = ROOT / "benchmarks" / "data" / "tpch-1"
 EXECUTORS = (1, 2, 4, 8)
 FILES = 8
@@ -310,19 +312,21 @@ def main() -> None:
     if asked.one:
         print(json.dumps(measure(asked.only[0], asked.executors[0], asked.heap)))
         return
-    measured: list[dict[str, Any]] = []
-    for name in asked.only:
-        for executors in asked.executors:
-            command = [sys.executable, "-m", "benchmarks.executors", "--one", "--only", name]
-            command += ["--executors", str(executors), "--heap", str(asked.heap)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise SystemExit(done.stderr)
-            measured.append(json.loads(done.stdout.splitlines()[-1]))
-        print(f"\n{name}\n\n" + "\n".join(lines([each for each in measured if each["case"] == name])), flush=True)
-    FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{dt.date.today().isoformat()}.json"
-    path.write_text(json.dumps({"machine": machine(), "measured": measured}, indent=1) + "\n")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    measured: list[dict[str, Any]] = json.loads(path.read_text())["measured"] if path.exists() else []
+    for executors, name in product(asked.executors, asked.only):
+        command = [sys.executable, "-m", "benchmarks.executors", "--one", "--only", name]
+        command += ["--executors", str(executors), "--heap", str(asked.heap)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SystemExit(done.stderr)
+        measured = [one for one in measured if (one["case"], one["executors"]) != (name, executors)]
+        measured.append(json.loads(done.stdout.splitlines()[-1]))
+        path.write_text(json.dumps({"machine": machine(), "measured": measured}, indent=1) + "\n")
+    for name in asked.only:
+        found = sorted((one for one in measured if one["case"] == name), key=lambda one: one["executors"])
+        print(f"\n{name}\n\n" + "\n".join(lines(found)), flush=True)
     print(f"\nwritten to {path}")
 
 

@@ -8,7 +8,7 @@ and stay in one Python worker. The join looks up one key per row and needs no sh
 A cell stays at its executor while that runs, also if a new anchor is made. If the executor is lost between two
 versions, the next version waits for a replacement for some seconds, and its cells go to the executor with the fewest
 cells. If it is lost in a version, they stay at the executor that repeated their task. An executor that is added gets a
-cell only if another executor has two more, and never more executors have a key than there are cells.
+cell only if another one has more than its share, and never more executors have a key than there are cells.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Homes:
 def assigned(cells: int, before: Mapping[int, str], places: Sequence[str], *, balance: bool) -> dict[int, str]:
     """The executor of each cell, of those in ``places``: the one of ``before`` if it is there.
 
-    Other cells go where the fewest are. ``balance``: cells also move until no executor has two more than another one.
+    Other cells go where the fewest are. ``balance``: cells also move from executors with more than their share.
     """
     executors = [one for one in dict.fromkeys(places) if one]
     found = {cell: executor for cell, executor in before.items() if executor in executors}
@@ -149,7 +149,7 @@ def assigned(cells: int, before: Mapping[int, str], places: Sequence[str], *, ba
         if cell not in found:
             put(cell)
     most = max(executors, key=lambda one: number[one])
-    while balance and number[most] > 1 + min(number[one] for one in executors):
+    while balance and number[most] > -(-len(found) // len(executors)):
         number[most] -= 1
         put(max(cell for cell, executor in found.items() if executor == most))
         most = max(executors, key=lambda one: number[one])
