@@ -41,8 +41,8 @@ TPCH = ROOT / "benchmarks" / "data" / "tpch-1"
 EXECUTORS = (1, 2, 4, 8)
 FILES = 8
 """Files of each growing table in a version: as many as there are executors at most, so that each may read one."""
-WARMING, MEASURED = 14, 5
-SMALL = 0.01
+WARMING, MEASURED = 8, 3
+SMALL = 0.02
 """The share of the rows in each version that is not measured."""
 COMPILERS = ("C1 CompilerThre", "C2 CompilerThre", "Sweeper thread")
 

@@ -237,8 +237,8 @@ class Anchors:
 
     def _looked_up(self, at: Anchor) -> Anchor:
         """The anchor with its places now: where a task was repeated, the block of its partition was computed again."""
-        places = [now or was for now, was in zip(self._places(at), at.places, strict=True)]
-        self._followed |= {was: now for now, was in zip(places, at.places, strict=True) if was != now}
+        places = [new or old for new, old in zip(self._places(at), at.places, strict=True)]
+        self._followed |= {old: new for new, old in zip(places, at.places, strict=True) if old != new}
         return replace(at, places=places)
 
     def _on_more(self, at: Anchor, count: int) -> Anchor:
