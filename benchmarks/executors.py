@@ -28,12 +28,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from benchmarks.measuring.machine import ROOT, machine
 from benchmarks.pipeline.run import Running, folder, put, session
 from benchmarks.pipeline.star import CUSTOMERS, DAYS, PARTS, VIEW
 from benchmarks.pipeline.workers import GRAPH, TRIANGLES
+from benchmarks.scale import catalog_of, routed
 from benchmarks.workloads.tpch_queries import QUERIES
+from freshviews import Database
+from freshviews.cells import Role, cell_statements, plan_cells
 
 FOLDER = ROOT / "benchmarks" / "results" / "executors"
 """A run adds to the results of its day."""
@@ -57,6 +61,17 @@ class Case:
     tables: Callable[[], Tables]
     grows: tuple[str, ...]
     keys: Mapping[str, str]
+
+    def script(self, tables: Tables, kind: str) -> str:
+        """The tables, of a kind, and the view."""
+        declared = []
+        for name, table in tables.items():
+            columns = ", ".join(f"{field.name} {_sql_type(field.type)}" for field in table.schema)
+            key = f", PRIMARY KEY ({self.keys[name]})" if name in self.keys else ""
+            limit = f", maxFilesPerTrigger '{FILES}'" if name in self.grows else ""
+            using = f" USING parquet OPTIONS (path '{name}'{limit})" if kind else ""
+            declared.append(f"CREATE {kind} TABLE {name} ({columns}{key}){using};")
+        return "\n".join(declared) + f"\nCREATE MATERIALIZED VIEW seen AS {self.view};"
 
 
 def _star(rows: int = 6_000_000) -> Tables:
@@ -129,29 +144,31 @@ def _sql_type(kind: pa.DataType) -> str:
     return named.get(str(kind), "STRING")
 
 
+def _range(rows: int, version: int, grows: bool) -> tuple[int, int]:
+    """The first of a table's rows that come with a version, and their number."""
+    if not grows:
+        return 0, 0 if version else rows
+    small = round(rows * SMALL)
+    large = (rows - small * WARMING) // MEASURED
+    if version < WARMING:
+        return version * small, small
+    return WARMING * small + (version - WARMING) * large, large
+
+
 def _write(case: Case, place: Path) -> Path:
     """Write the files and the script; return the script."""
-    declared = []
-    for name, table in case.tables().items():
-        columns = ", ".join(f"{field.name} {_sql_type(field.type)}" for field in table.schema)
-        key = f", PRIMARY KEY ({case.keys[name]})" if name in case.keys else ""
+    tables = case.tables()
+    for name, table in tables.items():
         grows = name in case.grows
-        limit = f", maxFilesPerTrigger '{FILES}'" if grows else ""
-        declared.append(
-            f"CREATE STREAMING TABLE {name} ({columns}{key}) USING parquet OPTIONS (path '{name}'{limit});"
-        )
-        least = round(table.num_rows * SMALL)
-        sizes = [least] * WARMING + [(table.num_rows - least * WARMING) // MEASURED] * MEASURED
-        first = 0
-        for version, size in enumerate(sizes if grows else [table.num_rows]):
-            part = table.slice(first, size)
-            first += size
+        for version in range(WARMING + MEASURED if grows else 1):
+            first, size = _range(table.num_rows, version, grows)
             count = FILES if grows else 1
             each = -(-size // count)
             for number in range(count):
-                put(part.slice(number * each, each), place / name / f"{version:02d}-{number}.parquet")
+                rows = table.slice(first + number * each, min(each, size - number * each))
+                put(rows, place / name / f"{version:02d}-{number}.parquet")
     script = place / "case.sql"
-    script.write_text("\n".join(declared) + f"\nCREATE MATERIALIZED VIEW seen AS {case.view};")
+    script.write_text(case.script(tables, "STREAMING"))
     return script
 
 
@@ -182,6 +199,7 @@ def measure(name: str, executors: int, heap: int) -> dict[str, Any]:
     return {
         "case": name,
         "executors": executors,
+        "engine": False,
         "versions": len(seen) - 1,
         "rows": [applied[str(cell)] for cell in range(executors)],
         "bytes": [sum(last.sizes.get(str(cell), {}).values()) for cell in range(executors)],
@@ -217,7 +235,7 @@ def _applied(manifest: Any) -> dict[str, int]:
 
 
 def _processes() -> dict[str, Any]:
-    """CPU seconds so far by executor, and bytes that are private to the Python workers and to Java."""
+    """CPU seconds so far by executor, and bytes of the Python workers and of Java."""
     parents: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -242,8 +260,8 @@ def _processes() -> dict[str, Any]:
         )
         own = sum(map(_seconds, map(str, below)))
         cpu[one] = {"python": own, "java": _seconds(str(one)) - compilers, "compilers": compilers}
-        workers.append([_private(child) for child in below])
-        java.append(_private(one))
+        workers.append([_memory(child) for child in below])
+        java.append(_memory(one))
     return {"cpu": cpu, "driver": _seconds(str(os.getpid())), "workers": workers, "java": java}
 
 
@@ -264,39 +282,71 @@ def _seconds(path: str) -> float:
     return (int(fields[11]) + int(fields[12]) + ended) / os.sysconf("SC_CLK_TCK")
 
 
-def _private(process: int) -> int:
-    """Bytes of memory of a process that it shares with no other."""
+def _memory(process: int) -> int:
+    """Bytes of memory of a process; each process that shares a page has its part of it."""
     lines = _text(process, "smaps_rollup").splitlines()
-    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
 
 
-COLUMNS = (
-    "executors", "rows of an executor", "of one", "bytes", "of one", "CPU s of a worker", "of one", "of Java",
-    "of both, of one", "allowed",
-)  # fmt: skip
+def _places(role: Role, rows: pa.Table) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """As ``scale.routed``, for the columns of a table that split it."""
+    keys = [dim.column for dim in role.dims if dim.column is not None]
+    columns = {key: rows.column(key).to_numpy().astype(np.int64) for key in keys}
+    return list(routed(role, columns or {"": np.zeros(rows.num_rows, np.int64)}))
+
+
+def measure_engine(name: str, cells: int) -> dict[str, Any]:
+    """The same versions through the engine of the largest cell, in this process."""
+    case = CASES[name]
+    tables = case.tables()
+    catalog = catalog_of(case.script(tables, ""))
+    plan = plan_cells(catalog, cells, {table: float(rows.num_rows) for table, rows in tables.items()})
+    places = {role.name: _places(role, tables[role.table]) for role in plan.roles}
+    largest = int(np.argmax(sum(np.bincount(at, minlength=cells) for found in places.values() for _, at in found)))
+    parts = {
+        name: np.sort(np.concatenate([rows[at == largest] for rows, at in found])) for name, found in places.items()
+    }
+    with Database(threads=1) as db:
+        db.define(cell_statements(plan, catalog, largest))
+        for view in db.views:
+            db.view(view).subscribe(lambda change: change.to_arrow())
+        seconds, applied = 0.0, 0
+        for version in range(WARMING + MEASURED):
+            batches = []
+            for role in plan.roles:
+                first, size = _range(tables[role.table].num_rows, version, role.table in case.grows)
+                low, high = np.searchsorted(parts[role.name], [first, first + size])
+                batches.append((role.name, tables[role.table].take(parts[role.name][low:high]).combine_chunks()))
+            start = time.process_time()
+            with db.batch() as batch:
+                for role_name, rows in batches:
+                    if rows.num_rows:
+                        batch.insert(role_name, rows)
+            if version >= WARMING:
+                seconds += time.process_time() - start
+                applied += sum(rows.num_rows for _, rows in batches)
+        held = db.stats()["bytes"]
+    cpu = [{"python": seconds}]
+    return {"case": name, "executors": cells, "engine": True, "rows": [applied], "bytes": [held], "cpu": cpu}
 
 
 def lines(found: list[dict[str, Any]]) -> list[str]:
     """The table of a case: of each number of executors the largest executor, and its share of one executor."""
     one = next((each for each in found if each["executors"] == 1), found[0])
+    kinds = {"engine": ("python",)} if one["engine"] else {"worker": ("python",), "worker and Java": ("python", "java")}
+    names = ["executors", "rows", "of one", "bytes", "of one"]
+    names += [name for kind in kinds for name in (f"CPU s of the {kind}", "of one")]
+    shown = [f"| {' | '.join([*names, 'allowed'])} |", f"|{' ---: |' * (len(names) + 1)}"]
 
-    def most(each: dict[str, Any], *kinds: str) -> float:
-        return max(sum(work[kind] for kind in kinds) for work in each["cpu"])
+    def most(each: dict[str, Any], kind: tuple[str, ...]) -> float:
+        return max(sum(work[part] for part in kind) for work in each["cpu"])
 
-    shown = [f"| {' | '.join(COLUMNS)} |", f"|{' ---: |' * len(COLUMNS)}"]
     for each in found:
-        cells = [
-            f"{each['executors']}",
-            f"{max(each['rows']):,}",
-            f"{max(each['rows']) / max(one['rows']):.3f}",
-            f"{max(each['bytes']) / 1e6:,.0f} MB",
-            f"{max(each['bytes']) / max(one['bytes']):.3f}",
-            f"{most(each, 'python'):.2f}",
-            f"{most(each, 'python') / most(one, 'python'):.3f}",
-            f"{most(each, 'java'):.2f}",
-            f"{most(each, 'python', 'java') / most(one, 'python', 'java'):.3f}",
-            f"{1.15 / each['executors']:.3f}",
-        ]
+        cells = [f"{each['executors']}", f"{max(each['rows']):,}", f"{max(each['rows']) / max(one['rows']):.3f}"]
+        cells += [f"{max(each['bytes']) / 1e6:,.0f} MB", f"{max(each['bytes']) / max(one['bytes']):.3f}"]
+        for kind in kinds.values():
+            cells += [f"{most(each, kind):.2f}", f"{most(each, kind) / most(one, kind):.3f}"]
+        cells.append(f"{1.15 / each['executors']:.3f}")
         shown.append(f"| {' | '.join(cells)} |")
     return shown
 
@@ -307,27 +357,36 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--executors", type=int, nargs="+", default=EXECUTORS)
     parser.add_argument("--heap", type=int, default=1024, help="MB of an executor's heap")
+    parser.add_argument("--engines", action="store_true", help="only the engine of the largest cell, without Spark")
     parser.add_argument("--one", action="store_true", help="measure the one case here, and print JSON")
     asked = parser.parse_args()
+    if asked.one and asked.engines:
+        print(json.dumps(measure_engine(asked.only[0], asked.executors[0])))
+        return
     if asked.one:
         print(json.dumps(measure(asked.only[0], asked.executors[0], asked.heap)))
         return
     path = FOLDER / f"{dt.date.today().isoformat()}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     measured: list[dict[str, Any]] = json.loads(path.read_text())["measured"] if path.exists() else []
+    more = ["--engines"] if asked.engines else []
     for executors, name in product(asked.executors, asked.only):
-        command = [sys.executable, "-m", "benchmarks.executors", "--one", "--only", name]
+        command = [sys.executable, "-m", "benchmarks.executors", "--one", "--only", name, *more]
         command += ["--executors", str(executors), "--heap", str(asked.heap)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise SystemExit(done.stderr)
-        measured = [one for one in measured if (one["case"], one["executors"]) != (name, executors)]
-        measured.append(json.loads(done.stdout.splitlines()[-1]))
+        made = json.loads(done.stdout.splitlines()[-1])
+        measured = [one for one in measured if _key(one) != _key(made)] + [made]
         path.write_text(json.dumps({"machine": machine(), "measured": measured}, indent=1) + "\n")
     for name in asked.only:
-        found = sorted((one for one in measured if one["case"] == name), key=lambda one: one["executors"])
-        print(f"\n{name}\n\n" + "\n".join(lines(found)), flush=True)
+        found = [one for one in measured if one["case"] == name and one["engine"] == asked.engines]
+        print(f"\n{name}\n\n" + "\n".join(lines(sorted(found, key=lambda one: one["executors"]))), flush=True)
     print(f"\nwritten to {path}")
+
+
+def _key(one: dict[str, Any]) -> tuple[Any, ...]:
+    return one["case"], one["executors"], one["engine"]
 
 
 if __name__ == "__main__":

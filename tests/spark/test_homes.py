@@ -154,6 +154,25 @@ def test_the_cell_of_an_executor_lost_between_versions_is_read_once_and_stays(tm
     assert found == [(0, 0)] * 2 + [(1, 1)] + [(0, 0)] * 5
 
 
+@pytest.mark.long("a cluster of three executors, started twice")
+@pytest.mark.kills
+def test_a_restart_reads_each_cell_once_where_it_stays(tmp_path: Path) -> None:
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    number = 0
+    for _ in range(2):
+        with running(tmp_path, MASTER, environment(), cells=3) as started:
+            started.version = number
+            for _ in range(3):
+                if number > 1:
+                    shop.write(orders=0)
+                started.next_version()
+            number = started.version
+            started.stop()
+    check(tmp_path, shop)
+    assert moves(tmp_path / "shop.checkpoint", 3) == [(3, 0), (0, 0), (0, 0)]
+
+
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
 @pytest.mark.parametrize("how", ["advance", "stream"])
