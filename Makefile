@@ -133,7 +133,7 @@ newest-spark: $(READY)
 	PYTHONPATH=src $(VENV)-newest/bin/python -m pytest tests/spark tests/cli
 
 kills: $(READY)
-	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py tests/spark/test_hdfs.py tests/spark/test_refilling.py tests/spark/test_evolution.py tests/spark/test_jdbc.py tests/spark/test_kafka.py tests/spark/test_polling.py tests/spark/test_delta.py tests/spark/test_iceberg.py tests/spark/test_filling.py
+	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_homes.py tests/spark/test_full_disk.py tests/spark/test_clusters.py tests/spark/test_object_store.py tests/spark/test_hdfs.py tests/spark/test_refilling.py tests/spark/test_evolution.py tests/spark/test_jdbc.py tests/spark/test_kafka.py tests/spark/test_polling.py tests/spark/test_delta.py tests/spark/test_iceberg.py tests/spark/test_filling.py
 
 lint: $(READY)
 	$(RUN) -m ruff check .

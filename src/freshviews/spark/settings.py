@@ -36,6 +36,8 @@ OURS = {
     "spark.ui.showConsoleProgress": "false",
     # Else a task runs where most of its rows were read, and not where its cells are.
     "spark.shuffle.reduceLocality.enabled": "false",
+    # A task waits for the executor with its cells while a task of another job runs there.
+    "spark.locality.wait.process": "60s",
     # Large Arrow batches: each costs a call into the engine.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }

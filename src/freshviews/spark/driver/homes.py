@@ -1,23 +1,26 @@
-"""Keeps cells on the same executors: each executor has one partition, which Spark runs there in every version.
+"""Homes of cells: each cell runs on the same executor in every version, in one Python worker.
 
 Spark offers a task to any executor, unless the task reads a cached partition: then Spark offers it to the executor with
-the cached block. The *anchor* is a cached table of one key per executor. Rows of a version carry the key of their
-partition and are joined with the anchor, so each partition runs on the executor of its key, and the cells of the
-partition stay in one Python worker of that executor. The join looks up one key per row, and adds no shuffle to the one
-that sends rows to the cells.
+the cached block. The *anchor* is a cached table of one key per executor. Rows of a version carry the key of the
+executor of their cell and are joined with the anchor, so the cells of an executor are one partition, which runs there,
+and stay in one Python worker. The join looks up one key per row and needs no shuffle besides the shuffle to the cells.
 
-If an executor is replaced, its lost block of the anchor is computed again on another executor. If the number of
-executors changes, a new anchor is made, and each cell moves to a new home once.
+A cell stays at its executor while that runs, also if a new anchor is made. If the executor is lost between two
+versions, the next version waits for a replacement for some seconds, and its cells go to the executor with the fewest
+cells. If it is lost in a version, they stay at the executor that repeated their task. An executor that is added gets a
+cell only if another one has more than its share, and never more executors have a key than there are cells.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock, RLock
 from typing import Any
 
@@ -25,9 +28,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 HOME = "_home"
+_START = 10.0
+"""Maximum seconds to wait for the executors that Spark starts with."""
+_REPLACED = 15.0
+"""Maximum seconds to wait for the replacement of an executor."""
 _SETTLES = 20.0
-"""Seconds for which the number of executors must stay before an anchor is replaced: they start one by one."""
-_TRIES = 5
+"""Seconds between two tries to use executors without a key: executors start one by one, or are busy."""
+_SPREADS = 2.0
+"""Maximum seconds of the jobs that spread an anchor: Spark picks the executor of each."""
 _LOCALITY = "spark.shuffle.reduceLocality.enabled"
 _LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
@@ -36,8 +44,8 @@ _POOLS = RLock()
 
 @dataclass(frozen=True)
 class Partitions:
-    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle. ``keys[p]``: the key
-    that hash partitioning sends to partition p; ``anchor`` has these keys, each cached on an executor."""
+    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle. ``keys[c]``: the key
+    in ``anchor`` that hash partitioning sends to the partition of cell c."""
 
     count: int
     direct: bool
@@ -48,7 +56,7 @@ class Partitions:
         """Rows in the partitions of their cells; ``cell`` is the expression of a row's cell."""
         if self.anchor is None:
             return rows.repartitionById(self.count, F.expr(f"{cell} % {self.count}"))
-        key = F.expr(f"element_at(array({', '.join(map(str, self.keys))}), CAST({cell} % {self.count} AS INT) + 1)")
+        key = F.expr(f"element_at(array({', '.join(map(str, self.keys))}), CAST({cell} AS INT) + 1)")
         placed = rows.withColumn(HOME, key).repartition(self.count, HOME)
         return placed.join(self.anchor.hint("shuffle_hash"), HOME).drop(HOME)
 
@@ -73,10 +81,13 @@ def workers(spark: SparkSession, pool: str) -> Iterator[None]:
 
 
 class Homes:
-    """The process in which each cell of a checkpoint was last."""
+    """The executor of each cell of a checkpoint, and the process in which the cell was last."""
 
-    def __init__(self, anchor: Anchor) -> None:
-        self._anchor = anchor
+    def __init__(self, spark: SparkSession, anchors: Anchors) -> None:
+        self._spark = spark
+        self._anchors = anchors
+        self._executors: dict[int, str] = {}
+        self._places: Sequence[str] = ()
         self._processes: dict[str, str] = {}
         self._loaded = self._moved = 0
 
@@ -85,9 +96,25 @@ class Homes:
         """By cell, the process that has it."""
         return self._processes
 
-    def partitions(self, text: bool) -> Partitions:
-        """As of ``Anchor``."""
-        return self._anchor.partitions(text)
+    def partitions(self, text: bool, cells: int = 1) -> Partitions:
+        """One partition per executor: its cells share a Python worker, which keeps them in memory between versions.
+
+        ``text``: rows are read from text files; on many cores that is worth a shuffle. ``cells``: their number, at
+        least that of a call before.
+        """
+        context = self._spark.sparkContext
+        if context.master.startswith("local["):
+            return Partitions(1, not text or context.defaultParallelism <= 2)
+        cells = max(cells, len(self._executors))
+        anchor = self._anchors.current(cells)
+        if anchor is None:
+            # As many tasks as cells, so that dynamic allocation starts executors for them.
+            return Partitions(cells, False)
+        followed = {cell: self._anchors.followed(one) for cell, one in self._executors.items()}
+        self._executors = assigned(cells, followed, anchor.places, balance=anchor.places != self._places)
+        self._places = anchor.places
+        keys = [anchor.keys[anchor.places.index(self._executors[cell])] for cell in range(cells)]
+        return Partitions(len(anchor.keys), False, keys, anchor.rows)
 
     def note(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Note where the cells of a job ran."""
@@ -105,45 +132,84 @@ class Homes:
         return counts
 
 
+def assigned(cells: int, before: Mapping[int, str], places: Sequence[str], *, balance: bool) -> dict[int, str]:
+    """The executor of each cell, of those in ``places``: the one of ``before`` if it is there.
+
+    Other cells go where the fewest are. ``balance``: cells also move from executors with more than their share.
+    """
+    executors = [one for one in dict.fromkeys(places) if one]
+    found = {cell: executor for cell, executor in before.items() if executor in executors}
+    number = Counter(found.values())
+
+    def put(cell: int) -> None:
+        found[cell] = min(executors, key=lambda one: number[one])
+        number[found[cell]] += 1
+
+    for cell in range(cells):
+        if cell not in found:
+            put(cell)
+    most = max(executors, key=lambda one: number[one])
+    while balance and number[most] > -(-len(found) // len(executors)):
+        number[most] -= 1
+        put(max(cell for cell, executor in found.items() if executor == most))
+        most = max(executors, key=lambda one: number[one])
+    return found
+
+
 def homes_of(spark: SparkSession, address: str) -> Homes:
     """The homes of the cells of a checkpoint in a Spark application. They outlast a run: so does each worker."""
     application = spark.sparkContext.applicationId
     with _LOCK:
         if application not in _ANCHORS:
-            _ANCHORS[application] = Anchor(spark)
-        return _HOMES.setdefault((application, address), Homes(_ANCHORS[application]))
+            _ANCHORS[application] = Anchors(spark)
+        return _HOMES.setdefault((application, address), Homes(spark, _ANCHORS[application]))
 
 
+@dataclass(frozen=True)
 class Anchor:
-    """The partitions of a Spark application, one per executor."""
+    """A cached table of ``keys``, of which partition p has key p; ``places[p]``: host and port of its executor."""
+
+    keys: Sequence[int]
+    cached: DataFrame
+    rows: DataFrame
+    places: Sequence[str]
+
+
+class Anchors:
+    """The anchor of a Spark application, and those before it."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._at: Partitions | None = None
-        self._cached: _Cached | None = None
+        self._jvm: Any = spark._jvm
+        self._at: Anchor | None = None
         self._executors: frozenset[str] = frozenset()
-        self._other_since: float | None = None
+        self._tried = 0.0
+        self._followed: dict[str, str] = {}
         self._lock = Lock()
 
-    def partitions(self, text: bool) -> Partitions:
-        """One partition per executor: its cells share a Python worker, which keeps them in memory between versions.
+    def followed(self, executor: str) -> str:
+        """The executor that repeated the tasks of a lost one; the same one otherwise."""
+        return self._followed.get(executor, executor)
 
-        ``text``: rows are read from text files; on many cores that is worth a shuffle.
-        """
-        context = self._spark.sparkContext
-        if context.master.startswith("local["):
-            return Partitions(1, not text or context.defaultParallelism <= 2)
+    def current(self, cells: int) -> Anchor | None:
+        """The anchor for a job with this number of cells; None if there is no executor."""
         with self._lock:
             executors = self._running()
-            if not executors:
-                return Partitions(1, False)
             if self._at is None:
                 self._warn_of_locality()
-            if self._at is None or self._is_outgrown(self._at, executors):
-                self._at = self._replaced(len(executors))
+                executors = self._awaited(min(cells, self._expected()), _START)
+                if executors:
+                    self._at = self._new(min(cells, len(executors)))
             elif executors != self._executors:
-                self._spread(self._at.count)
+                self._at = self._looked_up(self._at)
+                if not executors.issuperset(self._at.places):
+                    executors = self._awaited(len(set(self._at.places)), _REPLACED)
+                    self._at = self._spread(self._at, len(executors))
             self._executors = executors
+            wanted = min(cells, len(executors))
+            is_due = time.monotonic() - self._tried > _SETTLES
+            if self._at is not None and is_due and len({*self._at.places} - {""}) < wanted:
+                self._at = self._on_more(self._at, wanted)
             return self._at
 
     def _warn_of_locality(self) -> None:
@@ -154,86 +220,81 @@ class Anchor:
                 _LOCALITY,
             )
 
-    def _is_outgrown(self, at: Partitions, executors: frozenset[str]) -> bool:
-        """True if the number of executors has been another one for a while."""
-        now = time.monotonic()
-        if len(executors) == at.count:
-            self._other_since = None
-        elif self._other_since is None or executors != self._executors:
-            self._other_since = now
-        return self._other_since is not None and now - self._other_since >= _SETTLES
+    def _expected(self) -> int:
+        """The number of executors that Spark starts with, if that is known."""
+        conf = self._spark.sparkContext.getConf()
+        cluster = re.match(r"local-cluster\[\s*(\d+)", self._spark.sparkContext.master)
+        if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+            return int(conf.get("spark.dynamicAllocation.minExecutors", "0") or 0)
+        return int(cluster[1]) if cluster else int(conf.get("spark.executor.instances", "0") or 0)
 
-    def _replaced(self, count: int) -> Partitions:
-        if self._cached is not None:
-            self._cached.free()
-        self._other_since = None
+    def _awaited(self, count: int, seconds: float) -> frozenset[str]:
+        """The executors, after waiting until there are ``count``."""
+        until = time.monotonic() + seconds
+        while len(executors := self._running()) < count and time.monotonic() < until:
+            time.sleep(0.05)
+        return executors
+
+    def _looked_up(self, at: Anchor) -> Anchor:
+        """The anchor with its places now: where a task was repeated, the block of its partition was computed again."""
+        places = [new or old for new, old in zip(self._places(at), at.places, strict=True)]
+        self._followed |= {old: new for new, old in zip(places, at.places, strict=True) if old != new}
+        return replace(at, places=places)
+
+    def _on_more(self, at: Anchor, count: int) -> Anchor:
+        """An anchor on this number of executors, if Spark spreads its tasks so and no executor with cells is left out;
+        else the same one."""
+        self._tried = time.monotonic()
+        if len(at.keys) >= count:
+            return self._spread(at, count)
+        new = self._new(count)
+        free, kept = (at, new) if set(at.places) <= set(new.places) else (new, at)
+        free.cached.unpersist()
+        return kept
+
+    def _new(self, count: int) -> Anchor:
+        self._tried = time.monotonic()
         keys = _keys(self._spark, count)
         # The name of this anchor, so that Spark takes no older one for it.
         text = f"SELECT explode(array({', '.join(map(str, keys))})) AS {HOME}, '{uuid.uuid4().hex}' AS anchor"
-        frame = self._spark.sql(text).repartition(count, HOME).persist()
-        self._cached = _Cached(self._spark, frame)
-        self._spread(count)
-        return Partitions(count, False, keys, frame.select(HOME))
+        cached = self._spark.sql(text).repartition(count, HOME).persist()
+        return self._spread(Anchor(keys, cached, cached.select(HOME), ()), count)
 
-    def _spread(self, count: int) -> None:
+    def _spread(self, at: Anchor, executors: int) -> Anchor:
         """Compute the blocks that are missing, and again those that share an executor while another one has none."""
-        assert self._cached is not None
-        for _ in range(_TRIES):
-            self._cached.compute()
-            places = self._cached.places(count)
-            crowded = [p for p, place in enumerate(places) if place in places[:p]]
-            free = self._running() - set(places)
-            if not crowded or not free:
-                return
-            self._cached.forget(crowded[: len(free)])
+        until = time.monotonic() + _SPREADS
+        while True:
+            at.cached.count()
+            places = self._places(at)
+            crowded = [number for number, place in enumerate(places) if place in ("", *places[:number])]
+            if len(places) - len(crowded) >= min(executors, len(places)) or time.monotonic() > until:
+                return replace(at, places=places)
+            for number in crowded:
+                self._master.removeBlock(self._block(at, number))
 
     def _running(self) -> frozenset[str]:
         """Host and port of the executors."""
-        jvm = self._spark._jvm
-        assert jvm is not None
-        driver = jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().hostPort()
+        driver = self._jvm.org.apache.spark.SparkEnv.get().blockManager().blockManagerId().hostPort()
         found = self._spark.sparkContext._jsc.sc().getExecutorMemoryStatus().keys().mkString(" ").split()
         return frozenset(found) - {driver}
 
-
-_ANCHORS: dict[str, Anchor] = {}
-_HOMES: dict[tuple[str, str], Homes] = {}
-_LOCK = Lock()
-
-
-class _Cached:
-    """A cached frame and the executors of its blocks."""
-
-    def __init__(self, spark: SparkSession, frame: DataFrame) -> None:
-        self._jvm: Any = spark._jvm
-        self._frame = frame
-        plan = frame._jdf.queryExecution().withCachedData()
-        self._rdd = plan.cacheBuilder().cachedColumnBuffers().id()
-
-    def free(self) -> None:
-        """Drop all blocks."""
-        self._frame.unpersist()
-
-    def compute(self) -> None:
-        """Compute the blocks that are not there."""
-        self._frame.count()
-
-    def places(self, count: int) -> list[str]:
+    def _places(self, at: Anchor) -> list[str]:
         """Host and port of the executor of each block; "" where there is none."""
-        found = [self._master.getLocations(self._block(number)) for number in range(count)]
+        found = [self._master.getLocations(self._block(at, number)) for number in range(len(at.keys))]
         return [places.apply(0).hostPort() if places.size() else "" for places in found]
 
-    def forget(self, numbers: Iterable[int]) -> None:
-        """Drop blocks."""
-        for number in numbers:
-            self._master.removeBlock(self._block(number))
+    def _block(self, at: Anchor, number: int) -> Any:
+        rdd = at.cached._jdf.queryExecution().withCachedData().cacheBuilder().cachedColumnBuffers().id()
+        return self._jvm.org.apache.spark.storage.RDDBlockId(rdd, number)
 
     @property
     def _master(self) -> Any:
         return self._jvm.org.apache.spark.SparkEnv.get().blockManager().master()
 
-    def _block(self, number: int) -> Any:
-        return self._jvm.org.apache.spark.storage.RDDBlockId(self._rdd, number)
+
+_ANCHORS: dict[str, Anchors] = {}
+_HOMES: dict[tuple[str, str], Homes] = {}
+_LOCK = Lock()
 
 
 def _keys(spark: SparkSession, count: int) -> list[int]:

@@ -19,6 +19,7 @@ from freshviews.spark.state.cell import keep, loaded, segment_of
 from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.probe import check_proofs
 from freshviews.spark.state.stores.store import Store
+from freshviews.spark.worker import between_tasks
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import TO, cell_and_feed, cell_of
 from freshviews.spark.worker.worker import Task
@@ -49,7 +50,8 @@ def through_cells(
     _limit_bytes(spark, sent)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run(task, batches)
+        with between_tasks.task():
+            yield from run(task, batches)
 
     # The task is pickled, which recurses as deeply as the expressions of its views.
     with room(), workers(spark, "cells"):
@@ -74,8 +76,8 @@ def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
 
 def touch_workers(spark: SparkSession, at: Partitions) -> None:
     """Run a task without work in the workers of the cells: Spark ends a worker that had no task for a minute."""
-    each = spark.range(at.count)
-    sent = each.coalesce(1) if at.count == 1 else at.sent(each, "id")
+    each = spark.range(len(at.keys) or 1)
+    sent = each.coalesce(1) if at.anchor is None else at.sent(each, "id")
     with workers(spark, "cells"):
         job = sent.mapInArrow(_nothing, "id bigint")
     job.collect()

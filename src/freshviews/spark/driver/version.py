@@ -162,7 +162,7 @@ def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Mani
     """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
-    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(False), load_partition)
+    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(False, layout.cells), load_partition)
     homes.note(results_of(store, job))
 
 
@@ -229,7 +229,7 @@ def _tried(
             if given is not None:
                 rows = with_places(given.frame) if placed else given.frame.drop(*PLACE)
                 frame = on_the_way(given, rows, cells.stop)
-            at = homes.partitions(given is not None and given.text)
+            at = homes.partitions(given is not None and given.text, cells.stop)
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
         results = results_of(store, job)

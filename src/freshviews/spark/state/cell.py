@@ -111,6 +111,11 @@ def keep(store: Store, number: str, cell: Cell) -> None:
     _CELLS[(store.address, number)] = cell
 
 
+def cells_here() -> frozenset[int]:
+    """The identities of the cells in this process."""
+    return frozenset(map(id, _CELLS.values()))
+
+
 def drop_cells_elsewhere(store: Store, homes: Mapping[str, str], here: str) -> None:
     """Free the cells of a checkpoint that another process than ``here`` has; ``homes``: the process of each cell."""
     for address, number in list(_CELLS):
