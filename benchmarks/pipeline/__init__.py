@@ -3,4 +3,4 @@
 ``run`` and ``state`` are shared by the workloads.
 """
 
-__all__ = ["fixed", "graph", "restart", "run", "star", "state", "upserts", "workers"]
+__all__ = ["fixed", "freshness", "graph", "restart", "run", "star", "state", "upserts", "workers"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from datetime import date
@@ -50,11 +51,15 @@ def called(act: Callable[[], Any], found: list[str] | None = None) -> list[str]:
         if event == "call" and module.startswith("freshviews.") and module != CALLS:
             found.append(f"{module.removeprefix('freshviews.')} {frame.f_code.co_qualname}")
 
+    # A collection would call functions that free databases of other tests.
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         act()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return found
 
 
