@@ -306,7 +306,7 @@ def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
     assert read > len(bodies) / 4
 
 
-def test_workers_leave_csv_files_of_another_form_to_spark(tmp_path: Path) -> None:
+def test_workers_leave_csv_files_of_another_form_to_spark(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types as T
 
     schema = T.StructType.fromDDL("a bigint, b string")

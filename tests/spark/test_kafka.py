@@ -88,7 +88,7 @@ def test_columns_are_read_from_keys_headers_and_paths_of_json_messages(spark: An
     bad = [json.loads(line) for line in file.read_text().splitlines()]
     places = [(one["topic"], one["partition"], one["offset"]) for one in bad]
     assert places == [(topic.name, 1, offset) for offset in range(3, 10)]
-    whole = "the value has to be one JSON object, the key must be text in UTF-8, headers must be text in UTF-8"
+    whole = "the value must be one JSON object, the key must be text in UTF-8, headers must be text in UTF-8"
     assert [one["reason"] for one in bad[:3]] == [whole] * 3 and bad[6]["reason"] == whole
     assert [one["column"] for one in bad] == [None, None, None, "price", "day", "id", None]
 
@@ -169,7 +169,7 @@ def test_avro_messages_are_read_and_written(spark: Any, kafka: str, tmp_path: Pa
     assert rows(tmp_path, "v") == Counter([(1, "Ann")])
     bad = [json.loads(line) for line in next((tmp_path / "bad").iterdir()).read_text().splitlines()]
     assert [one["offset"] for one in bad] == [1, 2]
-    assert {one["reason"] for one in bad} == {"the value has to be Avro of values.schema"}
+    assert {one["reason"] for one in bad} == {"the value must be Avro of values.schema"}
 
 
 SINKS = """
