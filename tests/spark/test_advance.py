@@ -57,8 +57,7 @@ def rows_of(frame: Any) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.full
 @pytest.mark.large(2)
-@pytest.mark.large(0)
-@pytest.mark.parametrize("cells", [2, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("cells", [2, 1])
 def test_each_call_of_advance_makes_a_version_and_views_are_exact(spark: Any, tmp_path: Path, cells: int) -> None:
     chance = random.Random(cells)
     bought: dict[int, tuple[int, int]] = {}
