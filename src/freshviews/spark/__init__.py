@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Pipeline",
     "Query",
+    "connectors",
     "declarative",
     "definition",
     "driver",

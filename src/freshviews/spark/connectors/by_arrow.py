@@ -7,9 +7,9 @@ Spark does. What only an open source or a file shows is decided later (``io.arro
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from freshviews.spark.connectors.declarations import value_of
-from freshviews.spark.definition import TableSpec
 
 _LISTING = {
     "path", "maxfilespertrigger", "maxbytespertrigger", "latestfirst", "maxfileage", "filenameonly", "pathglobfilter",
@@ -29,7 +29,23 @@ def has_header(options: Mapping[str, str]) -> bool:
     return value_of(options, "header").lower() == "true"
 
 
-def read_by_spark(spec: TableSpec) -> str | None:
+class Declared(Protocol):
+    """What a script declares of a table (``definition.TableSpec``)."""
+
+    @property
+    def provider(self) -> str | None: ...
+
+    @property
+    def options(self) -> dict[str, str]: ...
+
+    @property
+    def changes(self) -> str | None: ...
+
+    @property
+    def message(self) -> dict[str, str] | None: ...
+
+
+def read_by_spark(spec: Declared) -> str | None:
     """The reason for which Spark reads the rows of a table; None if workers read its files."""
     if spec.provider not in ("parquet", "csv"):
         return f"the format is {spec.provider}"

@@ -47,7 +47,7 @@ from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.layout.one_cell import check_cells
 from freshviews.spark.phases import Phases
-from freshviews.spark.reading.arrival import arrived
+from freshviews.spark.reading.arrival import arrived, paths_of_batch
 from freshviews.spark.state import checkpoint
 from freshviews.spark.state.bundle import read_change
 from freshviews.spark.state.calls import note_call, version_of
@@ -509,7 +509,9 @@ class Run:
             self._by_spark = "windows of several cells" if given.windowed else next(filter(None, reasons), None)
         if self._by_spark is not None:
             return None
-        files = files_for_workers(self.spark_files.folder, batch, streaming, given.roles)
+        count = len(streaming)
+        listed = [paths_of_batch(self.spark_files.folder, batch, number, count) for number in range(count)]
+        files = files_for_workers(listed, streaming, given.roles)
         return None if files is None else ReadByWorkers(files)
 
     def _note_reading(self, given: Input) -> None:

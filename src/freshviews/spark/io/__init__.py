@@ -1,6 +1,7 @@
 """Sources and sinks of a pipeline."""
 
 __all__ = [
+    "arrow_files",
     "columns",
     "delivery",
     "envelope_keys",

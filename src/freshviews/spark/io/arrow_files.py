@@ -6,14 +6,12 @@ Whether a file has a form that Arrow reads as Spark does, ``worker.files`` decid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from pyspark.sql import types as T
 
 from freshviews.cells import Role
 from freshviews.spark.connectors.by_arrow import has_header, read_by_spark, separator_of
 from freshviews.spark.io.sources import Source
-from freshviews.spark.reading.arrival import files_of_batch, local_path
 from freshviews.spark.worker.arrow_kinds import arrow_kind
 from freshviews.spark.worker.csv_files import CsvForm, read_as_text
 from freshviews.spark.worker.files import Files, not_routed
@@ -46,19 +44,15 @@ def columns_of(source: Source) -> dict[str, str]:
 
 
 def files_for_workers(
-    folder: Path, batch: int, sources: Sequence[Source], roles: Sequence[Sequence[Role]]
+    listed: Sequence[Sequence[str] | None], sources: Sequence[Source], roles: Sequence[Sequence[Role]]
 ) -> tuple[Files, ...] | None:
-    """The files of a micro-batch, for workers; None if they are not known, or not on this machine. ``folder``: Spark's
-    files of the pipeline, which number the sources. ``roles[t]``: the roles of table t."""
+    """The files of a micro-batch, for workers; None if workers cannot read them. ``listed``: the paths of each source,
+    None if they are not known or not on this machine. ``roles[t]``: the roles of table t."""
     found = []
     first = 0
-    for number, (source, own) in enumerate(zip(sources, roles, strict=True)):
-        listed = files_of_batch(folder, batch, number, len(sources))
-        if listed is None:
-            return None
-        paths = [path for path in (local_path(address) for _, address in listed) if path is not None]
+    for paths, source, own in zip(listed, sources, roles, strict=True):
         # A folder like day=1 has the value of a column.
-        if len(paths) != len(listed) or any("=" in path for path in paths):
+        if paths is None or any("=" in path for path in paths):
             return None
         if paths:
             found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _csv_of(source)))

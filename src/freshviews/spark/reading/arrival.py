@@ -59,9 +59,12 @@ def files_of_batch(folder: Path, batch: int, source: int, sources: int) -> list[
     return sorted(found)
 
 
-def local_path(address: str) -> str | None:
-    """The path of a file by its address; None if it is not on this machine."""
-    return _local(address) if urlsplit(address).scheme in ("", "file") else None
+def paths_of_batch(folder: Path, batch: int, source: int, sources: int) -> list[str] | None:
+    """The paths of the files of a source in a micro-batch; None if they are not known, or not on this machine."""
+    listed = files_of_batch(folder, batch, source, sources)
+    if listed is None or any(urlsplit(address).scheme not in ("", "file") for _, address in listed):
+        return None
+    return [_local(address) for _, address in listed]
 
 
 def waiting(spark: Path, source: int, table: TableSpec) -> int | None:
