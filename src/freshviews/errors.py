@@ -66,7 +66,7 @@ class ArgumentError(FreshviewsError, TypeError, ValueError):
     --------
     >>> fv.Database(threads=0)
     Traceback (most recent call last):
-    freshviews.errors.ArgumentError: threads is a whole number of 1 or more, not 0
+    freshviews.errors.ArgumentError: threads must be a whole number of 1 or more, not 0
     """
 
 
@@ -240,7 +240,7 @@ class StoreError(FreshviewsError):
     --------
     >>> db.snapshot()
     Traceback (most recent call last):
-    freshviews.errors.StoreError: the database lives in memory; ...
+    freshviews.errors.StoreError: the database is in memory; ...
     """
 
 

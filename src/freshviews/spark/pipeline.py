@@ -147,9 +147,11 @@ class Pipeline:
             The session.
         definition
             Tables and views, as ``freshviews.spark.script.read_script`` reads them.
+        checkpoint
+            As of ``Pipeline``.
         frames
             By table without a source, the DataFrame of its rows. Default: none.
-        checkpoint, cells
+        cells
             As of ``Pipeline``.
 
         Returns
