@@ -444,8 +444,8 @@ def test_errors_name_arguments_of_the_wrong_type(db: fv.Database) -> None:
     for wrong, message in (
         (lambda: db.insert(None, [(1,)]), "a table must be given by its name, not by NULL"),  # type: ignore[arg-type]
         (lambda: db.view(5), "a view must be given by its name, not by 5"),  # type: ignore[arg-type]
-        (lambda: db.execute(b"DROP TABLE t"), "a script of SQL is a str, not bytes"),  # type: ignore[arg-type]
-        (lambda: db.rule(None), "a text of rules is a str, not NoneType"),  # type: ignore[arg-type]
+        (lambda: db.execute(b"DROP TABLE t"), "a script of SQL must be a str, not bytes"),  # type: ignore[arg-type]
+        (lambda: db.rule(None), "a text of rules must be a str, not NoneType"),  # type: ignore[arg-type]
     ):
         with pytest.raises(fv.FreshviewsError, match=message):
             wrong()
