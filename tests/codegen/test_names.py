@@ -8,7 +8,7 @@ import pytest
 
 import freshviews as fv
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(16)]
 
 LETTERS = [
     "\0", "\x01", "\x0b", "\x0c", "\x1a", "\x1c", "\x7f", "\x85", "\n", "\r", "\t", " ", "\u00a0", "\u2028", "\u202e",
