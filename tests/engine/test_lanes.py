@@ -188,7 +188,9 @@ def test_threads_share_no_rows_of_an_ordered_view() -> None:
             assert not ordered & {view.name for view in lane._views}
 
 
-def test_sums_that_threads_may_have_overflowed_are_added_again_by_one(ran: list[int]) -> None:
+def test_sums_that_threads_may_have_overflowed_are_added_again_by_one(
+    monkeypatch: pytest.MonkeyPatch, ran: list[int]
+) -> None:
     """The sum fits at the end; one thread overflows on the way."""
     said = []
     for threads in (1, 2):
@@ -203,6 +205,12 @@ def test_sums_that_threads_may_have_overflowed_are_added_again_by_one(ran: list[
         except fv.EvaluationError as error:
             said.append(str(error))
     assert len(said) == 2 and said[0] == said[1] and ran
+    # A batch that one thread takes shows no error of the batch before.
+    monkeypatch.setattr(lanes, "CHUNK", 1000)
+    db.insert("f", FACTS)
+    (made,) = db._relations.views["v"].maintained.blocks
+    lanes_of_facts = [lane for one in made.lanes._divided if one._call.relation == "f" for lane in one._lanes or ()]
+    assert lanes_of_facts and not any(layout[0] for lane in lanes_of_facts for layout in lane._layouts)
 
 
 def test_lanes_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:

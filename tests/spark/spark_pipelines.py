@@ -19,7 +19,7 @@ import pyspark
 from freshviews.spark.java import java_home
 
 PARTS = ("grpc", "grpc_status", "zstandard", "google.rpc", "yaml")
-"""What spark-pipelines needs beside pyspark."""
+"""The packages that spark-pipelines needs in addition to pyspark."""
 _SECONDS = 240
 
 

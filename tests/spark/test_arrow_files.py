@@ -367,7 +367,7 @@ class Both:
         self.put("sales", name, pa.table({**columns, "weight": [n / 3 for n in ids]}), at)
 
     def agree(self) -> tuple[Any, list[bool]]:
-        """What both ways say of the input: the error, if there is one, the contents of the views and the bad rows; and
+        """The outcome of both ways: the error, if there is one, the contents of the views and the bad rows; and
         for each job of the first way whether workers read the files."""
         said = [self._run(way) for way in ("workers", "spark")]
         assert said[0] == said[1]

@@ -213,6 +213,8 @@ class _Lane:
     def begin(self, state: BlockState, block: Codes, n: int, threads: int) -> list[Callable[[], None]]:
         """Prepare a run over ``n`` rows of the whole trigger's block; returns the jobs that together are the run."""
         self._block[:] = block[self._words]
+        for layout in self._layouts:
+            layout[0] = 0
         count = min(threads, max(n // CHUNK, 1)) if self.drafted else 1
         while len(self._runs) < count:
             self._runs.append(_Run(self.function, self._shapes, self._scratch, self._views))
@@ -233,7 +235,6 @@ class _Lane:
         ]
 
     def _merge(self, handle: int, layout: Codes, drafts: Sequence[int]) -> None:
-        layout[0] = 0
         for draft in drafts:
             merging.merge_table(handle, draft, address(layout))
 
@@ -250,7 +251,7 @@ class _Lane:
 
 
 class _Run:
-    """What a thread writes while it runs a lane, besides tables of the state. ``views``: those of its drafts."""
+    """The memory that a thread writes while it runs a lane, besides tables of the state. ``views``: of its drafts."""
 
     def __init__(
         self, function: Function, shapes: Sequence[int], scratch: Mapping[int, Codes], views: Sequence[View]

@@ -43,7 +43,7 @@ _FEEDS = (Role.DEFINES, Role.SUM)
 
 @dataclass(frozen=True)
 class _Scope:
-    """What the statements around others bind: the views of rows, by alias; and the program's balancing."""
+    """The views of the rows that enclosing statements bind, by alias; and the program's balancing."""
 
     balancing: Balancing | None = None
     rows: Mapping[str, str] = field(default_factory=dict)

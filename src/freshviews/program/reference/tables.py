@@ -1,4 +1,4 @@
-"""What an interpreted program stores: its views, with their indexes and subsets, and the number of steps done."""
+"""The stores of an interpreted program: its views, with their indexes and subsets, and the number of steps done."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def has_header(options: Mapping[str, str]) -> bool:
 
 
 class Declared(Protocol):
-    """What a script declares of a table (``definition.TableSpec``)."""
+    """The declaration of a table in a script (``definition.TableSpec``)."""
 
     @property
     def provider(self) -> str | None: ...

@@ -2,8 +2,8 @@
 
 Spark collects garbage after each task, which visits all objects of the engines and of compiled code. They stay, so they
 are set apart (``gc.freeze``) once a collection has taken long. Before each task Spark invalidates the caches of
-imports, which reads the directories of the zip files on the path again. Finders of zip files are made anew when they
-are needed, from directories that were read.
+imports, and so reads the directories of all zip files on the path again. Without their finders there is nothing to
+read: Python makes a finder anew when an import needs it, from the directory that was read first.
 """
 
 from __future__ import annotations
