@@ -164,7 +164,7 @@ def test_a_restart_reads_each_cell_once_where_it_stays(tmp_path: Path) -> None:
         with running(tmp_path, MASTER, environment(), cells=3) as started:
             started.version = number
             for _ in range(3):
-                if number > 1:
+                if started.version > 1:
                     shop.write(orders=0)
                 started.next_version()
             number = started.version
