@@ -29,13 +29,14 @@ from pyspark.sql import functions as F
 
 HOME = "_home"
 _START = 10.0
-"""Maximum seconds to wait for the executors that Spark starts with."""
+"""Maximum seconds to wait for the executors that Spark starts with, and of the jobs that spread the first anchor: cells
+that share an executor would move later."""
 _REPLACED = 15.0
 """Maximum seconds to wait for the replacement of an executor."""
 _SETTLES = 20.0
 """Seconds between two tries to use executors without a key: executors start one by one, or are busy."""
 _SPREADS = 2.0
-"""Maximum seconds of the jobs that spread an anchor: Spark picks the executor of each."""
+"""Maximum seconds of the jobs that spread another anchor: Spark picks the executor of each."""
 _LOCALITY = "spark.shuffle.reduceLocality.enabled"
 _LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
@@ -199,12 +200,12 @@ class Anchors:
                 self._warn_of_locality()
                 executors = self._awaited(min(cells, self._expected()), _START)
                 if executors:
-                    self._at = self._new(min(cells, len(executors)))
+                    self._at = self._new(min(cells, len(executors)), _START)
             elif executors != self._executors:
                 self._at = self._looked_up(self._at)
                 if not executors.issuperset(self._at.places):
                     executors = self._awaited(len(set(self._at.places)), _REPLACED)
-                    self._at = self._spread(self._at, len(executors))
+                    self._at = self._spread(self._at, len(executors), _SPREADS)
             self._executors = executors
             wanted = min(cells, len(executors))
             is_due = time.monotonic() - self._tried > _SETTLES
@@ -246,23 +247,23 @@ class Anchors:
         else the same one."""
         self._tried = time.monotonic()
         if len(at.keys) >= count:
-            return self._spread(at, count)
-        new = self._new(count)
+            return self._spread(at, count, _SPREADS)
+        new = self._new(count, _SPREADS)
         free, kept = (at, new) if set(at.places) <= set(new.places) else (new, at)
         free.cached.unpersist()
         return kept
 
-    def _new(self, count: int) -> Anchor:
+    def _new(self, count: int, seconds: float) -> Anchor:
         self._tried = time.monotonic()
         keys = _keys(self._spark, count)
         # The name of this anchor, so that Spark takes no older one for it.
         text = f"SELECT explode(array({', '.join(map(str, keys))})) AS {HOME}, '{uuid.uuid4().hex}' AS anchor"
         cached = self._spark.sql(text).repartition(count, HOME).persist()
-        return self._spread(Anchor(keys, cached, cached.select(HOME), ()), count)
+        return self._spread(Anchor(keys, cached, cached.select(HOME), ()), count, seconds)
 
-    def _spread(self, at: Anchor, executors: int) -> Anchor:
+    def _spread(self, at: Anchor, executors: int, seconds: float) -> Anchor:
         """Compute the blocks that are missing, and again those that share an executor while another one has none."""
-        until = time.monotonic() + _SPREADS
+        until = time.monotonic() + seconds
         while True:
             at.cached.count()
             places = self._places(at)

@@ -182,7 +182,9 @@ def taken_through(
 ) -> Results:
     """The results of some cells with the rows of an input. Raises PipelineError, which names a refused row."""
     placed = given is not None and (given.ordered or given.set_aside)
-    read = given.read if given is not None and homes.partitions(False).count == 1 else None
+    read = given.read if given is not None else None
+    if read is not None and homes.partitions(False, cells.stop).count > 1:
+        read = None
     if read is not None:
         # Spark reads what a worker does not: files of another form, and the places of bad rows.
         feeds = tuple(replace(feed, set_aside=False) for feed in task.feeds)
