@@ -1,7 +1,6 @@
 """Handles SIGINT and SIGTERM: after the first signal, a running pipeline finishes the current version and ends.
 
-A second signal, or a first one before the stream runs, immediately ends the process, and Spark's Java process and
-Python workers.
+At a second signal, or before the stream runs, the process ends at once, with Spark's Java process and Python workers.
 """
 
 from __future__ import annotations
