@@ -1,6 +1,6 @@
 """An ordered tree owned by Python, loaded and edited by columns of codes.
 
-It calls ``kernel.btree``; ``OrderedTree.handle`` is passed to kernels.
+``kernel.btree`` has the functions; ``OrderedTree.handle`` is passed to kernels.
 """
 
 from __future__ import annotations
