@@ -4,13 +4,13 @@ Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023),
 insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
 within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
-For a join tree (Definitions 6.3 and 6.4), only *effective* lifespans of tuples in nodes below count. The effective
-lifespans of a tuple end at the first deletion below its node, or begin at the last insertion there. If the
-enclosureness for the join tree is lambda_T, an update takes O(lambda_T) steps on average.
+For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in nodes below.
+An effective lifespan of a tuple ends at the first deletion below its node, or begins at the last insertion there. If
+the enclosureness for the join tree is lambda_T, an update takes O(lambda_T) steps on average.
 
-Times are positions in the stream. Disjoint spans are chosen greedily by their ends; jumps over 1, 2, 4, ... spans make
-this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted. The result is between
-once and twice the enclosureness of the paper.
+Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4, ...
+spans make this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted. The result
+is one to two times the enclosureness of the paper.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
 Balazinska and Suciu). The product of the shares is at most the number of cells. The chosen shares have the fewest
-expected rows in the largest cell. Each atom adds its size there, divided by the product of the shares that split the
-atom.
+expected rows in the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the
+shares that split it.
 """
 
 from __future__ import annotations

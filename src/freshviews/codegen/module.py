@@ -1,5 +1,4 @@
-"""Loads generated source as functions. Modules are named by the hash of their source, compiled once, and cached on
-disk.
+"""Loads generated source as functions. A module is named by the hash of its source, compiled once, and cached.
 
 A program has one module, a long program several. The names of functions end in the module's hash, because Numba can mix
 up functions of the same name from forked workers.

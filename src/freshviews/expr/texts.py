@@ -1,9 +1,9 @@
 """Expressions over one text that compiled code computes from its UTF-8 bytes.
 
 ``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and a
-final operation that tests or measures this part. All other arguments are constants. An operation may refuse a constant,
-but a compiled function never fails. So ``host_evaluation`` evaluates expressions with refused constants, and all of
-other forms.
+final operation that tests or measures this part. All other arguments are constants. Every other expression is left to
+``host_evaluation``. So is an expression with a constant that an operation refuses, because a compiled function never
+fails.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ to the index.
 
 Deferral needs a view without journal, ordered index and subset, because these need each row at once. No statement may
 test whether a row was present before. The components of a row must be integers, so that rows with equal keys are merged
-by addition. If an evaluation or another statement of the relation's triggers read the view, every batch would flush its
-own deferred rows. Such a view does not qualify.
+by addition. No evaluation, and no other statement of the relation's triggers, may read the view: every batch would
+flush its own deferred rows.
 """
 
 from __future__ import annotations

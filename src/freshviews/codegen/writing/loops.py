@@ -2,7 +2,7 @@
 
 A loop over a slice first prefetches the first rows of the slice, and the rows of the first lookups in the body. To
 intersect two slices, a loop runs over the smaller one and looks each row up in the larger one. If the larger slice has
-digests, most absent rows are skipped without reading memory of rows.
+digests, they rule out most absent rows without reading any row.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Compiled code works on codes; string functions work on strings. Each subexpression whose root is a host operation
 becomes a column ``#1``, ``#2``, ... of the relation, computed once per batch. Compiled code computes functions of one
-text (``expr.texts``). Python computes all others, once per distinct list of arguments.
+text (``expr.texts``). Python computes all other functions, once per distinct list of arguments.
 
 A host expression that may fail has a second column with the error of each row, or 0. ``unless_failed`` reads both
 columns where the value is used. A row that a filter excludes, or a branch that CASE does not take, raises no error.

@@ -5,8 +5,8 @@ modulo 2^64, minimum, maximum, bitwise AND or OR, or a user's semigroup. A user'
 function that takes two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``). Rows are combined in
 the order of the tree, so the operation need not commute. Every tree also counts rows.
 
-The paper (section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a loop over
-a column costs no more.
+Veldhuizen (2013, section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a
+loop over a column costs no more than a tree.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ the next version to be pinned when the page was made. It shows whether a pinned 
 page is written in place.
 
 A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
-reader unpins a version, the pages of its list that the next older version has move to the list of that version. All
-other pages of the list are released. So the cost depends only on the number of pages that leave the tree. Reference
-counts would cost more: copying an inner page would change the counts of all its children.
+reader unpins a version, its list is divided. Pages that the next older version has move to the list of that version;
+all others are released. So the cost depends only on the number of pages that leave the tree. Reference counts would
+cost more: copying an inner page would change the counts of all its children.
 
 Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock, because these
 functions write no word that such a reader reads.

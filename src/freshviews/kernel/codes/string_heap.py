@@ -1,7 +1,7 @@
 """Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
 
 See ``string_slots`` for the layout. Only one thread at a time may make changes. A change may move the heap, so no other
-thread may read a string during it.
+thread may read a string meanwhile.
 
 - A new string gets the lowest free *code*, or the next code after the last. A string keeps its code, but its record may
   move.

@@ -4,10 +4,10 @@ Without deferral, large batches into an append-only table would pay for slots an
 row has two stages:
 
 - A *pending* row is in no slot and no index. The last ``PENDING`` rows of the table are pending; several of them may
-  have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. An operation calls it before
-  it needs a row by key, or each key once.
+  have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. Operations that need a row by
+  key, or each key once, call it first.
 - An *unlinked* row is in a slot but in no index; its words for indexes are NOWHERE. Its number is UNLINKED or higher.
-  ``enter_pending`` flushes all pending and unlinked rows to the indexes. An operation calls it before it needs a slice.
+  ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it first.
 
 The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
 deferred rows like all others. A delete needs only the slots, so a row may be deleted without ever entering an index. A

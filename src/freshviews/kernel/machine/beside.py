@@ -8,7 +8,7 @@ Plain Python takes about a hundred times as long as machine code. So functions r
 database and the batch have few rows, and no call has taken long (``work_for``). Otherwise a call waits for the
 compiler.
 
-Functions for which a call waits are compiled first, then the others in the order of requests. Functions that no open
+Functions for which a call waits are compiled first, all others in the order of requests. Functions that no open
 database needs any more are not compiled. After this process ends, the compiling process continues for at most a minute,
 so that the next process finds more compiled functions.
 """

@@ -10,8 +10,8 @@ an exponent is the mean number of steps of an update of a random row, with the t
 
 If reading also loops over heavy values, each row that is read costs one more step per heavy value. Updates and reads
 are counted from one major rebalancing to the next. After each major rebalancing, all allowed exponents are compared.
-Among those within a tenth of the least cost, the exponent nearest to the current one is chosen, to avoid oscillation.
-It takes effect at the next major rebalancing.
+Among exponents within a tenth of the least cost, the one nearest to the current exponent is chosen, to avoid
+oscillation. The choice takes effect at the next major rebalancing.
 """
 
 from __future__ import annotations
