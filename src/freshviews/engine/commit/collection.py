@@ -22,8 +22,8 @@ few rows change from then on.
 including deletes. It marks every string that a function returns. Suppose a store has a row with some code when the
 marking ends. The code comes from an input row of the view, or from a string function of an input row. If the input row
 was inserted or deleted meanwhile, its batch was marked. Otherwise the stored row existed all the time, because only an
-update with its values changes it. Then the scan marked it. The scan goes from the last row of a store to the first, and
-rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``), so the scan misses no row. Strings
+update with the row's values changes the row. Then the scan marked it. The scan misses no row: it goes from the last row
+of a store to the first, and rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``). Strings
 that functions compute for a reader are in no store, so such a reader takes its rows into memory before a collection
 begins.
 

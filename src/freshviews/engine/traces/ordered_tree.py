@@ -1,6 +1,6 @@
 """An ordered tree owned by Python, loaded and edited by columns of codes.
 
-The kernels of ``kernel.btree`` take ``OrderedTree.handle`` as an argument.
+The kernels of ``kernel.btree`` take ``OrderedTree.handle``.
 """
 
 from __future__ import annotations
