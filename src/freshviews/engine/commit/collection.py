@@ -23,9 +23,9 @@ including deletes. It marks every string that a function returns. Suppose a stor
 marking ends. The code comes from an input row of the view, or from a string function of an input row. If the input row
 was inserted or deleted meanwhile, its batch was marked. Otherwise the stored row existed all the time, because only an
 update with the row's values changes the row. Then the scan marked it. The scan misses no row: it goes from the last row
-of a store to the first, and rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``). Strings
-that functions compute for a reader are in no store, so such a reader takes its rows into memory before a collection
-begins.
+of a store to the first, and rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``). If
+functions compute strings for a reader, these strings are in no store. So the reader takes its rows into memory before a
+collection begins.
 
 **Where else codes are stored.** Memos of string functions are keyed by code, and cleared when codes are freed
 (``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.

@@ -1,4 +1,4 @@
-"""Returns the change of a view update by update, in Arrow batches of bounded size.
+"""Returns the change of a view for each update, in Arrow batches of bounded size.
 
 Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
 begins, so updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. If the
