@@ -10,10 +10,10 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The life of one update: ``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds
-the rows and checks its keys (``engine.tables.constraints``). The views that read the table run their compiled triggers,
-then the views that read these views (``engine.commit.commit``). The log is synced (``store.log``), and subscribers get
-the changes (``engine.commit.notices``).
+The steps of an update: ``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds
+the rows and checks its keys (``engine.tables.constraints``). The views over the table run their compiled triggers, then
+views over views (``engine.commit.commit``). The log is synced (``store.log``), and subscribers get the changes
+(``engine.commit.notices``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Computes how a stream of updates of tables changes the rows of the bags of a cyclic query.
 
-``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag has the distinct
-rows of a projection of another atom. A row enters the guard with the first row of the atom that is projected to it, and
-leaves with the last one.
+``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag has distinct
+rows. For example, a guard with the ``a`` of R(a, b) changes only when the first row with some ``a`` appears, or the
+last one vanishes.
 """
 
 from __future__ import annotations

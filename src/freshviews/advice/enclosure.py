@@ -2,17 +2,15 @@
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
 insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
-within its own. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
+within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
-For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with tuples in nodes below its node, by their
-*effective* lifespans. A tuple has two of these: one ends at the first deletion in a node below the tuple's, the other
-begins at the last insertion there. If the enclosureness for the join tree is lambda_T, an update takes O(lambda_T)
-steps on average.
+For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in nodes below.
+An effective lifespan of a tuple ends at the first deletion below its node, or begins at the last insertion there. If
+the enclosureness for the join tree is lambda_T, an update takes O(lambda_T) steps on average.
 
-Times are positions in the stream. The most disjoint spans within a lifespan are found greedily: the span that ends
-first, then the span that ends first among those that begin after it, and so on. Jumps over 1, 2, 4, ... spans make this
-O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple are counted if they are disjoint. So the
-result is at least the enclosureness of the paper, and at most twice as large.
+Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4, ...
+spans make this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted. The result
+is one to two times the enclosureness of the paper.
 """
 
 from __future__ import annotations

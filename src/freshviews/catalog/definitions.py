@@ -1,6 +1,6 @@
 """Definitions of tables and views: the output of the SQL front end.
 
-The rows of a view are the UNION ALL of its blocks (usually one), or those of set operations (``SetTerm``).
+The rows of a view are the UNION ALL of its blocks, or the result of set operations (``SetTerm``).
 """
 
 from __future__ import annotations

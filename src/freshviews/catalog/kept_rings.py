@@ -1,7 +1,7 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
 A checkpoint stores the rings of its views. So a reader of the checkpoint need not import the user's modules, and a run
-detects that the definition of a ring has changed.
+detects a changed ring.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The limit on the nesting of SQL and rules, and room for that nesting on Python's stack."""
+"""Limits the nesting of SQL and rules, and makes room on Python's stack for that nesting."""
 
 from __future__ import annotations
 

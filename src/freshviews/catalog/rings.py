@@ -1,9 +1,8 @@
 """Registers users' rings in this process, as aggregates that SQL can call.
 
-A ring is registered once, by name, for all databases and scripts of the process. If the name is registered again,
-existing views keep their ring. The ``freshviews`` command and the workers of Spark do not run the user's program; they
-import the modules that FRESHVIEWS_RINGS names, and these modules register the rings. A checkpoint stores the rings of
-its views (``kept_rings``).
+A ring is registered by name, for all databases and scripts of the process. If a name is registered again, existing
+views keep the old ring. The ``freshviews`` command and Spark's workers do not run the user's program. They import the
+modules named in FRESHVIEWS_RINGS, which register the rings.
 """
 
 from __future__ import annotations

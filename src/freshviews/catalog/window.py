@@ -1,8 +1,8 @@
 """Windows over tables: the oldest rows are deleted automatically, first in, first out.
 
-``'100000 rows'`` limits the number of rows; one more row deletes the oldest one. ``'180 days on created'`` keeps the
-rows whose ``created`` is less than 180 days before the latest ``created`` in the table; a row exactly 180 days older is
-deleted. ``on created`` may be omitted if the table has only one time column.
+``'100000 rows'`` keeps the last 100000 rows. ``'180 days on created'`` keeps the rows whose ``created`` is less than
+180 days before the latest ``created`` in the table. A row exactly 180 days older is deleted. ``on created`` may be
+omitted if the table has only one time column.
 """
 
 from __future__ import annotations

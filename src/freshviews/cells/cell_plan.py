@@ -1,9 +1,9 @@
-"""A plan for cells: which cells get each table's rows, and where results come from. It is plain data, stored as JSON.
+"""A plan for cells: which cells get each table's rows, and where results come from. The plan is data, stored as JSON.
 
 A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
-role form a grid whose dimensions are called *dims*. Along a dim with a column, a row goes to one coordinate, the hash
-of its value; along a dim without a column, the row is copied to all coordinates. Cell number = (offset + sum of
-coordinate * stride) mod cells.
+role form a grid; its dimensions are called *dims*. A dim with a column sends a row to one coordinate, the hash of the
+value. A dim without a column copies the row to all coordinates. Cell number = (offset + sum of coordinate * stride) mod
+cells.
 """
 
 from __future__ import annotations

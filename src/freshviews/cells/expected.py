@@ -1,4 +1,4 @@
-"""Estimates numbers of rows: of a table, of rows that pass filters, and of a role in one cell."""
+"""Estimates row counts: of a table, of its rows that pass filters, and of a role in one cell."""
 
 from __future__ import annotations
 

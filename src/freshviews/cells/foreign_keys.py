@@ -1,9 +1,9 @@
-"""Foreign keys in cells: finds pairs of roles, of a child and its parent, in which each child row meets its parent.
+"""Foreign keys in cells: finds a role of the child and a role of the parent that bring each child row to its parent.
 
-A cell checks a foreign key among its own rows. This suffices if each cell with a row of the child's role also has all
-rows of the parent's role to which that row may refer. For that, both roles have the same grid. Along each dim either
-the parent's rows are copied, or both roles are split: the parent by the referenced column, the child by the referring
-column. One such pair of roles per foreign key is enough, because a batch that one cell refuses is refused in all cells.
+A cell checks a foreign key among its own rows. So the parent of each child row must be in the same cell. Both roles
+have the same grid. Along each dim, either parent rows are copied, or both roles are split: by the referring and the
+referenced column. One pair of roles per foreign key is enough, because a batch that one cell refuses is refused in all
+cells.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds how many cells share each table and view of a plan; for a single engine, says why."""
+"""Finds how many cells share each table and view of a plan, or why only one engine has it."""
 
 from __future__ import annotations
 

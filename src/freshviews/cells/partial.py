@@ -1,15 +1,15 @@
-"""Splits a block whose groups span several cells: into partial views in the cells, and a view that merges them.
+"""Splits a block whose groups span several cells into partial views in the cells and a view that merges them.
 
-**LIMIT n OFFSET m.** Each cell maintains the first n + m of its own rows; the second stage takes the result from the
-rows of all cells.
+**LIMIT n OFFSET m.** Each cell maintains the first n + m of its own rows. The second stage selects the result from
+these rows.
 
 **Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as words,
-and MIN and MAX. (A count, or a sum of integers, has one word; an element of another ring has several.) For COUNT and
-SUM of DISTINCT values, a cell has another view, with a row per group and value. For MIN_BY and MAX_BY, a cell also
-sends the least or greatest ordering value. With grouping sets, a cell groups by all free variables.
+and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and value. For
+MIN_BY and MAX_BY, a cell also sends the least or greatest ordering value. With grouping sets, a cell groups by all free
+variables.
 
-In the second stage, each of these views is a table. The rows of the tables are grouped by each grouping set. The second
-stage adds up ring elements, takes the least of the minima, and counts the distinct values of all cells.
+The second stage stores these rows in tables, and groups them by each grouping set. It adds up ring elements, takes the
+least of the minima, and counts the distinct values of all cells.
 """
 
 from __future__ import annotations

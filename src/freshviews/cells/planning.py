@@ -1,4 +1,4 @@
-"""Plans cells: chooses for each atom of each view the role that it reads, and for each role its cells."""
+"""Plans cells: chooses the role that each atom of a view reads, and the cells of each role."""
 
 from __future__ import annotations
 

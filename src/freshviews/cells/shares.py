@@ -1,9 +1,9 @@
 """Searches for shares: the number of parts into which each variable of a block is hashed.
 
-It follows the HyperCube method (Afrati and Ullman; Beame, Koutris and Suciu) with integer shares found by enumeration
-(Chu, Balazinska and Suciu). The product of the shares is at most the number of cells. Among all such vectors of shares,
-it takes the one with the fewest expected rows in the largest cell. That number is a sum over the atoms: the atom's
-size, divided by the product of the shares that split the atom.
+The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
+Balazinska and Suciu). The product of the shares is at most the number of cells. The chosen shares have the fewest
+expected rows in the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the
+shares that split it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The columns by which the atoms of a block may be split among cells.
 
-A variable splits the atoms that bind it by a plain column. An atom that binds the variable by an expression, or not at
-all, is copied along the variable's dimension, so that each row of a split atom finds all of its partners in its own
-cell. A table with keys is split only by a column that is in all of its keys, so that rows with equal keys meet in one
-cell.
+A variable splits the atoms that bind it by a plain column. All other atoms are copied along the variable's dim. So each
+row of a split atom finds all of its partners in its own cell. A table with keys is split only by a column in all of its
+keys. So rows with equal keys meet in one cell.
 
-An optional or negated atom is split only by variables that other atoms bind and that also split an ordinary atom. Along
-other dimensions it is copied. So a cell that looks up values in such an atom has all of the atom's rows with these
-values.
+An optional or negated atom is split only by variables that also split an ordinary atom. Along all other dims it is
+copied. So a lookup in the atom finds all matching rows in its own cell.
 """
 
 from __future__ import annotations

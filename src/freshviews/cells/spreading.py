@@ -1,8 +1,7 @@
-"""Spreads a block that reads views over cells; each cell maintains its own copies of these views.
+"""Spreads a block that reads views over cells; each cell maintains these views from its own rows.
 
-One variable splits the relations of the block. It splits a view if the atom over the view binds the variable by a plain
-column, and that column is, in each block of the view, a grouping column or an unchanged column of a table. A relation
-that the variable cannot split is whole in every cell.
+One variable splits the relations of the block. A view is split by a plain column: in each block of the view, a grouping
+column or an unchanged table column. A relation that the variable cannot split is whole in every cell.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Tables with a window, over several cells: one engine in front of the cells decides which rows leave the window.
 
-All later rows of a table, in all cells, decide when a row leaves the window. So all rows go through one engine, which
-maintains a view of the rows in the window. In the cells the table has no window; it gets the changes of that view as
-updates.
+Rows of all cells together decide when a row leaves the window. So all rows first go through one engine, which maintains
+a view of the rows in the window. The cells get the changes of this view as updates; their tables have no window.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Handles SIGINT and SIGTERM: after the first signal, a running pipeline finishes the current version and ends.
 
-A second signal, or a first one before the stream runs, immediately ends the process, and Spark's Java process and
-Python workers.
+A second signal, or a signal before the stream runs, ends the process at once, with Spark's Java process and Python
+workers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Turns programs into readable Python source, compiled by Numba and cached on disk.
 
 ``compiled_block`` makes the module of a block's program. ``writing`` writes a function per trigger; ``reading`` writes
-the functions that read the result. Both write expressions through ``scalars``, and lines, local names and imports
-through ``writer``. ``conditions`` writes the conditions of traced joins. ``layout`` defines places in memory;
-``narrowing`` chooses sums of doubles with few words. ``module`` loads the source and compiles its functions.
+the functions that read the result. Both use ``scalars`` for expressions, and ``writer`` for lines, local names and
+imports. ``conditions`` writes the conditions of traced joins. ``layout`` defines places in memory; ``narrowing``
+chooses sums of doubles with few words. ``module`` loads the source and compiles its functions.
 """
 
 __all__ = ["compiled_block", "conditions", "layout", "module", "narrowing", "reading"]

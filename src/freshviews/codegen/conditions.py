@@ -1,9 +1,8 @@
 """Conditions of a traced join as C functions ``condition_0(state, codes)``, ..., which the join calls by address.
 
-``codes`` has a word per variable of the key order; the words of the condition's variables are set. ``state`` has the
-layout of a program's state; its status and constants are read. A function returns 0 if the condition is FALSE or NULL,
-and another value if it is TRUE or an operation fails. The trigger that gets the derivation re-evaluates a condition
-that may fail, and reports the error.
+``codes`` has a word per variable of the key order; only the words of the condition's variables are set. ``state`` is
+the state of the program. A function returns 0 for FALSE or NULL, and another value for TRUE or an error. If a condition
+may fail, the trigger evaluates it again for each result row, and reports the error.
 """
 
 from __future__ import annotations

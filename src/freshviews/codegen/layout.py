@@ -1,10 +1,13 @@
 """Layouts in memory: the words of a program's state and of the rows of its views.
 
-The words of a state, in order: status, changes buffer, whether changes are wanted, constants, a table per view, a
-scratch block per accumulator of several words, the balance of a program with partitions, and the default row of each
-view that is read as optional. The words of a status: error code, first row at fault, steps counted, and the address of
-the shapes. A shape describes payloads of several words to the kernels of their ring, and has room for the results of
-these kernels.
+::
+
+    state     status | changes buffer | changes wanted | constants | a table per view | scratch blocks |
+              balance of heavy and light values | default rows of optional views
+    status    error code | first failing row | steps counted | address of the shapes
+
+There is a scratch block per accumulator of several words. A shape describes payloads of several words to the kernels of
+their ring, and has room for the results of these kernels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Loads generated source as functions: its files are named by their content, compiled once, and cached on disk.
+"""Loads generated source as functions. A module is named by the hash of its source, compiled once, and cached.
 
-The cache folder has one module per program, or several for a long program. A module is named by the hash of its source.
-The names of its functions end in this hash, because Numba can mix up functions of the same name from sibling processes,
-such as forked workers.
+A program has one module, a long program several. The names of functions end in the module's hash, because Numba can mix
+up functions of the same name from forked workers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes sums of doubles in a program narrow: four words instead of 37 (``ring.NARROW``).
 
-A narrow sum can add up the doubles of most columns, but not every double. A program with narrow sums reports an addend
-or a sum that does not fit; then the engine continues with the original program, whose sums have 37 words.
+Narrow sums suffice for the doubles of most columns. If an addend or a sum does not fit, the program reports this. Then
+the engine continues with the original program, whose sums have 37 words.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Writes scalar expressions as Python source over codes.
 
 Strict operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches, which
-evaluate only the arguments that SQL evaluates. A string literal becomes a word of the state's constants, because the
-code of a string differs between databases.
+evaluate only the arguments that SQL evaluates. A string literal becomes a word of the state's constants, because its
+code differs between databases.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes Python source: a generated module, the functions in it, and names that are Python identifiers.
 
-Lines and constants are only appended. Local names made from a program's names differ from names of functions of the
-module (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``), because users may name columns freely.
+Lines and constants are only appended. Users may name columns freely. So local names differ from names of the module's
+functions (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The relations of a database while an SQL script changes them; all of the script takes effect, or nothing.
 
-A draft starts from the current relations. Its changes become visible when ``finish`` returns the new relations;
-``abandon`` frees the relations that the script made. Before ``finish``, existing relations are not written to.
+A draft starts from the current relations. ``finish`` returns the new relations; until then, existing relations are not
+written to. ``abandon`` frees the relations that the script made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Converts values to text and back, as Spark's CAST and ``date_format`` convert them.
 
-Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text that cannot be
-parsed raises a ``ValueError`` that says what is accepted.
+Dates are days, and timestamps microseconds, since 1970-01-01 (no zone). Decimals are unscaled integers. Text that
+cannot be parsed raises a ``ValueError`` that says what is accepted.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
 
-A host operation is a Python function over values; it runs once per distinct list of arguments. Each operation of an
-expression has a memo from the codes of its arguments to the code of its result, valid until codes of the dictionary are
-freed. As in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate an argument only for the rows that need it. A
-failure is returned as a value; it becomes an error only if compiled code uses it.
+A host operation is a Python function over values; it runs once per distinct list of arguments. A memo per operation
+maps the codes of arguments to the code of the result. As in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate
+an argument only for the rows that need it. A failure is returned as a value; it becomes an error only if compiled code
+uses it.
 
 Host operations over many values can take most of the time of a commit. They end before the commit changes anything, so
 Ctrl-C can interrupt them (``Interruption``).

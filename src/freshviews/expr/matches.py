@@ -1,6 +1,7 @@
 """The matches of a regular expression in a text, and their groups, for regexp_extract, regexp_replace and others.
 
-``freshviews.expr.regular_expressions`` defines the accepted expressions. A refusal is a ``ValueError`` with the reason.
+``freshviews.expr.regular_expressions`` defines the accepted expressions. Refused arguments raise a ``ValueError`` with
+the reason.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Scalar expressions, typed, over codes.
 
 There are three kinds of nodes. A ``Column`` is a variable or a column, by name. A ``Literal`` holds a Python value:
-str, float, bool, None, or an int, which is an integer, a date in days, a timestamp in microseconds or an unscaled
-decimal. A ``Call`` applies an operation of ``freshviews.expr.ops`` to arguments that already have the types that it
-takes, so later stages need no typing.
+str, float, bool, None or int. An int is an integer, a date in days, a timestamp in microseconds or an unscaled decimal.
+A ``Call`` applies an operation of ``freshviews.expr.ops`` to arguments of exactly the types that it takes, so later
+stages need no typing.
 """
 
 from __future__ import annotations

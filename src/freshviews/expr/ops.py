@@ -5,16 +5,16 @@ An operation is one of three kinds:
 - **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar.operations`` over int64 codes;
 - **host**: ``host`` is a Python function over Python values (strings, conversions from and to strings);
   ``freshviews.expr.host_evaluation`` evaluates it before the compiled trigger runs;
-- **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
-  evaluate an argument only if it is needed, so each back end writes them as its own conditional; ``attempt(x)`` and
-  ``failed(x)`` evaluate ``x`` without raising its error.
+- **lazy**: has no function; each back end writes it as a conditional. ``case(cond, value, cond, value, ...,
+  otherwise)`` and ``coalesce(a, b, ...)`` evaluate an argument only if it is needed. ``attempt(x)`` and ``failed(x)``
+  evaluate ``x`` without raising its error.
 
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one decides
-the result. ``freshviews.expr.host_evaluation`` does: as in Spark, a row that the left side of AND excludes raises no
-error on the right side.
+the result. ``freshviews.expr.host_evaluation`` skips it, as Spark does: a row that the left side of AND excludes raises
+no error on the right side.
 
-Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an error, never wrapped and never NULL. A
-**fallible** compiled operation takes a last argument ``status``, the address of one int64. An error stores a key of
+As in Spark SQL's ANSI mode, a result that does not fit is an error, never wrapped and never NULL. A **fallible**
+compiled operation takes a last argument ``status``, the address of one int64. An error stores a key of
 ``freshviews.kernel.scalar.operations.ERRORS`` in that int64, if it is still 0, and the operation returns NULL. A
 fallible host function raises ``ValueError`` with the reason.
 

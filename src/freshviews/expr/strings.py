@@ -1,6 +1,6 @@
 """The string functions, over Python values, as Spark defines them.
 
-Arguments are never None unless the function says so. A refusal is a ``ValueError`` with the reason.
+Arguments are never None unless the function says so. Refused arguments raise a ``ValueError`` with the reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Data structures over raw memory and their compiled functions. No kernel knows a query.
 
-All memory is malloc'ed and counted in 64-bit words; the address of the header block of a structure is its handle. A
-compiled function takes handles and words and returns words, so a call costs no boxing and nothing is reference-counted.
-The same functions run as plain Python over the same memory (``memory.mem``).
+All memory is malloc'ed and counted in 64-bit words. The handle of a structure is the address of its header block. A
+compiled function takes handles and words and returns words, so a call creates no Python objects. The same functions run
+as plain Python over the same memory (``memory.mem``).
 
 - ``hash``: hash tables with indexes, which store relations and views; ``ordered``: ordered indexes of these tables, for
   MIN, MAX and first rows.

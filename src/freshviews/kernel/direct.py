@@ -1,14 +1,14 @@
 """Commits a small batch of one table in one call.
 
-A commit of a few rows spends most of its time in the calls of its steps, and a signal may arrive between two steps.
-Here one call does all steps: it checks and adds the rows to the stored table, runs the triggers, and counts the
-version. If a step refuses the batch, everything is undone, and the caller takes the general way
-(``engine.commit.commit``). The general way raises the error, or accepts the batch if its rows cancel each other.
-``apply_rows`` stops before it counts the version, so that the caller can read changes and write a log;
+A commit of a few rows spends most of its time in the calls of its steps. Here one call does all steps: it checks and
+adds the rows to the stored table, runs the triggers, and counts the version. If a step refuses the batch, everything is
+undone, and the caller takes the general way (``engine.commit.commit``).
+
+``apply_rows`` stops before it counts the version, so that the caller can read changes and write a log.
 ``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
 
-A *plan* of a table is one block of words: a header, the codes of a few rows, and, from ENTRIES on, the entries of each
-kind below, one kind after the other. The header has the number of entries of each kind.
+A *plan* of a table is one block of words: a header, the codes of a few rows, and the entries of each kind below. The
+header has the number of entries of each kind.
 
 ========  =====================================================================================
 watched   address of a word; the batch is refused if the word is not 0

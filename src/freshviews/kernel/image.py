@@ -5,7 +5,7 @@ followed by its groups. Rows, groups and blocks refer to each other by number or
 any address where it is mapped. Only headers have addresses; an image stores the other words of the headers. Deferred
 inserts stay deferred.
 
-The journal is not stored: images are taken between batches, when it is empty.
+The journal is not stored: it is empty between batches, when images are taken.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """An HTTP server in threads. No request can block or end the other work of the process.
 
-It trusts no client. A connection lasts at most ``SECONDS``; a server may allow a longer time for its answers. At most
-``MOST`` connections are open: one more closes the oldest, so silent connections do not block new ones. A request has at
-most ``LONGEST`` bytes, and only GET is answered.
+A connection lasts at most ``SECONDS``; a server may allow a longer time for its answers. At most ``MOST`` connections
+are open: a further connection closes the oldest. A request has at most ``LONGEST`` bytes, and only GET is answered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The answers of ``freshviews serve``: pages, and rows of views and of plain SELECTs, read only.
 
 ``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow. Requests
-are not trusted (docs/operations.md lists what is refused). The header Host of a request must name this server. This
-stops DNS rebinding, in which the name of another site resolves to the address of this server: requests of that site's
-pages have the other name.
+are not trusted (docs/operations.md lists what is refused). The Host header of a request must name this server. This
+stops DNS rebinding: a page of another site, whose name was made to resolve to this server, cannot read the answers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Reads views of a checkpoint at committed versions, for many readers in one process.
 
-Cells stay loaded and advance from one version to the next by their log, so a new version costs only its changes.
-Contents that were read are cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
+Loaded cells advance to the next version by their log, so a new version costs only its changes. Contents of views are
+cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
 
-Meanwhile the pipeline may commit versions and delete the state of old ones. A reader who names no version gets the last
-committed one, or a newer one that another thread has meanwhile read, because loaded cells cannot go back. If the state
-of a version is deleted before it is read, a newer version is tried, at most ``TRIES`` versions in all.
+A reader who names no version gets the last committed version, or a newer version that is already loaded. The pipeline
+may delete the state of a version before it is read. Then a newer version is tried, at most ``TRIES`` versions in all.
 """
 
 from __future__ import annotations

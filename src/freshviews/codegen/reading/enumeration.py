@@ -1,15 +1,14 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
-The statements ``rows`` of an Enumerated result become nested loops that write rows to ``out``, a block of words with
-room for ``limit`` rows, column after column. The loops stop when the block is full. Loops and Emits are numbered in the
-order of the text. Word 0 of ``frame`` gets the number of the Emit at which the function stops; other words get the
-positions of the loops around this Emit. The next call resumes at this Emit, and skips all earlier loops and Emits
-except the loops around it. The function returns the number of rows written; fewer than ``limit`` means the end. The
-state must not change between calls.
+The function writes at most ``limit`` rows to ``out``, column after column, and returns their number. Fewer than
+``limit`` means the end. The state must not change between calls.
 
-If an innermost loop only emits rows, its number of turns is computed before it begins, from the rows left and the room
-in ``out``. So the loop has no test per row. Columns that the loop does not bind are filled for all its rows together. A
-result with aggregates is written as raw rows, row after row; the payload of a group is assembled in the last words of
+The statements ``rows`` of an Enumerated result become nested loops, which stop when ``out`` is full. Word 0 of
+``frame`` gets the number of the Emit at which they stop. Other words get the positions of the loops around this Emit.
+The next call resumes there.
+
+If an innermost loop only emits rows, its number of turns is computed before it begins. So the loop has no test per row.
+A result with aggregates is written as raw rows, row after row; the payload of a group is assembled in the last words of
 the frame.
 """
 

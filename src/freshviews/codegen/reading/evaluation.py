@@ -1,7 +1,7 @@
 """Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over the tries, and frees them.
 
-The views that the function computes are empty when it is called. If memory runs out, the function marks the table of
-the first of these views as failed and joins nothing.
+The computed views must be empty before the call. If memory runs out, the function joins nothing, and marks the table of
+the first computed view as failed.
 """
 
 from __future__ import annotations

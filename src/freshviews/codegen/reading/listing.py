@@ -1,8 +1,8 @@
 """Readers of a listed result: of all its rows, of one row, and of its change.
 
-A listing becomes resumable functions over *frames*: blocks of words that hold the position of an enumeration.
+A listing becomes functions that resume at a *frame*, a block of words with the position of an enumeration.
 ``next_k(state, frame, variables)`` moves to the next values of the sources of a listing, in the order of nested loops,
-and returns whether there are any. ``take_k`` moves to the next values of a UnionSource; ``has_k`` returns whether one
+and returns whether there are any. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether one
 of the union's sets has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
@@ -10,13 +10,12 @@ of the union's sets has given values. The frame of a listing::
     per UnionSource: number of sets, position in its rows ``light``, address of the frames of its sets, number of
         frames that fit there, the values that it binds
 
-The frames of the sets of a UnionSource lie one after the other in memory of their own, which ``close_k`` releases. The
-state must not change between calls.
+``close_k`` releases the frames of a union's sets. The state must not change between calls.
 
 ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
-there may be more. ``close_listed(frame)`` releases what a frame holds. ``read_group(state, key, changes)`` looks a row
-up. ``read_change(state, changes)`` goes through the rows of the change: it looks up the new payload of each, and
-subtracts the change to get the old one.
+there may be more. ``close_listed(frame)`` releases the memory of a frame. ``read_group(state, key, changes)`` looks a
+row up. ``read_change(state, changes)`` looks up the new payload of each row of the change, and subtracts the change to
+get the old payload.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Functions that run one body of a program, for results that are not held in one view.
 
 - ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
-- ``read_group(state, key, changes)`` looks a row up: ``key`` is the address of the words of the free variables; if the
-  row exists, it is appended to ``changes``.
+- ``read_group(state, key, changes)`` looks a row up, and appends it to ``changes`` if it exists; ``key`` is the address
+  of the words of the free variables.
 - ``read_key(state, key, changes)`` appends the rows with given values of some variables to ``changes``.
 - ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
   or zero if the group does not exist.

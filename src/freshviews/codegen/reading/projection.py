@@ -1,7 +1,7 @@
 """Compiles output expressions and HAVING over raw rows: ``project(raw, n, width, out, state)``.
 
-For each of ``n`` raw rows (``width`` words) for which HAVING is TRUE, appends to ``out`` a word per compiled output
-expression, and the multiplicity.
+The function reads ``n`` raw rows of ``width`` words. If HAVING is TRUE, it appends to ``out`` a word per compiled
+output expression, and the multiplicity.
 """
 
 from __future__ import annotations

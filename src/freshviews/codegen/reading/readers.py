@@ -3,16 +3,15 @@
 All readers write *raw rows* into a buffer: the free variables, the values of the aggregates, the multiplicity. Output
 expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
 
-- ``read_change(state, out)`` walks the journal: for each touched row it writes the old raw row with the multiplicity
-  -1, and the new one with 1 (for a SELECT without groups: one row with the difference). It skips raw rows that did not
-  change, and clears the journal.
+- ``read_change(state, out)`` reads the journal and clears it. For each changed row it writes the old raw row with
+  multiplicity -1, and the new one with 1. For a SELECT without groups, it writes one row with the difference.
 - ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
   the next position, or -1 at the end.
 - ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words. Returns
   whether the key exists.
-- ``read_groups(state, columns, n, key, found, out)``, for a block under set operations, looks ``n`` keys up:
-  ``columns`` has address and stride of the words of each free variable, ``key`` is scratch room for one key. It sets
-  ``found`` to 1 or 0 for each key.
+- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, for a block under set operations. ``columns``
+  has address and stride of the words of each free variable; ``key`` is scratch room for one key. Sets ``found`` to 1 or
+  0 for each key.
 
 ``finish(key, payload, target, multiplicity, status)`` writes a raw row.
 """

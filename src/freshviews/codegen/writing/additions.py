@@ -1,8 +1,8 @@
 """Statements that change the rows of views: Add, and Clear of a scratch view.
 
-An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes, runs the body for
-what happened to the row (``appear``, ``vanish`` or ``stay``), and removes the row if its payload is zero. In a scratch
-view of an evaluation, a table of sums (``kernel.hash.sum_table``), an Add does only the addition.
+An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes. It runs the body
+``appear``, ``vanish`` or ``stay``, by what happened to the row, and removes a row with payload zero. In a scratch view
+of an evaluation (``kernel.hash.sum_table``), an Add only adds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """Prefetching: while an update of a batch runs, memory that later updates need is fetched into the processor's caches.
 
-An update waits for memory several times: for the slot of a key, for the group or row that the slot names, for the rows
-of the group, and for the slots of the keys that are looked up for each row. All keys of a batch are known when it
-begins. So each of these stages is prefetched some updates before it is needed, when the previous stage has arrived.
-Tables that fit into the processor's caches are not prefetched: their sizes are compared with ``CACHED`` once per batch.
-The trigger language has no prefetching; it describes one update.
+An update waits for memory several times: for the slot of a key, for the row or group that the slot names, and for the
+rows of the group. All keys of a batch are known when it begins. So each stage is prefetched some updates early, when
+the previous stage has arrived. Tables that fit into the processor's caches are not prefetched: their sizes are compared
+with ``CACHED`` once per batch. The trigger language has no prefetching; it describes one update.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
 """Chooses the views to which a trigger appends rows whose keys are looked up only later.
 
-A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
-by triggers of other relations. While large batches of inserts arrive for only that relation, nothing reads the slots
-and indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
-reader, flushes the deferred rows to the index before it begins. Deferral changes only the layout in memory: as a map
-from keys to payloads, the store is always the same as without deferral.
+The triggers of a relation change its store, such as ``sales`` under ``first_order``, but only triggers of other
+relations read it. While large batches of inserts arrive for only that relation, nothing reads the store. So its trigger
+*defers* the inserts (``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows
+to the index.
 
-A view qualifies if its deferred rows can wait: the view has no journal, no ordered index and no subset; no statement
-tests whether a row was present before; and the components of a row are integers, so rows with equal keys are merged by
-addition. Besides, no evaluation after the batch may look up rows of the view, and no other statement of the relation's
-triggers may read or change the view; otherwise every batch would flush the rows that it deferred.
+Deferral needs a view without journal, ordered index and subset, because these need each row at once. No statement may
+test whether a row was present before. The components of a row must be integers, so that rows with equal keys are merged
+by addition. No evaluation, and no other statement of the relation's triggers, may read the view: every batch would
+flush its own deferred rows.
 """
 
 from __future__ import annotations

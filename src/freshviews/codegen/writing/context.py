@@ -1,9 +1,8 @@
 """The context of a statement: a frozen description of the function around it and of the names in scope.
 
 Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope gets
-a copy of the context with the names bound in that scope (``with_alias``, ``replace``), so nothing has to be undone
-afterwards. The context carries the function ``write``, which writes statements of any kind. Modules for one kind of
-statement write nested bodies through this function and do not import each other.
+a copy of the context with the names bound in that scope (``with_alias``, ``replace``). Modules for one kind of
+statement write nested bodies through the context's function ``write``; they do not import each other.
 
 A row is an address; its words are read by ``load`` at offsets that the context knows. An integer component of a Sum is
 a local variable; a component of several words is the address of a scratch block.

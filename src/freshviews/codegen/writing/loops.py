@@ -1,8 +1,8 @@
 """Statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops.
 
-A loop over a slice prefetches the first rows of the slice, and those of the first lookups in the body: their addresses
-are known long before the loop reaches them. To intersect two slices, a loop runs over the smaller one and looks each
-row up in the larger one. If the larger one has digests, most rows that it lacks are skipped before they are fetched.
+A loop over a slice first prefetches the first rows of the slice, and the rows of the first lookups in the body. To
+intersect two slices, a loop runs over the smaller one and looks each row up in the larger one. If the larger slice has
+digests, they rule out most absent rows without reading any row.
 """
 
 from __future__ import annotations

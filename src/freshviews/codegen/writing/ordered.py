@@ -1,6 +1,8 @@
-"""Statements over ordered indexes: Scan (an aggregate of a group), Top (the first rows of an order), Beside, Forget and
-Renumber (neighbours and numbers of rows), Cross (rows whose running value is within a limit), sums of ranges, and loops
-over ranges."""
+"""Statements over ordered indexes.
+
+Scan computes an aggregate of a group, Top the first rows of an order. Beside, Forget and Renumber maintain neighbours
+and row numbers. Cross finds rows whose running value is within a limit. There are also sums and loops over ranges.
+"""
 
 from __future__ import annotations
 

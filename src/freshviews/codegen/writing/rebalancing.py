@@ -1,6 +1,6 @@
 """Writes the rebalancing of partitions inside triggers: before a batch, after a batch, and at the statement Balance.
 
-The written source calls the functions of ``codegen.writing.rebalancing_functions``.
+The written source calls functions that ``codegen.writing.rebalancing_functions`` writes.
 """
 
 from __future__ import annotations

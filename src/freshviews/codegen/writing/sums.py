@@ -1,4 +1,4 @@
-"""Writes the statement Sum: accumulators that start at zero, a body that adds to them, a body for sums other than zero.
+"""Writes the statement Sum: accumulators start at zero, one body adds to them, a second body runs if a sum is not zero.
 
 A Sum may be cached by the values of the variables that it depends on (``kernel.hash.memo``).
 """

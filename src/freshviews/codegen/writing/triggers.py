@@ -4,8 +4,8 @@ For each of ``n`` rows the function reads the columns that it needs, computes fi
 ``batch`` has address and stride of the multiplicity, then of each column. The function's docstring is the printed
 trigger.
 
-Before the first row, the function flushes the deferred rows that its body may look up, and decides whether this batch
-defers its own rows (``codegen.writing.appending``).
+Before the first row, the function flushes the deferred rows that its body may look up. It also decides whether the rows
+of this batch are deferred (``codegen.writing.appending``).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Takes expressions with host operations out of a program, and computes them before the program runs.
 
 Compiled code works on codes; string functions work on strings. Each subexpression whose root is a host operation
-becomes a column ``#1``, ``#2``, ... of the relation, which is computed once per batch: by compiled code if the
-subexpression is a function of one text (``expr.texts``), else in Python, once per distinct list of arguments.
+becomes a column ``#1``, ``#2``, ... of the relation, computed once per batch. Compiled code computes functions of one
+text (``expr.texts``). Python computes all other functions, once per distinct list of arguments.
 
 A host expression that may fail has a second column with the error of each row, or 0. ``unless_failed`` reads both
-columns, so a failure counts only where the value is used: not in a row that a filter excludes, and not in a branch that
-CASE does not take.
+columns where the value is used. A row that a filter excludes, or a branch that CASE does not take, raises no error.
 """
 
 from __future__ import annotations

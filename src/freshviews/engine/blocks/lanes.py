@@ -1,16 +1,15 @@
 """Runs a trigger over a large batch in threads: each takes a lane (``plan.costs.lanes``), or some rows of a lane.
 
-Lanes read the same columns and the same tables, and no lane reads a table that another one changes. Each lane has its
-own copy of everything else that a trigger writes: the state block with its status, scratch room for sums, and shapes. A
-trigger that reads deferred rows flushes them first, so all deferred rows are flushed before the lanes begin.
+No lane reads a table that another lane changes. Each lane has its own copy of the words that a trigger writes besides
+tables: status, scratch room, shapes. Deferred rows that a lane reads are flushed before the lanes begin.
 
 If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
-tables of its own, the *drafts*. In the end the rows of the drafts are added to the tables of the state, so results,
-images and logs are those of one thread.
+tables of its own, the *drafts*. In the end the drafts are added to the tables of the state. Results, images and logs
+are the same as with one thread.
 
 Lanes run only if they saved time when they last ran; otherwise they are tried again after some batches. Once large
-batches have taken some time, another process compiles the lanes. Until that is done, and for all small batches, the
-trigger runs as a whole.
+batches have taken some time, another process compiles the lanes. Until then, and for all small batches, the trigger
+runs as a whole.
 """
 
 from __future__ import annotations

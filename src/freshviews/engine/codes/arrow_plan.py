@@ -1,8 +1,8 @@
 """Converts the columns of an Arrow record batch to codes in one compiled pass, by a plan for the schema.
 
-A plan is made once per schema. It can convert columns that need only widening, scaling and a range check. ``plan_of``
-returns None for a schema with other columns; ``read`` returns None if a value is refused. In both cases
-``freshviews.types.columns`` converts the batch column by column, or raises the error.
+A plan can convert columns that need only widening, scaling and a range check. ``plan_of`` returns None for a schema
+with other columns; ``read`` returns None if a value is refused. In both cases ``freshviews.types.columns`` converts the
+batch column by column, or raises the error.
 """
 
 from __future__ import annotations

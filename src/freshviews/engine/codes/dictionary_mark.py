@@ -1,4 +1,4 @@
-"""Checks that a dictionary belongs to an image: the image has codes, the dictionary their strings."""
+"""Checks that a dictionary belongs to an image: an image has codes, its dictionary has their strings."""
 
 from __future__ import annotations
 

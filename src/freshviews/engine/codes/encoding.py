@@ -1,8 +1,8 @@
 """Encodes rows column by column, with the checks that need no stored rows.
 
 A ``TableEncoder`` is made once per table, so that a batch of one row needs no preparation. Arity, names, types, ranges
-and NULLs are checked for every column. Only columns that something reads are encoded, so strings of other columns never
-enter the dictionary.
+and NULLs are checked for every column. Columns that nothing reads are not encoded, so their strings never enter the
+dictionary.
 """
 
 from __future__ import annotations

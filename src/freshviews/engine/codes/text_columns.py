@@ -1,7 +1,7 @@
 """Computes a text function (``expr.texts``) over a column of codes, or of values that are being encoded.
 
 If views need only the results of the function, the strings of the column never enter the dictionary. Otherwise the
-results are computed per batch from the strings in the dictionary.
+function reads the strings in the dictionary, once per batch.
 """
 
 from __future__ import annotations

@@ -1,30 +1,31 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
 
-A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). It
-begins when the strings added and rows deleted since the last one are at least half as many as all strings. It runs in
-steps after commits. The work of a step is proportional to what the commits since the last step added and deleted. So a
-step takes a fraction of the time of the commits before it, and a collection ends before the next one would begin.
+A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). A
+collection begins when the strings added and rows deleted since the last collection are at least half as many as all
+strings. It runs in steps after commits. The work of a step is proportional to the strings that recent commits added and
+the rows that they deleted. A step takes a fraction of the time of these commits, and a collection ends before the next
+would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
-were deleted. An urgent collection begins earlier, and each step does at least ``URGENT`` work, so that the collection
-ends even if few rows change from then on.
+were deleted. An urgent collection begins earlier. Each of its steps does at least ``URGENT`` work, so it ends even if
+few rows change from then on.
 
-**What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
-(``engine.commit.string_keys``); rows that Python stores (windows of trusted tables, recomputed views); constants, which
-are pinned; and batches that were registered (``engine.codes.marks.keep_strings``): open batches, batches in readers,
-changes that a subscriber keeps. Every code in a payload is also in a key: MIN and MAX repeat a key of a stored row.
-Other structures need no marks: they compare codes as numbers, or have only codes of these rows.
+**What is marked.**
+
+- Stored tables and views of programs: the columns that may hold strings (``engine.commit.string_keys``). Payloads need
+  no marks, because every code in a payload is also in a key.
+- Rows that Python stores (windows of trusted tables, recomputed views), and constants, which are pinned.
+- Batches in use (``engine.codes.marks.keep_strings``): open batches, batches in readers, changes that a subscriber
+  keeps.
 
 **Why no code in use is freed.** While a collection runs, it also marks every batch that a table or a view takes,
-including deletes, and every string that a function returns. Suppose a row of some store has a code when the marking
-ends. The code comes from a row of an input of the view, or from a string function of such a row. If that input row was
-inserted or deleted since the marking began, its batch was marked. Otherwise the input row existed all the time, and so
-did its stored copy in the program, because only an update with the values of the row changes the copy. The scan marked
-the copy: it goes from the last row of a store to the first, and rows move only to lower numbers
-(``kernel.hash.pending``, ``renew``, ``shrink``), except the rows of a batch, which is marked. All this holds until the
-last code is freed, because batches are marked until then. Batches that exist when a collection begins are marked first;
-a later batch is copied from a store, whose codes are marked. Strings that functions compute for a reader are in no
-store, so such a reader takes its rows into memory before a collection begins.
+including deletes. It marks every string that a function returns. Suppose a store has a row with some code when the
+marking ends. The code comes from an input row of the view, or from a string function of an input row. If the input row
+was inserted or deleted meanwhile, its batch was marked. Otherwise the stored row existed all the time, because only an
+update with the row's values changes the row. Then the scan marked it. The scan misses no row: it goes from the last row
+of a store to the first, and rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``). If
+functions compute strings for a reader, these strings are in no store. So the reader takes its rows into memory before a
+collection begins.
 
 **Where else codes are stored.** Memos of string functions are keyed by code, and cleared when codes are freed
 (``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.

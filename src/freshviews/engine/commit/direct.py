@@ -1,10 +1,11 @@
 """The direct way of a small batch: one table, a few rows, one call of compiled code.
 
-``Direct`` prepares everything that a commit to one table needs: encoders, a block of words for a few rows, the
-addresses of the stored table, of the triggers and of their states (``kernel.direct``). It commits the whole batch, or
-changes nothing and raises Refused. Then the general way (``engine.commit.commit``) takes the batch, or raises the
-error. A batch takes the general way from the start if it needs more than checks of rows and triggers: windows, foreign
-keys, views of views, traces, evaluations, string functions, rows that are not tuples, multiplicities of 0.
+``Direct`` prepares what a commit to one table needs: encoders, a block of words for a few rows, and the addresses for
+the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. Then the general way
+(``engine.commit.commit``) takes the batch, or raises the error.
+
+A batch takes the general way from the start if it needs more than checks of rows and triggers. Examples are windows,
+foreign keys, views of views, traces, evaluations, string functions, and multiplicities of 0.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commits a batch and returns the change of one view: per update if the view can report that, else as a whole.
 
-It takes the steps of ``commit``; only the followed view runs differently.
+The steps are as in ``commit``; only the followed view runs differently.
 """
 
 from __future__ import annotations

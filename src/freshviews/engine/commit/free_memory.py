@@ -1,22 +1,20 @@
 """Checks free memory, to refuse rows before the machine swaps or the container of the process is killed.
 
-A commit that runs out of memory while views change costs a backfill, and cannot be undone if the rows of a table are
-not stored. Besides, Linux grants memory that it does not have, and then kills a process. So a commit first reads how
-much memory the machine and each control group of the process have left.
+Linux grants memory that it does not have, and then kills a process. So a commit first reads how much memory the machine
+and each control group of the process have left. A commit that runs out of memory while views change costs a backfill.
+It cannot be undone if the rows of a table are not stored.
 
 **How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
 hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a
 small database is never the reason why memory is full.
 
-**Batches accepted with less.** Deleted rows leave room in tables, which new rows take without more memory. So a batch
-is accepted if it adds no more rows than it deletes, or if no table gets more rows than it had when memory was first
-lacking.
+**Batches accepted with less.** New rows take the room of deleted rows. So a batch is accepted if it adds no more rows
+than it deletes. It is also accepted if no table gets more rows than it had when memory was first lacking.
 
 **When it checks.** The more memory is left, the later the next check. The size of the database is computed only if more
 than half of the memory is in use. If Linux does not report free memory, nothing is refused.
 
-The check is an estimate. A first batch, the join of one batch, or a piece of a backfill may take more than all that is
-left.
+The check is an estimate: a first batch, or the join of one batch, may take more memory than is left.
 """
 
 from __future__ import annotations

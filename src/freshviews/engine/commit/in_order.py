@@ -1,15 +1,14 @@
-"""Returns the change of a view update by update, in Arrow batches of bounded size.
+"""Returns the change of a view for each update, in Arrow batches of bounded size.
 
-Updates are committed in pieces. Each piece is a version. Its changes are returned before the next piece begins, so
-updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. A piece is one
-update, unless the view's result is enumerated: then its updates run one by one, and a piece whose change is too large
-is undone and split. So the changes in memory are at most a few batches, and the change of one update.
+Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
+begins, so updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. If the
+view's result is enumerated, the updates of a piece run one by one. A piece with too large a change is undone and split.
+All other views have pieces of one update. So the changes in memory are at most a few batches, and the change of one
+update.
 
-``net_change`` returns the change of many updates together, without storing it: the net effect of the updates is
-applied, deletes first. A result row of a join vanishes when the first of its table rows is deleted, and no insert
-restores it; a new result row appears when the last of its table rows is inserted. So each row of the change is returned
-once, if a result row determines its table rows. In other views, such as projections, a row may vanish with one
-derivation and appear again with another.
+``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
+first. A result row that is determined by its table rows vanishes or appears only once, so it is returned only once. In
+other views, such as projections, a row may vanish with one derivation and appear again with another.
 """
 
 from __future__ import annotations

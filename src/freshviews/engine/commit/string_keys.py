@@ -1,9 +1,8 @@
 """Finds the key columns of a program's views that may hold codes of strings.
 
-A program does not declare the types of a view's columns, and some of its expressions name a wrong type for a column. So
-this module follows the flow of values: a column or a variable may hold a string if it may get a value of type STRING,
-or the value of a column or variable that may hold a string. The order of statements is ignored, and variables of the
-same name count as one. So the result may have too many columns, but never too few.
+A program does not declare the types of a view's columns. So this module follows the flow of values: a column may hold a
+string if it may get a STRING, or a value of a column that may hold a string. The order of statements is ignored, and
+variables of the same name count as one. So the result may have too many columns, but never too few.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
 """Runs independent views of a version at the same time, each in a thread, or one view in several threads.
 
-Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
-block; and C's allocator is safe for threads. So a thread can apply the batch to a view that only triggers maintain, and
-read the change of that view. The committing thread does the work on shared state: the dictionary of strings (host
-functions, marks), readers, subscribers, the log. The host columns of a batch are computed before a thread takes it
-(``CodeBatch.computed``), so no string is added, freed or moved while ordered indexes read strings.
+Compiled triggers run without Python's lock and write only the memory of their own view. So a thread can apply the batch
+to a view that only triggers maintain, and read the change of that view. The committing thread does the work on shared
+state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch before a thread
+takes the batch (``CodeBatch.computed``). So no string is added, freed or moved while ordered indexes read strings.
 
-A version of more than a few rows uses threads if they would have saved time in the last such version. Threads end when
-their views have run, so no forked child and no closed database has such a thread. The committing thread also runs
-views.
+A version of more than a few rows uses threads if they would have saved time in the last version of this kind. Threads
+end when their views have run, so no forked child and no closed database has a thread of this module. If only one view
+runs, its lanes may use all threads (``engine.blocks.lanes``).
 
-If only one view runs, it may use all threads: lanes of its triggers run at the same time (``engine.blocks.lanes``).
-
-If a view fails, the version is undone after all threads have ended, and runs again in one thread, which raises the
+If a view fails, the version is undone after all threads have ended. Then it runs again in one thread, which raises the
 error. So errors do not depend on the number of threads.
 """
 

@@ -10,7 +10,7 @@
 
 The folder is written under another name and renamed when it is complete. Opening the image maps its files, without work
 per row, except for stored tables whose layout has changed. The database must have the tables of the image. A view whose
-definition or programs differ from those in the image is backfilled from its inputs.
+definition or programs have changed is backfilled from its inputs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Measures the degrees that ``plan.costs`` needs, from samples of the tables.
 
-A sample of all rows gives exact numbers. If the sample is a random part of the rows, degrees are scaled up, and numbers
-of distinct values are estimated from the values that occur once and twice in the sample (Chao, Scand. J. Statist. 11,
-1984).
+A sample of all rows gives exact numbers. From a smaller sample, degrees are scaled up. Numbers of distinct values are
+estimated from the values that occur once and twice in the sample (Chao, Scand. J. Statist. 11, 1984).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds a join tree of a view that is cheaper for past updates, and a strategy that takes fewer steps per update.
+"""Finds a join tree that would have made a view's past updates cheaper, and a strategy with fewer steps per update.
 
 Join trees are compared only for a view under the strategy ``crown``, if its tables are stored and declare no expected
 updates.

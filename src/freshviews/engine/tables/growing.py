@@ -1,7 +1,6 @@
 """Adds columns to tables: copies their rows, with the DEFAULT of each new column, or NULL.
 
-One pass copies the rows into new tables in memory. Views have their own copies of the rows that they need, so they stay
-unchanged.
+The rows are copied to new tables in memory, in one pass. Views have their own copies of rows, so they stay unchanged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Images of stored tables: writes the rows of a table and the counts by its keys to one file, and reads them back.
 
-An image has codes, not strings. It can be read only with a dictionary that gives each code the string it had when the
-image was written.
+An image has codes, not strings. To read it, the dictionary must give each code the string it had when the image was
+written.
 """
 
 from __future__ import annotations

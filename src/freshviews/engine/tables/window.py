@@ -4,8 +4,8 @@ The rows in the window are stored as codes, in the order in which they leave. Ea
 deletes of the rows that it displaces, so views see ordinary inserts and deletes. The window moves when the batch is
 committed.
 
-Snapshots and images have the rows in the order in which they leave (``restore_window``), and the log has arrivals and
-deletes (``replay_window``). So a window outlives its process, also for a trusted table.
+Snapshots and images have the rows of the window (``restore_window``); the log has arrivals and deletes
+(``replay_window``). So a window outlives its process, also for a trusted table.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An ordered tree owned by Python, loaded and edited by columns of codes.
 
-It calls ``kernel.btree``; ``OrderedTree.handle`` is passed to kernels.
+The kernels of ``kernel.btree`` take ``OrderedTree.handle``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Maintains a rule by its trace: takes edits of rows, and returns erased and inserted derivations.
 
-A thin layer over the kernels of ``kernel.trace``: it allocates a rule, its levels, cursors, atoms and trees.
+This is a thin layer over the kernels of ``kernel.trace``.
 ``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is the specification, in plain Python.
 """
 

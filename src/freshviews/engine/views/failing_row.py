@@ -1,7 +1,7 @@
 """Fault bisection: finds the row of a batch that makes a traced view fail.
 
-A trace is maintained once per batch, and a failing derivation does not show which row of the batch caused it. So the
-batch is undone, and halves of it are applied and undone until one row is left. That costs as much as a few batches.
+A trace is maintained once per batch, so a failing derivation does not show which row of the batch caused it. The batch
+is undone, and halves of it are applied and undone until one row is left. The search costs as much as a few batches.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stores the rows of a recomputed view's inputs: the columns that the view reads, with equal rows merged."""
+"""Stores the inputs of a recomputed view: the columns that the view reads, with equal rows merged."""
 
 from __future__ import annotations
 

@@ -2,14 +2,13 @@
 
 The blocks of a set operation are its *operands*. An operand enumerates its rows, and looks up a row in constant time.
 
-- ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of rows of l may be skipped
-  between two emitted rows. With ALL, the count of a row follows from its counts in l and in r.
-- ``l UNION r``: a row of l that r lacks is emitted; for a row of l that r has, the next row of r is emitted instead; at
-  the end, the remaining rows of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration
-  Complexity of Logical Query Problems with Second-order Variables, CSL 2011). The code does this with batches instead
-  of single rows.
-- the change: a row may change only if it changed in an operand. Its old and new counts in the result follow from its
-  counts in the operands and the changes of the operands.
+- ``l EXCEPT r`` emits the rows of l that are not in r, ``l INTERSECT r`` the rows that are in r. Between two emitted
+  rows, any number of rows may be skipped. With ALL, the count of a row follows from its counts in l and in r.
+- ``l UNION r`` reads l. If r lacks a row of l, the row is emitted. If r has the row, the next row of r is emitted
+  instead. At the end, the remaining rows of r are emitted. So every row is emitted once, with constant delay (Durand,
+  Strozecki, Enumeration Complexity of Logical Query Problems with Second-order Variables, CSL 2011).
+- the change: a row may change only if it changed in an operand. Its old and new counts follow from its counts in the
+  operands and the changes of the operands.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Renders the rows of each group of a block as texts (``query.block.Gathering``).
 
-The block has the rows of all groups, and is maintained like any other block. ``Texts`` has a copy of these rows by
-group. It reads the change of the block, and renders the old and the new text of each changed group. So a version costs
-as much as all rows of the groups that it changes. The copy is made when a change is first read, and again after each
-``forget``. Images and collections of strings ignore the copy, because all of its codes are in rows of the block.
+``Texts`` has a copy of the block's rows by group. When the block changes, the old and the new text of each changed
+group is rendered. So a version costs as much as all rows of the groups that it changes. The copy is made when a change
+is first read, and again after each ``forget``.
 
-Codes of texts are not stored here. The old text of a group is rendered again, or remembered as a string. It gets the
-same code as before, because a view that stores the code keeps the string in the dictionary.
+Codes of texts are not stored here. The old text of a group gets the same code as before, because a view that stores the
+code keeps the string in the dictionary.
 """
 
 from __future__ import annotations

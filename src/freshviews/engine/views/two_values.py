@@ -1,6 +1,6 @@
-"""Writes the error messages of ONLY_VALUE, with the two values and the group.
+"""Writes the error messages of ONLY_VALUE (a subquery used as a value), with the two values and the group.
 
-A subquery that is used as a value is also refused if it has several rows with equal values.
+Several rows with equal values are refused, too.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Images of views: writes the native state of a view to one file, and reads it back.
 
 An image has the arrays of every table of every block in their memory layout (``kernel.image``), and the stored rows of
-a recomputed view. It can be read only into a view with the same programs (``identity_of``). It has codes, not strings,
-and needs a dictionary that gives each code the string it had when the image was written.
+a recomputed view. Only a view with the same programs can read it (``identity_of``). The dictionary must give each code
+the string it had when the image was written.
 """
 
 from __future__ import annotations

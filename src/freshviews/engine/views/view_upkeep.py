@@ -3,12 +3,12 @@
 The programs of the view's blocks determine the way (``program.upkeep``):
 
 - ``ByTriggers``: triggers maintain the result; its change is read from journals.
-- ``Traced``: triggers record edits, and the traces of joins are maintained at the end of a version.
-- ``Settled``: triggers record what has changed, and the result is updated from these records at the end of a version.
-- ``Evaluated``: triggers maintain the inputs of an evaluation, which recomputes the result at the end of a version.
+- ``Traced``: triggers record edits. At the end of a version, the traces of joins are maintained by these edits.
+- ``Settled``: triggers record what has changed. At the end of a version, the result is updated from these records.
+- ``Evaluated``: triggers maintain the inputs of a join, which recomputes the result at the end of a version.
 - ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
 
-In the last two ways, the change of a view is computed as the difference of its contents before and after the version.
+In the last two ways, the change of a view is the difference of its contents before and after the version.
 """
 
 from __future__ import annotations

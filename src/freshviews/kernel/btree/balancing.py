@@ -1,10 +1,9 @@
 """Keeps an ordered tree in balance: splits full pages, and merges small ones.
 
 An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version holds
-(see ``pages``), changes the leaf, and repairs the path from the leaf up: it updates the entry of each child and splits
-a page that overflows. A page less than a quarter full is merged with its neighbour, or entries move between the two. If
-the last page of the tree is split, the left page stays three quarters full, because rows that arrive in rising order go
-to the right page.
+(see ``pages``), and changes the leaf. Then it repairs the path from the leaf up: it updates the entry of each child and
+splits pages that overflow. A page less than a quarter full is merged with its neighbour, or takes entries from it. If
+the last page of the tree is split, the left page stays three quarters full, because rows often arrive in rising order.
 """
 
 from __future__ import annotations

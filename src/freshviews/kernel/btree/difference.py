@@ -1,16 +1,14 @@
 """Lists the rows in which two versions of a tree differ, in order of keys, without reading the pages that they share.
 
 Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
-advance together. A cursor stands before a row, or before a whole page of any level; the entry in the parent page has
-the page's least key. If both cursors stand before the same page, both skip it. Otherwise the cursor with the lesser key
-moves: it enters the page that it stands before, or passes the row, which only its version has. If both keys are equal,
-the cursor before the page of the higher level enters that page. So a cursor enters only pages that the other version
-does not have. These are at most the pages that were copied, split, merged or created between the two versions: a few
-per level and edit.
+advance together. A cursor stands before a row or before a whole page. If both cursors stand before the same page, both
+skip it. Otherwise the cursor with the lesser key moves: it enters its page, or passes a row that only its version has.
+If both keys are equal, the cursor before the page of the higher level enters that page.
 
-A row with a changed payload is reported twice: a deletion of the old row, then an insertion of the new one.
+So only pages that the versions do not share are read: a few per level and edit. A row with a changed payload is
+reported as a deletion and an insertion.
 
-``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"): it returns the
+``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"). It returns the
 least depth at which the change of the row inserts or erases a branch.
 """
 

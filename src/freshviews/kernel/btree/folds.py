@@ -1,12 +1,12 @@
 """Folds: aggregates per child, stored in inner pages, so that the rows below need not be read.
 
-A fold combines one word of every row, from the key or the payload, by an associative operation: a sum modulo 2^64,
-minimum, maximum, bitwise AND or OR, or a user's semigroup. A user's semigroup is the address of a C function that takes
-two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``, or a function of ctypes). Rows are
-combined in the order of the tree, so the operation need not commute. Every tree also counts rows.
+A fold combines one word of every row, from the key or the payload, by an associative operation. The operation is a sum
+modulo 2^64, minimum, maximum, bitwise AND or OR, or a user's semigroup. A user's semigroup is the address of a C
+function that takes two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``). Rows are combined in
+the order of the tree, so the operation need not commute. Every tree also counts rows.
 
-The paper (section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a loop over
-the adjacent words of a column costs no more than such a tree.
+Veldhuizen (2013, section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a
+loop over a column costs no more than a tree.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Loads rows into an empty tree in bulk, and prepares batches of edits whose keys are not in order.
+"""Loads rows into an empty tree in bulk, and sorts batches of edits.
 
-Sorted rows are copied column by column into leaves; inner pages are built on top of them, level by level. Pages are
+Sorted rows are copied column by column into leaves. Inner pages are built on top of them, level by level. Pages are
 left seven eighths full.
 """
 

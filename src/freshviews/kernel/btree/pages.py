@@ -1,7 +1,7 @@
 """Pages of an ordered tree, and the versions that share them.
 
-A tree is a paged B+-tree whose rows are tuples of words in rising order, stored column by column within a page. The
-handle of a tree is its header block. Pages are blocks of one size; a page is identified by its address. A page is
+A tree is a paged B+-tree whose rows are tuples of words in rising order. The handle of a tree is its header block.
+Pages are blocks of one size; a page is identified by its address. A page is
 
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
@@ -10,13 +10,14 @@ least row, the address of the child, the number of rows below it, and a word per
 same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
-is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A new page stores its
-birth: the number of the next version to be pinned. The birth shows whether a pinned version has the page; if none has,
-the page is written in place. A page that leaves the tree is released immediately if no version needs it; otherwise it
-joins the list of dead pages of the newest version that needs it. When the last reader unpins a version, each page of
-its list moves to the list of the next older version, if that version has the page too; otherwise the page is released.
-So the cost depends only on the number of pages that leave the tree. (With a reference count in each page instead,
-copying an inner page would change the counts of all its children.)
+is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). ``birth`` is the number of
+the next version to be pinned when the page was made. It shows whether a pinned version has the page; if none has, the
+page is written in place.
+
+A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
+reader unpins a version, its list is divided. Pages that the next older version has move to the list of that version;
+all others are released. So the cost depends only on the number of pages that leave the tree. Reference counts would
+cost more: copying an inner page would change the counts of all its children.
 
 Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock, because these
 functions write no word that such a reader reads.

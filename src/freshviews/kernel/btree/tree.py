@@ -1,18 +1,17 @@
 """Ordered trees: creation, lookup, and edits.
 
 The edits of a batch are in rising order of keys; edits of one key apply in the order given. The block of a batch has
-two words for each column of the key, each column of the payload, and the column of signs: the address of the first
-word, and the stride. The address of the signs is 0 if all edits insert.
+two words per column: the address of the first word, and the stride. The columns are the key, the payload and the signs.
+The address of the signs is 0 if all edits insert.
 
-- If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, and one with a
-  negative sign deletes it. Deleting an absent row has no effect.
-- If payloads are summed, an edit adds its payload to that of the row, word by word, modulo 2^64; a row with a zero
+- If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload. A negative sign
+  deletes the row; deleting an absent row has no effect.
+- If payloads are summed, an edit adds its payload to the row's payload, word by word, modulo 2^64. A row with a zero
   payload is absent. Signs are not read, because the payloads of deltas are signed.
 
-One round of ``apply_edits`` descends from the root to one leaf and applies all edits of that leaf, but at most as many
-as fit into a leaf. A single edit shifts the rows after it; several edits are merged with the rows of the leaf into
-scratch memory. Then ``balancing`` repairs the pages above. Before an edit changes a page that a version has, the page
-is copied (see ``pages``).
+``apply_edits`` works leaf by leaf: it descends from the root to one leaf and applies all edits of that leaf, but at
+most as many as fit into a leaf. Then ``balancing`` repairs the pages above. A page that a version has is copied before
+it is changed (see ``pages``).
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
 """Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
 
 See ``string_slots`` for the layout. Only one thread at a time may make changes. A change may move the heap, so no other
-thread may read a string during it.
+thread may read a string meanwhile.
 
 - A new string gets the lowest free *code*, or the next code after the last. A string keeps its code, but its record may
   move.
-- *Slots* are replaced in small steps: with every added string, a few codes are also written to the new slots
-  (``NEXT``), in rising order. Codes below ``CURSOR`` are in the old and the new slots. Searches read the old slots
-  until the new ones are complete. A larger array of slots is begun when 23 of 32 slots are filled, a smaller one when
-  less than a quarter are.
-- The *heap* is *packed* when a third of it is dead: live records move down, in order, and a search of the slots finds
-  the code whose place must change. Below ``WRITE`` the heap is packed; between ``WRITE`` and ``READ`` it has no live
-  record.
+- A new array of *slots* is written in small steps (``NEXT``): with every added string, a few codes, in rising order.
+  Codes below ``CURSOR`` are in the old and the new slots. Searches read the old slots until the new ones are complete.
+  A larger array is begun when 23 of 32 slots are filled, a smaller array when less than a quarter are.
+- The *heap* is *packed* when a third of it is dead: live records move down, in order. A search of the slots finds the
+  code of a moved record. Below ``WRITE`` the heap is packed; between ``WRITE`` and ``READ`` it has no live record.
 - Large blocks grow by only a sixteenth at a time, because ``realloc`` moves their pages without copying. They shrink
   piece by piece, because the system needs time to release each page.
 """

@@ -1,8 +1,8 @@
 """Functions of one text, computed over its UTF-8 bytes: they take a part of the text, and test or measure it.
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
-one take a part of the text; the result of the last one is a code. Positions and lengths count characters (code points).
-The list has, for each step, its result and then its words.
+one take a part of the text; the last step returns a code. Positions and lengths count characters (code points). Each
+line below has the result of a step, then its words.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``
@@ -17,10 +17,10 @@ LIKE     whether it contains segments in order: the address of a list with
          ``SEGMENT_WORDS`` words for each, the number of segments
 ======== ============================================================================================
 
-The first segment of LIKE is at the beginning, the last one at the end, the others anywhere in this order; see
-``freshviews.expr.like``. The words of a segment are its address, its numbers of bytes and of characters, and 1 if it
-contains ``ANY``. ``ANY`` is a byte that no text has; it matches any one character. If no segment has ``ANY``, a search
-takes time linear in the length of the text.
+The first segment of LIKE is at the beginning of the text and the last at its end (``freshviews.expr.like``). The words
+of a segment are its address, its numbers of bytes and of characters, and 1 if it contains ``ANY``. ``ANY`` is a byte
+that no text has; it matches any one character. If no segment has ``ANY``, a search takes time linear in the length of
+the text.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Writes entries, through which Python calls machine code.
 
-An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a function of words,
-compiled by Numba. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a
-Python value of the result. It raises no exception, because symbols such as PyExc_TypeError mean something else in a
-process with Numba.
+An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a compiled function of
+words. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a Python value of
+the result. It raises no exception, because symbols such as PyExc_TypeError mean something else in a process with Numba.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ An index leads from part of the key to a group, and a group to the numbers of it
 
 - ``table``, ``index``, ``entries``, ``slots``: the structures; ``pending``: deferred inserts.
 - ``shrink``: releases memory in steps; ``renew``: empties or packs a whole table; ``merging``: adds up tables.
-- ``base_store``, ``base_reads``: stored base tables; ``packing``: words that their columns share.
+- ``base_store``, ``base_reads``: stored base tables; ``packing``: columns that share words.
 - ``heavy_light``: the thresholds of heavy and light parts.
 - ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: caches of sums for a join.
 """

@@ -1,7 +1,7 @@
 """Prefetches slots, rows, groups and blocks, a few updates ahead.
 
-Each function prefetches one level: a slot, then its row or group, then the rows of the group. When that level has
-arrived, a later call prefetches the next one.
+Each function prefetches one level: a slot, then its row or group, then the rows of the group. Each level is prefetched
+when the level before it has arrived.
 """
 
 from __future__ import annotations

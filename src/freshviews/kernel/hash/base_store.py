@@ -1,19 +1,17 @@
 """Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table (key: all columns, packed into words; payload: the multiplicity) and *sides*, one per UNIQUE
-key and per foreign key. A side is a table that counts rows by some of their columns, a word for each; it does not count
-a row with a NULL in one of these columns. A primary key has no side: its columns come first in the row table, in words
-of their own, and only these words are hashed. So one lookup finds the stored row, or another row with its key.
+A base table is a row table and *sides*. The row table maps all columns, packed into words, to the multiplicity. A side
+counts rows by the columns of a UNIQUE key or foreign key, without rows that have a NULL there. A primary key has no
+side: its columns come first in the row table, and only these words are hashed. So one lookup finds the stored row, or
+another row with its key.
 
-The numbers of columns are known only at run time, so keys are passed by address. The row table and each side keep a
-journal from one ``settle_base`` to the next: checks read only rows in the journals, and ``undo_base`` restores exactly
-these rows. A row is journaled once. SEEN has a bit per row number that says whether its row is in the journal: at most
-a quarter of a byte per row, instead of a word in the row.
+The row table and each side keep a journal from one ``settle_base`` to the next. Checks read only rows in the journals,
+and ``undo_base`` restores exactly these rows. A row is journaled once: SEEN has a bit per row number that says whether
+its row is in the journal.
 
 In a base table without keys and foreign keys, only deletes look rows up. Until the first batch with a delete, inserts
-are deferred (see ``pending``) and not journaled: inserts can break no constraint of such a table, and ``undo_base``
-removes their rows from the end. The first batch with a delete flushes all deferred rows; later inserts are not
-deferred.
+are deferred (see ``pending``) and not journaled; ``undo_base`` removes their rows from the end. The first batch with a
+delete flushes all deferred rows; later inserts are not deferred.
 
 The block ``spec`` of a base table::
 
@@ -21,11 +19,10 @@ The block ``spec`` of a base table::
         | per side: table, count, positions ...
 
 ``mixed`` is set if a batch changed one row twice and had both inserts and deletes. ``fresh`` is the number of rows
-appended since the last ``settle_base``, and ``flags`` combines the flags of the rows added since then (see
-``add_count``). ``packing``: see ``hash.packing``. The scratch block has room for a key, for AHEAD rows with a word per
-column, and for these rows in packed form. Then follows, for the row table and for each side, room for the hashes of
-these rows and for the numbers of the stored rows that they probably match. The columns of a batch are given by a block
-of two words per column: the address, and the stride in words.
+appended since the last ``settle_base``. ``flags`` combines the flags of the rows added since then (see ``add_count``).
+``packing``: see ``hash.packing``. The scratch block has room for a key, for AHEAD rows, unpacked and packed, and for
+their hashes and probable row numbers in each table. The columns of a batch are given by a block of two words per
+column: the address, and the stride in words.
 """
 
 from __future__ import annotations

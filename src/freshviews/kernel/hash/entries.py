@@ -1,16 +1,15 @@
 """Numbered entries and their slots: the common structure of a table's rows and an index's groups.
 
-Rows and groups are both stored as an array of *entries* of equal width, each of which begins with its key. Slots lead
-from the hash of a key to the number of its entry. The headers of tables and indexes begin with the words that this
-module names. An entry whose payload words are all zero is absent, and its number is free. (The payload of a group is
-its number of rows.)
+Rows and groups are *entries*: an array of blocks of equal width, each of which begins with its key. Slots lead from the
+hash of a key to the number of its entry. The headers of tables and indexes begin with the words that this module names.
+An entry whose payload words are all zero is absent, and its number is free. (The payload of a group is its number of
+rows.)
 
 Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
-PACKED are in the chain; an entry with a higher number that is removed becomes a *hole*, which packing reaches later.
+PACKED are in the chain. An entry above PACKED that is removed becomes a *hole*, which packing reaches later.
 
-While ``shrink`` writes a smaller array of slots (NEXT), entries whose home is below NEXT_HOMES are in the old and the
-new array. The *home* of an entry is the slot where a search for its hash starts; NEXT_HOMES counts homes in the new
-array.
+The *home* of an entry is the slot where a search for its hash starts. While ``shrink`` writes a smaller array of slots
+(NEXT), entries with homes below NEXT_HOMES are in both arrays.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
 """A secondary index: maps part of a table's key to the rows that have it.
 
-A group stands for the rows that agree on the indexed positions; its words are the key part, the number of rows, and the
+A group stands for the rows that agree on the indexed positions. Its words are the key part, the number of rows, and the
 capacity and the distance of its block. A block has the row numbers of a group in contiguous half words, so a loop over
 a slice reads memory in order. A block of up to two rows lies in the group itself. A larger block is found by its
-distance from the group, so groups and blocks that were read from a file are used in place. A row has one word per
-index, with the number of its group and its position in the block. So removal is O(1): the last row of the block moves
-into the gap.
+distance from the group, so mapped files are used in place. A row stores the number of its group and its position in the
+block. So removal is O(1): the last row of the block moves into the gap.
 
-An index on all positions except one can store *digests*. A digest is a 31-bit hash of the word that a row has at the
-remaining position; digests follow the row numbers of a block, a half word each. To find a word in a slice, its digest
-is compared with those of the block, eight at a time. Digests are adjacent in memory, while reading each row would be a
-cache miss.
+An index on all positions except one can store *digests*: 31-bit hashes of the word at the remaining position. They
+follow the row numbers of a block. To find a word in a slice, its digest is compared with the digests of the block,
+eight at a time. Digests are adjacent in memory, while reading each row would be a cache miss.
 """
 
 from __future__ import annotations

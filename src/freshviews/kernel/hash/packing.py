@@ -1,14 +1,13 @@
 """Packing of columns: columns of stored rows share words.
 
 A column whose codes need fewer than 64 bits shares its word with other columns. So a row takes less memory, and
-comparing or hashing a row reads fewer words. The *packing* of a table is a block with five words for each of its
-columns, in the order of a stored row::
+comparing or hashing a row reads fewer words. The *packing* of a table is a block with five words for each column, in
+the order of a stored row::
 
     word | shift | mask | base | nullable
 
 A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of a
-word, in this order, has the shift 0. A column that has a word of its own has the mask -1 and the base 0, and NULL is
-stored as its code.
+word has the shift 0. A column with a word of its own has the mask -1 and the base 0, and NULL is stored as its code.
 """
 
 from __future__ import annotations

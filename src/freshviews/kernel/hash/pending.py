@@ -1,29 +1,29 @@
 """Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
 
-Deferral has two stages. A row is *pending*, in no slot and no index, until an operation needs a row by key. Then it is
-*unlinked*, in a slot but in no index, until an operation needs a slice. A delete needs only the slots, so a row may be
-deleted without ever entering an index.
+Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. A deferred
+row has two stages:
 
-Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. With
-deferral, rows are only appended: the last ``PENDING`` rows of the table are pending, and several of them may have one
-key. The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities,
-reads deferred rows like all others. An operation that needs a row by key, or each key once, first calls
-``enter_slots``, which flushes pending rows to the slots and merges rows with equal keys. These rows, and new rows with
-higher numbers, are then unlinked: their words for indexes are NOWHERE. An operation that needs a slice first calls
-``enter_pending``, which also adds the unlinked rows, whose numbers begin at UNLINKED, to the indexes. It adds many rows
-at a time, so that their cache misses overlap. A row is flushed at most once to the slots and once to an index, so time
-bounds hold amortised.
+- A *pending* row is in no slot and no index. The last ``PENDING`` rows of the table are pending; several of them may
+  have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. Operations that need a row by
+  key, or each key once, call it first.
+- An *unlinked* row is in a slot but in no index; its words for indexes are NOWHERE. Its number is UNLINKED or higher.
+  ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it first.
+
+The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
+deferred rows like all others. A delete needs only the slots, so a row may be deleted without ever entering an index. A
+row is flushed at most once to the slots and once to an index, so time bounds hold amortised.
 
 - At most ``MOST`` rows are pending or unlinked, to limit the time of the update that flushes them. Beyond that, a batch
   flushes as many of the oldest rows as it appends.
 - Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and whenever the rows have doubled,
-  ``repeats`` estimates the number of keys; if more than an eighth of the rows are repetitions, all rows are flushed,
-  and no insert is deferred until the table has twice as many rows.
-- Merging rows cannot overflow: while rows are deferred, no component of a row that is not deferred reaches ``LARGE`` in
-  magnitude, and the components of all deferred rows add up to less than that (``ROOM``). A table that once had a larger
-  component never defers again, so an overflow is reported in the batch that causes it.
+  ``repeats`` estimates the number of keys. If more than an eighth of the rows are repetitions, all rows are flushed,
+  and no insert is deferred until the table has doubled.
+- Merging rows cannot overflow: the components of all deferred rows add up to less than ``LARGE`` in magnitude
+  (``ROOM``), and no component of another row reaches ``LARGE``. A table that once had a larger component never defers
+  again. So an overflow is reported in the batch that causes it.
 - ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with a journal or an ordered index
-  never has deferred rows, except the row table of a base table, which flushes them before it journals any row.
+  never has deferred rows. The exception is the row table of a base table, which flushes them before it journals any
+  row.
 
 If memory runs out, flushing stops between two rows: the table is consistent, and the remaining rows stay deferred.
 """

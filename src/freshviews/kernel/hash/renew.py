@@ -1,7 +1,7 @@
 """Empties a table or index, or packs its rows, and releases memory.
 
-Rebalancing calls these functions, because it scans tables, and the time of a scan must depend on the live rows, not on
-rows that were deleted. The functions accept only tables without an ordered index and without a journal.
+Rebalancing calls these functions before it scans tables, so that the time of a scan depends only on the live rows. The
+functions accept only tables without an ordered index and without a journal.
 """
 
 from __future__ import annotations

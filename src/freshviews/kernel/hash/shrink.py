@@ -1,29 +1,26 @@
 """Releases memory after removals, in bounded steps: packs rows and groups, and makes arrays of slots smaller.
 
 ``shrink`` takes one step for a table and its indexes. It is called between batches, when the journal of the table is
-empty and nothing refers to a row number or an address: readers have copied their rows, and no undo can follow. The word
-``REMOVED`` is not 0 if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals
-since the last step. Rows and groups are *entries*, and both are shrunk by the same steps:
+empty and nothing refers to a row number or an address. The word ``REMOVED`` is not 0 if there may be work. A step costs
+at most a constant, plus a fraction of the cost of the removals since the last step. Rows and groups are *entries*, and
+both are shrunk by the same steps:
 
 1. If more than half of the numbers are free, entries are *packed*: the entry with the highest number moves to the
-   lowest free number, until no lower number is free. Rows move to lower numbers only. Moving a row updates its slot and
-   its places in the blocks of indexes; moving a group updates the words of its rows. A group moves in one piece, so a
-   step may take longer than its bound, by the rows of one group. The lookups of several moves run together, so that
-   their cache misses overlap.
-2. The array of entries is cut off above the used numbers, if the written part above them is more than a sixteenth of
-   the used part.
-3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. A new home
-   has the low bits of the old one, so a range of new homes is filled from a few ranges of the old slots, in order, and
-   no entry is read. Until the new array is complete, inserts and removals change both arrays (``entries.fill``), and
-   lookups read the old one. Then the new array replaces the old one, which is released piece by piece, because the
-   system needs time for each page.
+   lowest free number, until no lower number is free. Moving a row updates its slot and its places in indexes; moving a
+   group updates the words of its rows. A group moves in one piece, so a step may take longer than its bound, by the
+   rows of one group. The lookups of several moves run together, so that their cache misses overlap.
+2. If the written part of the array above the used entries is more than a sixteenth of the used part, it is cut off.
+3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. A range of
+   new homes is filled from a few ranges of the old slots, without reading entries. Until the new array is complete,
+   inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then the old array is
+   released piece by piece, because the system needs time for each page.
 
 Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays there until
 it has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
 numbers. A table with deferred inserts is not shrunk until they are flushed, because they are in no slot.
 
-When ``shrink`` runs, every entry in the slots is present: triggers and journals have removed rows with a zero payload,
-and a view in which memory ran out was emptied. So a number with a zero payload is free.
+Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So every entry in the slots is
+present, and a number with a zero payload is free.
 """
 
 from __future__ import annotations

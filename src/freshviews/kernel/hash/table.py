@@ -1,21 +1,17 @@
 """The hash table of a relation or view: rows of words, found by key and by indexes on parts of the key.
 
 A table is a header block (its address is the handle), an array of rows, and slots (see ``slots``). A row keeps its
-number while it lives, so indexes and slots store row numbers.
-
-The words of a row::
+number while it lives, so indexes and slots store row numbers. The words of a row::
 
     key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
 A row whose payload words are all zero is not in the relation. It is removed immediately, or, in a table with a journal,
 when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number
-of the row, and its payload before; the delta of a view is read from the journal. ``stamp`` is the epoch in which the
+of the row, and its payload before. The delta of a view is read from the journal. ``stamp`` is the epoch in which the
 row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored
 base table has bits in place of stamps.
 
-A table can have deferred inserts at the end of its array of rows. These rows are in no slot and no index, may get
-another number, and several of them may have one key. Rows in the slots may be *unlinked*: not yet in the indexes.
-``pending`` defines the operations that such a table allows.
+``pending`` describes tables with deferred inserts at the end of the array of rows.
 
 Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 

@@ -1,19 +1,16 @@
 """Runs functions as plain Python while another process compiles them.
 
 A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
-run its Python body, over the same memory (``kernel.memory.mem``); meanwhile another process compiles the function into
-the cache on disk. The next call of the function loads it. Nothing needs to be converted, because both forms of a
-function read and write the same words of memory.
+run its Python body, over the same memory (``kernel.memory.mem``). Meanwhile another process compiles the function into
+the cache on disk, and the next call loads it.
 
 Plain Python takes about a hundred times as long as machine code. So functions run as plain Python only while the
-database and the batch have few rows, and no call has taken long (``work_for``); otherwise a call waits for the
+database and the batch have few rows, and no call has taken long (``work_for``). Otherwise a call waits for the
 compiler.
 
-Functions for which a call waits are compiled first, then the others in the order of requests. A function is not
-compiled if no open database needs it any more.
-
-After this process ends, the compiling process continues for at most a minute, so that the next process finds more
-compiled functions in the cache.
+Functions for which a call waits are compiled first, all others in the order of requests. Functions that no open
+database needs any more are not compiled. After this process ends, the compiling process continues for at most a minute,
+so that the next process finds more compiled functions.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The cache of compiled code on disk.
 
-The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. The files of this folder
-are executed, so it is used only if no other user can put files there; otherwise a private folder is used instead, and a
-warning says why. The subfolders are named by a hash of everything that compiled code depends on: the source of every
-kernel, Numba, Python. (Numba's own cache checks only the file of the function that it loads, and would miss a change of
-a function called there.) A process that makes a subfolder deletes those that no process has opened for ``KEPT`` days.
-No module here imports Numba, because that import takes longer than the rest of a process's start.
+The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
+the folder is used only if no other user can put files there. Otherwise a private folder is used instead, and a warning
+says why. The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel,
+Numba, Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No
+module here imports Numba, because that import takes longer than the start of a process without it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Stores machine code in files, and loads it into this process without Numba.
 
-A file of the cache folder has the code of one function for arguments of certain kinds: a line of JSON that describes
-the parts after it, the object file of the function, and the object file of an *entry*, through which Python calls the
-function (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is
-loaded once.
+A file of the cache folder has the code of one function for arguments of certain kinds. A line of JSON describes the two
+object files after it: the function, and an *entry*, through which Python calls the function
+(``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is loaded
+once.
 
 Only code for this processor is loaded: the processor's name and features are part of a file's name. A file that is cut
 off or damaged counts as missing.

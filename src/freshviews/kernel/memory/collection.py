@@ -1,4 +1,4 @@
-"""Switches garbage collection off while many lasting objects are made."""
+"""Switches Python's garbage collection off while many objects are made."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Private mappings of files: pages are read on demand and copied when written.
 
 The header of a table or index has two words, LOW and HIGH, the bounds of the mapping in which its arrays may lie; both
-are 0 without a mapping. A block between these bounds belongs to the mapping and must not be passed to ``free`` or
-``realloc``: ``release_block`` and ``widen_block`` check that.
+are 0 without a mapping. A block between these bounds must not be passed to ``free`` or ``realloc``: ``release_block``
+and ``widen_block`` check that.
 """
 
 from __future__ import annotations

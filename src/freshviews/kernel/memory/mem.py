@@ -3,7 +3,7 @@
 Engine state is malloc'ed and addressed by int64. So compiled code can let tables grow, a call passes one integer per
 structure, and nothing is reference-counted on the hot path. Each primitive has two bodies: Python over ctypes, here,
 and machine code in ``kernel.compiler.primitives``. With ``FRESHVIEWS_PURE_PYTHON=1`` set before the first import,
-``jit`` is the identity; kernels and generated code then run as plain Python over the same memory.
+kernels and generated code run as plain Python over the same memory.
 
 Addresses count bytes. ``load(a, i)`` and ``store(a, i, v)`` count ``i`` in 8-byte words, ``load32`` and ``store32`` in
 4-byte half words. Nothing is checked: a wrong address crashes the process.

@@ -1,9 +1,9 @@
 """Kernels that compiled code calls by name instead of linking a copy.
 
-Numba links into a function everything it calls, down to the last callee. Without this module every trigger would
-contain its own copy of the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once
-per machine, defined in the process under a symbol, and called there. Use ``outside`` for code that is long or rarely
-runs, and ``jit`` for functions that must be inlined or run per row.
+Numba links into a function everything it calls, down to the last callee. So every trigger would contain its own copy of
+the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once per machine, defined in
+the process under a symbol, and called there. Use ``outside`` for code that is long or rarely runs, and ``jit`` for
+functions that must be inlined or run per row.
 """
 
 from __future__ import annotations

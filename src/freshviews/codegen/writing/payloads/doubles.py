@@ -1,7 +1,7 @@
 """Writes many sums of doubles of one view as loops over lists of values and of additions (``kernel.rings.doubles``).
 
-With a statement for each of 400 sums, compiling would take minutes. If there are fewer than ``LEAST`` sums, each has
-its own statement, so that the compiler optimises it together with the code around it.
+With a statement for each of 400 sums, compiling would take minutes. Fewer than ``LEAST`` sums have a statement each, so
+that the compiler optimises them together with the code around them.
 """
 
 from __future__ import annotations

@@ -1,18 +1,17 @@
 """Chooses the exponent of the threshold of heavy values from the updates so far, for ``'freshviews.epsilon' = 'auto'``.
 
-The best exponent of IVM^eps (Kara et al., ICDT 2019) depends on the degrees of the values that are updated. After each
-major rebalancing, the cost of each exponent that the program allows is computed: the mean number of steps of an update
-of a random row, with the threshold N^eps. This cost has two parts:
+The best exponent of IVM^eps (Kara et al., ICDT 2019) depends on the degrees of the values that are updated. The cost of
+an exponent is the mean number of steps of an update of a random row, with the threshold N^eps. It has two parts:
 
 - a light value costs a loop over its rows: on average, the sum of the squares of the light degrees, divided by the
   number of all rows;
 - a heavy value costs a loop over the heavy values: on average, the fraction of rows with heavy values, times the number
   of heavy values.
 
-If reading also loops over heavy values, each row that is read costs one more step per heavy value. Updates and rows
-read are counted from one major rebalancing to the next. Among the exponents within a tenth of the least cost, the one
-nearest to the current exponent is chosen, to avoid oscillation. The chosen exponent takes effect at the next major
-rebalancing, which partitions all views again.
+If reading also loops over heavy values, each row that is read costs one more step per heavy value. Updates and reads
+are counted from one major rebalancing to the next. After each major rebalancing, all allowed exponents are compared.
+Among exponents within a tenth of the least cost, the one nearest to the current exponent is chosen, to avoid
+oscillation. The choice takes effect at the next major rebalancing.
 """
 
 from __future__ import annotations

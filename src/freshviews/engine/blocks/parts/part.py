@@ -1,4 +1,4 @@
-"""Parts, the objects that a program needs in addition to its tables, and how they see the state of a block."""
+"""The interface of parts: objects that a program needs in addition to its tables."""
 
 from __future__ import annotations
 
