@@ -14,9 +14,9 @@ MIN and MAX are read from an ordered index over ``D``, so a delete costs one sea
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-If a block has only such aggregates, and their arguments are never NULL, a group exists while it has a value. Then
-changes of ``D`` also create and remove groups, and the main query is not joined. For ``COUNT(DISTINCT x)``, if x may be
-NULL::
+If a block has only such aggregates, and every derivation has a row in ``D``, a group exists while ``D`` has a row of
+the group. Then changes of ``D`` also create and remove groups, and the main query is not joined. For ``COUNT(DISTINCT
+x)``, if x may be NULL, ``D`` also has rows with NULL::
 
     D[g, x] += m
         appears:  Q[g] += (count: 1)

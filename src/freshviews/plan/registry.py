@@ -1,7 +1,6 @@
 """The strategies, and in which order the planner prefers them.
 
-A new strategy is a file or a folder of its own, and a line here. With a preference, the planner may choose the strategy
-itself.
+A new strategy is a file or a folder of its own, and a line here. Without a preference, the planner never chooses it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ memory describe a rule, so no code is compiled for it. A rule has levels, one pe
 atom with the variable. All cursors of an atom share two iterators (``trie.iterator``), over the old and the new
 version. There is one ordered tree per relation and order of columns.
 
-The least word marks the start of an iterator, the greatest word its end. Both words may also occur as codes.
+The least word marks the start of an iterator, the greatest word its end.
 
 Negated atoms and conditions have no iterators: ``filters`` evaluates them.
 """

@@ -1,23 +1,23 @@
 """Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
-Elsewhere the program of a bag would add the rows of the bag to a view. Here each addition becomes an update of a node
-of the join tree instead::
+The program of a bag adds the rows of the bag to a view Q. Q is not stored: each addition becomes an update of a node of
+the join tree::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
-                                                 if delta: let a = v1, b = v2; an update (a, b) += delta of the node
+                                                 if delta: let a = v1, b = v2; update the node by (a, b) += delta
 
 One program may serve several isomorphic bags (``plan.crown.alike``). Then the nodes of the bags get each change, one
 node after the other. If the variables of a node are bound before a loop, the node gets the sum of the changes in the
-loop. In this program of triangles over one table, one node reads the last corner of a triangle, and another node reads
-the first::
+loop. In this program of triangles over one table, one node reads the last corner, c, and another node reads the first
+corner, a::
 
     for c, s in E[b]:                     becomes          first = sum:
         if t := E[a, c]:                                       for c, s in E[b]:
             Q[a, c] += m * s * t                                   if t := E[a, c]:
                                                                        last = sum: last += m * s * t
-                                                                       if last: an update (c) += last of one node
+                                                                       if last: update one node by (c) += last
                                                                        first += m * s * t
-                                                           if first: an update (a) += first of the other
+                                                           if first: update the other by (a) += first
 
 If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch.
 
@@ -27,9 +27,9 @@ counts them by the projected columns::
     on R(a, b) += m:
         R_guard_rows[a, b] += m
             appears: R_guard_keys[a] += 1
-                appears: an update R_guard(a) += 1
+                appears: update R_guard by (a) += 1
             vanishes: R_guard_keys[a] += -1
-                vanishes: an update R_guard(a) += -1
+                vanishes: update R_guard by (a) += -1
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 - If the query is cyclic, atoms are grouped into the *bags* of a generalised hypertree decomposition of least width
   (``freshviews.query.hypertree``). A bag becomes an atom of the query: the join of its atoms, projected on the
   variables that other bags, conditions and the output need. Another strategy maintains its rows (``plan.crown.bags``).
-- A *guard* of a bag is an atom of another bag, or a projection of it. It only restricts the rows of the bag: its
-  payload counts in the other bag.
+- A *guard* of a bag is an atom of another bag, or a projection of that atom. A guard only restricts the rows of the
+  bag: the payload of the atom counts in the other bag.
 - If the query is not free-connex, variables are added to the output until it is (section 7 of the CROWN paper).
 
 These steps leave out optional and negated atoms; ``plan.crown.placing`` attaches them to the join tree.

@@ -4,7 +4,7 @@ The view names the expected numbers of updates, its tables declare them, or the 
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: unknown numbers of updates are estimated from the first updates. A view names numbers as ``'freshviews.updates' =
-'likes 5000, users 20'``. The updates of a bag of a cyclic query are the updates of its rows.
+'likes 5000, users 20'``. For a bag of a cyclic query, the updates of its rows are counted.
 """
 
 from __future__ import annotations

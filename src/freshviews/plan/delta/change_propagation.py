@@ -1,8 +1,8 @@
 """Standard change propagation: a plan of binary joins that stores every intermediate result.
 
-Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995), one
-join at a time, as in stream processors. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5),
-2023, section 2.3).
+Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995).
+Stream processors work in this way. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023,
+section 2.3).
 
 The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. Its key has the
 free variables, and the variables that later joins, conditions and lifts need. An update of an atom is joined with the

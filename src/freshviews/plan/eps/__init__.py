@@ -7,8 +7,8 @@
   programs;
 - ``hierarchical``: rows of hierarchical queries over a variable order (``tree``).
 
-``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` from these modules. ``cycle`` finds the order of
-three relations.
+``ivm_eps`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` from these modules. ``cycle`` finds the cycle that
+three relations form.
 """
 
 __all__ = ["four_relations", "hierarchical", "ivm_eps", "triangle", "triangle_linear", "triangle_listing"]

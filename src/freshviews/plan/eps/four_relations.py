@@ -1,9 +1,8 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
 Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The paper
-does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if it is heavy in a relation
-that has its variable; a light value has few rows in each of these relations. Views sum out all variables that are not
-in their key.
+does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if some relation has many rows
+with the value. A light value has few rows in each relation. Views sum out all variables that are not in their key.
 
 **4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps. An update of
 R needs the sum over c and d of S T U:

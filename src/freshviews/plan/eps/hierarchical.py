@@ -4,16 +4,16 @@ Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluati
 as presented in Olteanu's lecture, Part 3. The general construction is our own.
 
 In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then each
-value of X (with values of the variables above X) is heavy or light. A value is heavy if it is heavy in a relation that
-has free variables below X.
+value of X (with values of the variables above X) is heavy or light. A value is heavy if some relation with free
+variables below X has many rows with the value.
 
 - Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update joins only
   light rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
 - Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
   everything below X joins. Reading the result loops over the heavy values in W_X.
 
-The values of a free variable are listed from its view W, as in a view tree. P counts the rows of W by the variables
-above it. V is the sum of a subtree without free variables. An update changes all W, P and V in O(1) steps.
+Three kinds of views change in O(1) steps per update. W has the values of a variable for which everything below joins,
+as in a view tree. P counts the rows of W by the variables above. V is the sum of a subtree without free variables.
 
 A value of F may come from L_X and from several heavy X. The union algorithm lists each value once, with O(N^(1 - eps))
 delay. The payload of a row is the sum of its payloads in L_X and below the heavy X.
@@ -28,8 +28,8 @@ Departures from the paper:
 - Relations with all free variables above X have no parts: only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
 - If a value becomes heavy or light, all its rows of L_X change in one step.
-- For eps = 0 and eps = 1 there are no parts. Before the result is read, nothing is joined for eps = 0, and everything
-  for eps = 1.
+- For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
+  parts.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 

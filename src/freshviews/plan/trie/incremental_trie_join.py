@@ -12,8 +12,8 @@ head of the rule is a separate program, of a query whose only atom is the deriva
 Departures, besides those of the reference:
 
 - An expression that the head sums becomes a variable, the last one of its atom.
-- Conditions are part of the trace, each where the last of its variables is bound. A condition that fails there, for
-  example by an overflow, counts as TRUE. The head evaluates it again, and reports the error.
+- Conditions are part of the trace, each where the last of its variables is bound. A condition that raises an error
+  there, for example an overflow, counts as TRUE. The head evaluates it again, and reports the error.
 - All derivations are counted, even if only their presence matters.
 - The rows are stored twice: in the tries, and in views, from which tries are rebuilt after a restart.
 

@@ -4,7 +4,8 @@ The trace of a rule is the sequence of operations of leapfrog triejoin on the it
 results. An evaluation records the intervals on which its operations depend. When relations change,
 
 1. comparing both versions yields the tree surgery, by depth;
-2. the records of the sensitivity indices that match the surgery are removed, and yield the change oracle;
+2. the tree surgery is matched with the records of the sensitivity indices. Matched records are removed, and yield the
+   change oracle;
 3. at the bindings of the oracle, leapfrog joins walk over both versions. Derivations of the old version alone are
    erased, derivations of the new version alone are inserted, with the records of their operations.
 
