@@ -3,7 +3,7 @@
 ``gram`` has the sums of products of the variables; ``cross`` has their sums of products with the target. Each value of
 a category is a variable of 0 or 1, and at most one of these is 1 in a row. So the part of ``gram`` for a category is a
 diagonal matrix, minus a matrix of rank one if centred. This part is solved first, in time linear in the number of
-values. The equations of the remaining variables follow (the Schur complement).
+values. The remaining equations follow (Schur complement).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The compiled, checked operations on integers and decimals, over codes.
 
-``freshviews.expr.ops`` defines each operation. Decimals are unscaled int64. The factors and units by which decimals are
-scaled or rounded are positive.
+``freshviews.expr.ops`` defines each operation. Decimals are unscaled int64. Scale factors and rounding units are
+positive.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. That computes the change oracle
 and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must resume
 (``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution. Then
-it visits, in order, every code that needs work at deeper levels. There are three kinds:
+it visits three kinds of codes, in order:
 
 - codes that only one version emits;
 - codes whose payload has changed;
