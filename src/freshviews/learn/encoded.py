@@ -3,9 +3,8 @@
 Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
 sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one
 view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another view by each pair of categories.
-F-IVM (Nikolic and Olteanu, SIGMOD 2018) calls this the generalised cofactor; its entries for categories are relations,
-which are groups here (docs/rings.md). Pairs have a separate view because they need only a count, while the size of a
-cofactor is the square of the number of features.
+Pairs have a separate view because they need only a count, while the size of a cofactor is the square of the number of
+features. Source: the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018); see docs/rings.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Solves normal equations gram @ x = cross: sums of products of variables with each other, and with a target.
+"""Solves the normal equations ``gram @ x = cross`` of a regression.
 
-The values of a category are variables of 0 or 1, at most one of which is 1 in a row. So the sums of their products form
-a diagonal matrix, minus a matrix of rank one if centred. These equations are solved value by value; the equations of
-the other variables remain (the Schur complement). So time is linear in the number of values of one category.
+``gram`` has the sums of products of the variables; ``cross`` has their sums of products with the target. Each value of
+a category is a variable of 0 or 1, and at most one of these is 1 in a row. So the part of ``gram`` for a category is a
+diagonal matrix, minus a matrix of rank one if centred. This part is solved first, in time linear in the number of
+values. The remaining equations follow (Schur complement).
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """The program of a block: the program of its main query, with the distinct aggregates attached.
 
 MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
-For each of these aggregates a view ``D[group, argument]`` counts derivations; the strategy of the main query maintains
-it. When a row of ``D`` appears or vanishes, the aggregate of the group changes. MIN_BY and MAX_BY, whose arguments are
-pairs, and BIT_AND and BIT_OR work in the same way. MIN_BY, MAX_BY, BIT_AND, BIT_OR, MIN and MAX are read from the ends
-of an ordered index over ``D``, or from folds of its subtrees, so that a delete costs one search. ``MIN(x)``, by group
-g::
+For each of these aggregates a view ``D[group, argument]`` counts derivations. The strategy of the main query maintains
+``D``. When a row of ``D`` appears or vanishes, the aggregate of the group changes. MIN_BY, MAX_BY, BIT_AND and BIT_OR
+work in the same way.
+
+MIN and MAX are read from an ordered index over ``D``, so a delete costs one search. For ``MIN(x)`` by group g, with
+``least#n`` as the number of values of a group::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -13,10 +14,9 @@ g::
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-If a block has only such aggregates, and every derivation has a value, a group exists while it has a value. Then changes
-of ``D`` also create and remove groups, and the main query is not joined, so a row is joined once instead of twice. (If
-multiplicities may be negative, values may cancel out. Then each addition to ``D`` is also added to the count of the
-group.) ``COUNT(DISTINCT x)``, if x may be NULL, so that ``D`` may have a row with NULL::
+If a block has only such aggregates, and every derivation has a row in ``D``, a group exists while ``D`` has a row of
+the group. Then changes of ``D`` also create and remove groups, and the main query is not joined. For ``COUNT(DISTINCT
+x)``, if x may be NULL, ``D`` also has rows with NULL::
 
     D[g, x] += m
         appears:  Q[g] += (count: 1)
@@ -24,8 +24,7 @@ group.) ``COUNT(DISTINCT x)``, if x may be NULL, so that ``D`` may have a row wi
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-If all variables of a negated atom are in the key of ``D``, the atom may be looked up when rows of ``D`` appear or
-vanish: see ``plan.delta.exclusion``.
+Some negated atoms are looked up when rows of ``D`` appear or vanish: see ``plan.delta.exclusion``.
 
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """

@@ -4,8 +4,8 @@ Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), sectio
 predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail".
 
 The strategy makes the program of the finest grouping, by all free variables. Each addition to its result becomes one
-addition per set, to a result keyed by SET and the free variables. Variables that a set does not group by are NULL in
-its rows. The finest result is not stored. ROLLUP (a), with the result ``Q``::
+addition per set. The result is keyed by the number of the set and the free variables. Variables that a set does not
+group by are NULL in its rows. ROLLUP (a), with the result ``Q``::
 
     Q(set, a) -> count
 
@@ -17,13 +17,15 @@ its rows. The finest result is not stored. ROLLUP (a), with the result ``Q``::
         Q[set, null] += m
 
 The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix of
-the group, as in ROLLUP, reads that store: a fold over its subtrees covers all rows with the prefix. Other sets read a
-store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one
-before) share a store. COUNT and SUM of distinct values, and aggregates of pairs, must see each value of a set once.
-Then every set has its own store.
+the group, as in ROLLUP, reads that store by a fold over all rows with the prefix. Other sets read a store ``D_k[set,
+value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one before) share a
+store.
 
-If multiplicities may be negative, those of one value in several groups may cancel out in a set. Then, too, every set
-has its own store, and an addition to the finest store is repeated in each.
+Some aggregates must see each value of a set once: COUNT and SUM of distinct values, and aggregates of pairs. Then every
+set has its own store.
+
+If multiplicities may be negative, a value may cancel out in a set although its groups have it. Then, too, every set has
+its own store.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes the leaf views of atoms and their payloads, with which every strategy begins.
 
-The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
-inside the atom. If no lift of an aggregate is in or below a view, the component of that aggregate would equal the
-count, so the view does not store it. In a product of payloads, the count takes the place of such a component.
+The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and a component for each aggregate
+that has a lift inside the atom. Without a lift in or below a view, the component would equal the count, so the view
+does not store it. In products of payloads, the count takes the place of the component.
 """
 
 from __future__ import annotations

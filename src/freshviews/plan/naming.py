@@ -1,8 +1,8 @@
 """Names in programs: one Namer makes every fresh name of a program.
 
-A program has names that the user chose (variables and columns of the query) and names that a strategy makes (of views,
-of their rows, of sums, parameters and lets). A made name never equals another name of the program, because variables,
-rows and views are identified by their names alone.
+The user chose some names of a program: variables and columns of the query. A strategy makes the names of views, rows,
+sums, parameters and lets. A made name never equals another name of the program, because names alone identify variables,
+rows and views.
 """
 
 from __future__ import annotations

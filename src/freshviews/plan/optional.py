@@ -1,9 +1,9 @@
 """Writes the updates of optional and negated atoms, for every strategy that joins views.
 
-An *optional view* has the rows of one optional atom, or of several if one is looked up by variables of another. A
-lookup by values of the given variables finds the default row if no row has these values. So the default row vanishes
-when the first row with these values appears, and returns when the last one vanishes. An update of ``S`` in ``R(x, k)
-S?(k, y)``, grouped by x::
+An *optional view* has the rows of an optional atom, or the join of several. A lookup by values of the given variables
+finds the default row if no row has these values. So the default row vanishes when the first row with these values
+appears, and returns when the last one vanishes. The view ``E_S`` below counts these rows. An update of ``S`` in ``R(x,
+k) S?(k, y)``, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -16,11 +16,11 @@ S?(k, y)``, grouped by x::
                             Q[x, NULL] -= r           for x, r in R[k]:
             vanishes: the other way round                 Q[x] += r * d
 
-An update that neither adds a first row nor removes a last one costs as much as in an inner join. For a *negated atom*,
-the join continues only if the view of the atom has no matching row.
+An update of a row that is neither the first nor the last costs as much as in an inner join. For a *negated atom*, the
+join continues only if the view of the atom has no matching row.
 
-Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
-VLDB Journal 23(2), 2014) also count the rows that have given values. The default row is not from these papers.
+Source: F-IVM (indicator projections; Nikolic and Olteanu, SIGMOD 2018) and DBToaster (domains; Koch et al., VLDB
+Journal 23(2), 2014). Both count the rows that have given values. The default row is not from these papers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chooses the order in which tables initialise an empty view, so that the deltas are cheap.
 
-The cost of a delta depends on the rows that it can join with. An example is a view tree that counts paths of three
-edges::
+The triggers run one after the other, each over its whole table. The cost of a trigger depends on the rows that it can
+join with. An example is a view tree that counts paths of three edges::
 
     on R(a, b) += m:                on S(b, c) += m:                  on T(c, d) += m:
         V_a[b] += m                     if v_d := V_d[c]:                 V_d[c] += m
@@ -10,14 +10,13 @@ edges::
                                                 Q[] += m * v_d * v_a
                                         S[b, c] += m
 
-If S comes last, each row of S looks up two sums. If T comes last, its rows loop over rows of S, as often as there are
-paths of two edges. So the triggers run one after the other, each over its whole table. A table that occurs several
-times has several triggers. The final views do not depend on the order.
+If S comes last, each row of S looks up two sums. If T comes last, its rows loop over rows of S, once for each path of
+two edges. The final views do not depend on the order.
 
 The estimated cost of a trigger depends on which triggers ran before it, but not on their order. So dynamic programming
-over sets finds the order of least cost. For many triggers the order is built from the back: the last trigger is the one
-that costs least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of a
-Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973).
+over sets finds the order of least cost. Many triggers are ordered from the back: the last one is the trigger that costs
+least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of a Single Machine
+Subject to Precedence Constraints, Management Science 19(5), 1973).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The strategies, and in which order the planner prefers them.
 
-A new strategy is a file or a folder of its own, and a line here. A preference lets the planner choose it unasked.
+A new strategy is a file or a folder of its own, and a line here. Without a preference, the planner never chooses it.
 """
 
 from __future__ import annotations

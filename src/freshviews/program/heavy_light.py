@@ -3,15 +3,15 @@
 Planning, the interpreter (``program.reference.balances``), compiled code (``kernel.hash.heavy_light``) and EXPLAIN
 share this definition.
 
-- The *threshold base* N follows the number D of rows of the stores: ``N / 4`` (rounded down) ``<= D < N`` after every
-  update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Each such change of N is a *major
+- The *threshold base* N follows the number D of rows of the stores: ``N / 4 <= D < N`` after every update, with N / 4
+  rounded down. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Each change of N is a *major
   rebalancing*: all values are classified again and the auxiliary views are recomputed.
 - The *degree* of a value is the number of rows of a view that have it at given positions of the key.
 - The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
-  light otherwise. Between two major rebalancings, a light value becomes heavy at 3/2 of the threshold, and a heavy one
-  becomes light below 1/2 of it: a *minor rebalancing*. So a heavy value has at least 1/2 N^epsilon rows, and a light
-  one fewer than 3/2 N^epsilon. Between two moves, a value gets updates in proportion to N^epsilon, which pay for the
-  move.
+  light otherwise.
+- A *minor rebalancing* moves one value: a light value becomes heavy at 3/2 of the threshold, a heavy value becomes
+  light below 1/2 of the threshold. So a heavy value has at least 1/2 N^epsilon rows, and a light value fewer than 3/2
+  N^epsilon. Between two moves a value gets updates in proportion to N^epsilon, which pay for the move.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Definition 6 and Figure 4.

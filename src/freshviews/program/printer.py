@@ -8,11 +8,11 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         where gt(weight, 0)                       the rows it runs for
         let x = ...                               a parameter that is an expression, or a Let
         for c, s in S[b]:                         a loop over a slice; s is the payload
-        for a, s in S[_, c]:                      the same; the bound positions are not a prefix of the key
-        for b, c, s in S:                         a scan
+        for a, s in S[_, c]:                      the same, by the second column of the key
+        for b, c, s in S:                         a loop over all rows
         for c in S[b, c] as s & T[c]:             a leapfrog join of c over tries; s is the row
         if t := T[c, a]: ... else: ...            a lookup
-        if |S[b]| <= |T[_, a]|: ... else: ...     the smaller of two slices
+        if |S[b]| <= |T[_, a]|: ... else: ...     a loop over the smaller of two slices
         u = sum: ... if u: ...                    a sum; the second body runs unless it is zero
         u = sum, by (a, c): ...                   the same, cached by the variables that it depends on
         u = some: ...                             the same, but the first addition ends the body
@@ -21,23 +21,23 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
             appears: ...                          runs if the row was absent before
             vanishes: ...                         runs if the row is absent after
             stays: ...                            runs if the row is present before and after
-            then: ...                             a report of places, in all three cases
+            then: ...                             runs in all three cases
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      runs if the slice has a row
-        s.joins += 1; full at 2: ...              a tally; the body runs if it becomes (or was) full
+        s.joins += 1; full at 2: ...              a tally; the body runs if it becomes 2
         S.joined += s                             a row enters a subset; "-=": it leaves
-            alone in [b]: ... not alone in [b]: ...     runs if its slice has no, or another, row
+            alone in [b]: ... not alone in [b]: ...     if its slice by [b] has no other row; if it has
         balance S[b, c]                           rebalancing, if sizes or degrees of values require it
         turn_b(b) * -1                            a procedure, with its multiplicity
-        V[a].min_x = min of D[a]                  a scan
+        V[a].min_x = min of D[a]                  an aggregate of an ordered view
         for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
-        for number n of r, forgotten:             the numbers (one per copy) or ranks reported for a row
-        for x, y, number n, d in all of R, new or wrong from [u, v] on:    numbers to report, 1, or take back, -1
-        for x, y, (z) -1 or not o, d in R, as r grows by m: ...    rows with the row before, where there is one
-        for p, d in S[b, _] by value < c: ...     rows whose value becomes less than c (d is 1), or ceases to be (-1)
+        for number n of r, forgotten:             the last reported numbers or ranks of a row
+        for x, y, number n, d in all of R, new or wrong from [u, v] on:    numbers to report (d is 1) or take back (-1)
+        for x, y, (z) -1 or not o, d in R, as r grows by m: ...    pairs of a row and the row before it
+        for p, d in S[b, _] by value < c: ...     rows whose value is now (d is 1) or no longer (-1) less than c
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
-        for t, p in P[g, x < t <= y]:             a loop over them
-        if changes are wanted:                    Changed
+        for t, p in P[g, x < t <= y]:             a loop over the rows of a range
+        if changes are wanted:                    runs only then
         emit (a, b, c) * m                        a row of the result
         for a, each once, of L_b, and ...         a listing: the union of several sets of values
 """

@@ -2,7 +2,7 @@
 
 The sort begins with the least significant digit. It subtracts the least word of a column from all words of the column
 and skips the high bits that are then 0. So a column of small numbers, such as most codes, takes one or two passes. A
-pass moves whole rows, which are contiguous. A few rows are sorted by insertion.
+pass moves whole rows. Short inputs are sorted by insertion.
 """
 
 from __future__ import annotations

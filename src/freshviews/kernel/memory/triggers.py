@@ -1,7 +1,7 @@
 """Calls triggers, conditions and readers by address, from compiled code.
 
-All these functions take words and return a word, in Numba's calling convention: a function writes its result, or an
-exception, to an address, and returns a status. The functions called here raise no exception.
+In Numba's calling convention, a function writes its result to an address and returns a status. The functions called
+here take words, return a word, and raise no exception.
 """
 
 from __future__ import annotations

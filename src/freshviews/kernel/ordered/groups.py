@@ -1,12 +1,11 @@
 """Groups of few rows, which stay outside the tree of an ordered index.
 
-A group has the rows that agree on the prefix of the key. Most groups are small, and scanning a small group is faster
-than keeping it in order. So if the table has a hash index on the prefix (``SLICES`` of the header), a group stays
-outside the tree until it has more than ``SMALL`` rows; until then a search scans it. As ``SMALL`` is a constant,
-searches are still O(log n). A group that has entered the tree stays there until its last row is removed.
+A group has the rows that agree on the prefix of the key. Scanning a small group is faster than keeping it in order. If
+the table has a hash index on the prefix (``SLICES`` of the header), a group enters the tree only when it has more than
+``SMALL`` rows. It stays there until its last row is removed. Searches are still O(log n), as ``SMALL`` is constant.
 
-In a row outside the tree, the word of children has a special value. A row with a zero payload, kept only for the
-journal, is in its slice, but does not have this value and is not in the tree.
+A row outside the tree has OUTSIDE in the word of its children. A row with a zero payload, kept only for the journal, is
+in its slice, but not in the ordered index.
 """
 
 from __future__ import annotations

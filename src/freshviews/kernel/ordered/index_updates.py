@@ -1,15 +1,12 @@
 """Maintains an ordered index under inserts, removals and updates of its table.
 
 When a row appears, the caller writes its key and payload, then calls ``ordered_insert``. When a row vanishes, the
-caller calls ``ordered_remove``, *before* ``settle`` or ``remove_row``. When the payload of a row that stays has
-changed, the caller calls ``ordered_update``. So a row with a zero payload, kept only for the journal, is not in the
-index. If memory ran out and the row is not in the table, these functions do nothing.
+caller calls ``ordered_remove``, *before* ``settle`` or ``remove_row``. When the payload of a stored row has changed,
+the caller calls ``ordered_update``. If memory ran out and the row is not in the table, these functions do nothing.
 
-A row of the tree stores folds and sums of its subtree. After a change they are recomputed along the one path that
-changed, O(log n) rows, expected. The path needs no array: on the way down each link is turned to point to the row
-above, and restored on the way up (Schorr and Waite, CACM 1967). The sign of a turned link says whether it led to the
-left or to the right child. If the tree keeps its shape, sums need no recomputation: the change of one row is added to
-the sums above it.
+After a change, folds and sums are recomputed along one path of the tree: O(log n) rows, expected. The path needs no
+array. On the way down each link is reversed to point to the row above; on the way up it is restored (Schorr and Waite,
+CACM 1967). The sign of a reversed link says whether it led to the left or to the right child.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The places of rows in an ordered index: a row with n copies takes n places.
 
 The search tree is an order-statistic tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on
-augmenting data structures): besides its children a row stores the number of copies in its subtree. The one payload word
-of a row is its count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in
-O(log n) steps, expected.
+augmenting data structures): a row stores the number of copies in its subtree. The one payload word of a row is its
+count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in O(log n) steps,
+expected.
 
-Rows that agree on the prefix of the key are a group, and places begin at 0 in each group.
+The rows that agree on the prefix of the key are a group. Places begin at 0 in each group.
 
 The caller maintains the tree with ``placed_insert``, ``placed_remove`` and ``placed_update`` instead of
 ``ordered_insert`` and ``ordered_remove``.

@@ -1,10 +1,10 @@
 """Sums of payloads over the subtrees of an ordered index.
 
-Besides its children a row stores, for each summed component, the sum of the component over its subtree, as in
-``folds``. ``index_updates`` maintains the sums; ``ranges`` reads them.
+For each summed component, a row stores the sum over its subtree. ``index_updates`` maintains the sums; ``ranges`` reads
+them.
 
-The sum of an integer component has two words, low and high, so that no sum of a subtree overflows; reading a total that
-does not fit one word reports an error. Doubles are summed as in ``kernel.scalar.real``. Nothing is allocated.
+The sum of an integer component has two words, low and high, so it cannot overflow. Reading a total that does not fit
+one word reports an error. Doubles are summed as in ``kernel.scalar.real``.
 """
 
 from __future__ import annotations

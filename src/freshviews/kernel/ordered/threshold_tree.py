@@ -1,21 +1,19 @@
 """Selects the points whose running sum is within a limit, in a search tree.
 
-A point is a row of the table: its payload has the number of ``rows`` at this point, their ``weight``, the ``number`` of
-weights that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words
-except the last, form a tree in the order of the last word. The value F of a point is one of three: the sum of the
-weights before it, that sum with its own weight, or its last key word. ``threshold_next`` selects the points that have
-rows and whose F is within the limit of their group, and unselects the others. Weights may be negative, so F need not be
-monotone.
+A point is a row of the table. Its payload has the number of ``rows`` at this point, their ``weight``, the ``number`` of
+weights that are not NULL, and whether the point is ``selected``. The points of a group agree on all key words except
+the last. They form a tree in the order of the last word.
+
+Each point has a value F. It is the sum of the weights before the point, or that sum plus its own weight, or its last
+key word. ``threshold_next`` selects the points with rows whose F is within the limit of their group, and unselects all
+others. Weights may be negative, so F need not be monotone.
 
 A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
-points; for both, sums begin at the subtree's first point. If, in the whole tree, the greatest F is beyond the limit, or
-the least F is within it, a descent finds a point that must change, in time proportional to the height of the tree.
-Earlier limits and values are not needed. The sum of no values is NULL, and NULL is within no limit. So a subtree stores
-both extremes twice: for the case that only NULLs precede the subtree, and for all other cases.
+points. In a subtree, F is relative to its first point. If the greatest F of the tree is beyond the limit, or the least
+F is within it, some point must change. A descent finds this point in time proportional to the height of the tree.
 
-The tree is a treap with links to parents; its nodes are the rows. Points and their weights may change many times before
-``threshold_start``. A change only marks the nodes above the changed point; ``threshold_start`` recomputes marked nodes
-from the leaves up.
+The tree is a treap with links to parents. A change only marks the nodes above the changed point. ``threshold_start``
+recomputes the marked nodes from the leaves up.
 """
 
 from __future__ import annotations

@@ -1,17 +1,18 @@
 """Finds how the change of one row moves other rows of its group, for ``ORDER BY ... LIMIT`` and window functions.
 
-The copies of a group's rows are a sequence, in the order of the index; a copy has a place in it (``places``). The count
-of one row has changed, in the table and in the tree. The old sequence is not stored: it differs from the new one only
-in the copies of the changed row, so one descent finds the row at a place of either sequence.
+The copies of a group's rows are a sequence, in the order of the index. Each copy has a place in the sequence
+(``places``). The caller has already changed the count of one row, in the table and in the tree. The old sequence is not
+stored: it differs from the new one only in the copies of that row. One descent finds the row at a place of either
+sequence.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
-- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. A change of n copies moves
-  at most n copies across either end, so few rows are visited even in a large group;
-- ``beside_next``: pairs of a row and the row ``shift`` places away: first the pairs that vanished, then those that
-  appeared.
+- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. If n copies change, at most
+  n copies cross either end;
+- ``beside_next``: pairs of a row and the row ``shift`` places away. The pairs that vanished come first, then the new
+  pairs.
 
-A change shifts the row numbers of all rows after it, so row numbers are updated only once per version: for each changed
+A change shifts the ROW_NUMBER of all later rows, so these numbers are updated only once per version. For each changed
 row, the caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
 
 Each returned row takes a few descents, O(log n).

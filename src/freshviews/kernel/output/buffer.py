@@ -1,8 +1,8 @@
 """A growing array of rows of words, which triggers emit and enumeration returns.
 
-``consolidate`` reads the last word of a row as its multiplicity; other functions do not. ``consolidate_payloads``
-merges rows that have a key and a payload of any rings (``kernel.rings.elements``). If FAILED is set, memory ran out,
-and the buffer lacks rows.
+Only ``consolidate`` reads the last word of a row as its multiplicity. ``consolidate_payloads`` merges rows with equal
+keys and adds their payloads, of any rings (``kernel.rings.elements``). If FAILED is set, memory ran out, and the buffer
+lacks rows.
 """
 
 from __future__ import annotations

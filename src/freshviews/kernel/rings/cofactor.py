@@ -1,10 +1,11 @@
-"""Elements of cofactor rings: adds sums and products of parts to a payload.
+"""Adds sums and products of elements of cofactor rings to a payload.
 
-An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products x_i * x_j, i <= j, ordered by i, then by j
-(``freshviews.ring.cofactor``). For integers each number is a word; for doubles, a sum has two words and a sum of
-products four (``kernel.rings.wide``).
+An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products (``freshviews.ring.cofactor``). The
+products x_i * x_j, i <= j, are ordered by i, then by j. For integers each number is a word. For doubles a sum has two
+words, and a sum of products has four (``kernel.rings.wide``).
 
-A product is described by a *shape*, words that generated code fills:
+A product of elements, its *parts*, is added to a *target*. Generated code describes the product by these words, its
+*shape*:
 
 0 PARTS   number of parts
 1 DEGREE  degree of the target
@@ -12,14 +13,8 @@ A product is described by a *shape*, words that generated code fills:
 3 + 4 i   for part i: address of its element, its degree, offset in the shape of the places of its variables, and
           IS_LIFTED: 1 if the part is lifted from one row. Such a part has no products: they follow from its sums
 
-The places of a part are the positions of its variables among those of the target, in ascending order. The parts have no
-variable in common, so a product visits each entry of the target at most once.
-
-The sums of products of a variable with the variables after it are consecutive: a row of the matrix of all products. To
-the row of a variable x of part a, a product of parts adds sum(x) times a vector. The vector has, for each variable y of
-another part b, sum(y) times the counts of all parts except a and b. So each row takes one addition of a vector, for any
-number of parts. If all counts are 1, as for keyed tables, all rows share one vector; each row skips the places of its
-own part.
+The places of a part are the positions of its variables among the variables of the target, in ascending order. No
+variable is in two parts, so a product visits each entry of the target at most once.
 """
 
 from __future__ import annotations

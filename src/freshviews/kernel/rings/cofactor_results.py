@@ -1,7 +1,7 @@
-"""Computes results of a cofactor element, as codes: its numbers, covariances and correlations.
+"""Computes results of a cofactor element, as codes: sums, covariances and correlations.
 
 A comoment of x_i and x_j, n * sum(x_i x_j) - sum(x_i) * sum(x_j), is computed exactly and rounded once. So a covariance
-is exact even if means are large compared to deviations.
+is accurate even if means are large compared to deviations.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Adds to many exact sums of doubles at a time: one loop computes the values of a row, another adds them to a payload.
 
-Generated code gives each loop a list of words: for each value, its kind and the positions of its codes; for each
-addition, the position of the sum and that of the addend. So a view with hundreds of sums compiles as fast as a view
-with a few.
+Generated code passes each loop a list of words that says what to compute. So a view with hundreds of sums compiles as
+fast as a view with a few.
 """
 
 from __future__ import annotations

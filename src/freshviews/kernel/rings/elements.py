@@ -1,8 +1,8 @@
-"""Adds payloads of any rings, by a layout that describes them as runs of elements of one kind.
+"""Adds payloads of any rings, by a layout that lists the kinds of their elements.
 
-A *layout* has a word for a status, the number of runs, then two words per run: its kind and its size. The size counts
-words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor element of doubles (WIDE). Integers add modulo
-2^64; an overflow is not reported here.
+A *layout* is a status word, the number of runs, and two words per run: its kind and its size. A run is one or more
+elements of the same kind. Its size counts words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor
+element of doubles (WIDE). Integers add modulo 2^64; an overflow is not reported here.
 """
 
 from __future__ import annotations

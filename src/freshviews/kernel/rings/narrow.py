@@ -1,11 +1,10 @@
 """Exact sums of doubles in four words, for values that are neither very small nor very large.
 
-A narrow sum is a two's-complement number of four words in units of 2^-114. (In ``scalar.real`` the same sum has these
-four words from ``FIRST`` on, and 0 or the sign in the other words.) It can add doubles below 2^78 in magnitude that are
-multiples of the unit, as are all doubles between 10^-18 and 10^23. That leaves 63 bits for multiplicities. Other
-addends are ignored, and a sum outside the range is taken modulo 2^256; both store TOO_NARROW at ``status``. So
-additions are always linear, and a batch is undone by its negation. After a TOO_NARROW, the engine undoes the batch,
-gives the sums 37 words, and repeats the batch.
+A narrow sum is a two's-complement number of four words in units of 2^-114. It can add doubles below 2^78 in magnitude
+that are multiples of the unit, as are all doubles between 10^-18 and 10^23. That leaves 63 bits for multiplicities.
+
+Any other addend is ignored, and a sum that overflows is taken modulo 2^256. Both store TOO_NARROW at ``status``. Then
+the engine undoes the batch by its negation, widens the sums to the 37 words of ``scalar.real``, and repeats the batch.
 """
 
 from __future__ import annotations

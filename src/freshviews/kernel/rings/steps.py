@@ -1,7 +1,7 @@
 """The arithmetic of users' rings: the steps of a formula (``freshviews.ring.formula``) over words and doubles.
 
-Integers are checked as in ``kernel.scalar.payload``: a result that does not fit 64 bits, or is the least int64, is
-reported at ``status``, and the arithmetic continues modulo 2^64.
+Integers are checked as in ``kernel.scalar.payload``. A result that does not fit 64 bits, or is the least int64, is
+reported at ``status``. The arithmetic then continues modulo 2^64.
 """
 
 from __future__ import annotations

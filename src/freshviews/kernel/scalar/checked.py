@@ -1,4 +1,4 @@
-"""Exact arithmetic beyond 64 bits, and float functions that need other code in Python than as machine code.
+"""Exact arithmetic beyond 64 bits, and float functions whose machine code is not compiled from Python.
 
 The Python bodies here are the definitions; ``kernel.compiler.arithmetic`` has the machine code. A result of NULL means
 that the value does not fit int64.

@@ -1,6 +1,7 @@
 """The compiled, checked operations on integers and decimals, over codes.
 
-``freshviews.expr.ops`` defines each operation. Decimals are unscaled int64; divisors, factors and units are positive.
+``freshviews.expr.ops`` defines each operation. Decimals are unscaled int64. Scale factors and rounding units are
+positive.
 """
 
 from __future__ import annotations

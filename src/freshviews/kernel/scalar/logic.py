@@ -1,4 +1,5 @@
-"""Compiled comparisons and logic over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each one."""
+"""Compiled comparisons and logic over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each operation.
+"""
 
 from __future__ import annotations
 

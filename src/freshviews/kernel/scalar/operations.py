@@ -1,8 +1,8 @@
 """Every compiled scalar operation by name, for code generation: functions over int64 codes.
 
 ``freshviews.expr.ops`` defines each operation. Unless the definition says otherwise, NULL in any argument gives NULL. A
-fallible operation takes ``status``, the address of a word. An error stores a key of ``ERRORS`` in this word, if it is
-still 0, and the operation returns NULL.
+fallible operation takes ``status``, the address of a word. On an error the operation returns NULL, and stores a key of
+``ERRORS`` in this word if the word is still 0.
 """
 
 # ruff: noqa: F403

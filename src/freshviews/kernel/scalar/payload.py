@@ -1,9 +1,8 @@
 """Checked arithmetic on integer payloads.
 
-Payloads are integers modulo 2^64. An overflow is stored at ``status``, the address of a word that keeps the first
-error, and the arithmetic continues: the integers modulo 2^64 are a ring, so a batch is undone by its negation even
-after an overflow. The caller checks the word once, after its batch. A sum that is the least int64 counts as an overflow
-too, because as a result it would mean NULL.
+Payloads are integers modulo 2^64. The word at ``status`` keeps the first overflow, and the arithmetic continues. The
+caller checks the word once, after its batch. As integers modulo 2^64 are a ring, the negated batch undoes the batch
+even after an overflow. A sum that is the least int64 counts as an overflow too: as a result it would mean NULL.
 """
 
 from __future__ import annotations

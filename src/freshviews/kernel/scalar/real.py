@@ -1,12 +1,11 @@
 """Exact sums of doubles, independent of the order of inserts and deletes.
 
-A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so every finite double is an
-integer number of units, and the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
-multiplicities. Three words with the counts of NaN, +inf and -inf follow, so that these values can be removed again. All
-37 words are zero exactly if the sum is zero and contains no NaN and no infinity.
+A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal. Every finite double is an
+integer number of units, so the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
+multiplicities. Three more words count NaN, +inf and -inf, so these values can be removed again. All 37 words are zero
+exactly if the sum is zero and contains no NaN and no infinity.
 
-An addition changes two or three words, and those that its carry reaches: usually few, and many only if the sum changes
-sign.
+An addition changes few words, unless the sum changes sign.
 """
 
 from __future__ import annotations

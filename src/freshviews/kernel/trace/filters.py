@@ -1,10 +1,10 @@
-"""Checks conditions, then negated atoms, when all iterators of a level stand at a candidate.
+"""Checks conditions, then negated atoms, when all iterators of a level stand at the same code, the candidate.
 
 A condition compares the codes of two variables, or is a function of the codes bound so far. Its result for given codes
-cannot change, so the trace does not record it. For a negated atom, the candidate is sought in the complement of the
-atom's last column. If the atom lacks the candidate, the seek returns the candidate. Otherwise it returns the first gap:
-the code after the run of consecutive codes that begins at the candidate. So the result of the seek depends on all codes
-from the candidate to the returned code.
+cannot change, so the trace does not record it. A negated atom is read through its complement: the codes that its last
+column lacks. A seek of the complement returns the first such code from the candidate on. If that is the candidate
+itself, the atom does not exclude the candidate. The result depends on all codes from the candidate to the returned
+code.
 """
 
 from __future__ import annotations

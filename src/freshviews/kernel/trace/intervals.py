@@ -1,18 +1,19 @@
 """Interval trees: a lookup finds the intervals with a given prefix that contain a given value.
 
-An interval tree (section 3.2 of the paper on maintenance) is an ordered tree with a fold of the greatest end. Its keys:
+An interval tree is an ordered tree that stores the greatest end below each child, as a fold (Veldhuizen, Incremental
+Maintenance for Leapfrog Triejoin, 2013, section 3.2). Its keys:
 
     prefix ... | start | end | context ...
 
 Intervals are closed; the least and the greatest word stand for minus and plus infinity. A *stab* is a lookup: it takes
-a prefix and a value, and returns intervals with their contexts. In a sensitivity index (section 4), the prefix has the
-codes of the atom's arguments that are bound so far, the context those of the other variables bound so far. A stab
-visits the pages that may hold rows with the prefix and a start not greater than the value, and skips all children whose
-greatest end is less than the value. Every child that it opens has an answer below it, except at most two per level, at
-the ends of the visited range. So a stab reads at most (answers + 2) * levels pages.
+a prefix and a value, and returns intervals with their contexts. It skips all children whose greatest end is less than
+the value. So it reads at most (answers + 2) * levels pages.
+
+In a sensitivity index (section 4), the prefix has the codes of the atom's bound arguments. The context has the codes of
+the other bound variables.
 
 ``stab`` appends answers to a buffer (``output.buffer``), in the order of the tree. ``remove_found`` deletes the rows of
-such a buffer from the tree; they may come from several stabs.
+a buffer from the tree.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """Maintains a rule by its trace, as ``program.reference.incremental_trie_join.maintenance`` does, over words in memory.
 
-For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``, which computes the change
-oracle and walks the levels. A *contribution* of the oracle (see ``oracle``) is a place where the leapfrog join of a
-level must resume. Below a binding that both versions have, ``maintain`` first resumes the join at every contribution,
-in both versions alternately. Then it visits, in order, every code that only one version emits, whose payload has
-changed, or below which the oracle has contributions.
+For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. That computes the change oracle
+and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must resume
+(``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution. Then
+it visits three kinds of codes, in order:
+
+- codes that only one version emits;
+- codes whose payload has changed;
+- codes below which the oracle has contributions.
 """
 
 from __future__ import annotations

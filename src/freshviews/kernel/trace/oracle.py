@@ -1,15 +1,16 @@
 """Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
 
-The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define both. Surgery is derived
-from the difference of two versions of a tree (``btree.difference``), one row per operation:
+The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define both. Surgery lists the
+differences of two versions of a tree (``btree.difference``), one row per operation:
 
     length of the path | kind | path ...
 
-The oracle has sorted *contributions* per level: the level's join must run again from ``candidate`` up to ``high``:
+The oracle has sorted *contributions* per level. Each says that, below a binding, the level's join must run again from
+``candidate`` up to ``high``:
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-Contributions of one binding are adjacent. The codes at which payloads changed are stored separately.
+``variable_join`` defines the other words. The codes at which payloads changed are stored separately.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""Sensitivity records: the changes that the steps of a trace depend on, in interval trees.
+"""Sensitivity records: which changes would alter a step of a trace, in interval trees.
 
-``program.reference.incremental_trie_join.sensitivity`` defines a record. The index of a cursor is an ordered tree of
-rows
+The index of a cursor is an ordered tree of records (``program.reference.incremental_trie_join.sensitivity``)::
 
     codes of the atom ... | low | other codes ... || high | turn | since
 
-The part of a row before the double bar is its key: it is unique, because under one binding a cursor seeks a code only
-once. The fold of the tree is the greatest ``high`` (``intervals``). ``low``, ``turn`` and ``since`` together give the
-place in the leapfrog join where the step was made.
+A change at a code from ``low`` to ``high`` alters the step. The words before the double bar are the key, because under
+one binding a cursor seeks a code only once. The fold of the tree is the greatest ``high`` (``intervals``). ``low``,
+``turn`` and ``since`` are the place of the step in the leapfrog join.
 
 Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
-keys. Only a walk that resumes reads records, and only those of its own binding: the records collected from MARK on, and
-those in the index.
+keys.
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
 """The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
-``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them over
-words. Words in memory describe a rule, so nothing is compiled for it. A rule has levels, one per variable. A level has
-cursors, one per atom with the variable. An atom has two iterators (``trie.iterator``), which all its cursors share:
-over the old and the new version. There is one ordered tree per relation and order of columns.
+``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them. Words in
+memory describe a rule, so no code is compiled for it. A rule has levels, one per variable. A level has cursors, one per
+atom with the variable. All cursors of an atom share two iterators (``trie.iterator``), over the old and the new
+version. There is one ordered tree per relation and order of columns.
 
-The least word stands for minus infinity, where an iterator starts, and the greatest word for infinity, where it ends.
-The place before iterators are opened has a turn of its own, START. So the least and the greatest word may also occur as
-codes.
+The least word marks the start of an iterator, the greatest word its end.
 
-Negated atoms have no iterators: ``filters`` evaluates them, and conditions, on the trees. A record of a sensitivity
-index is a row of an ordered tree: see ``sensitivity``.
+Negated atoms and conditions have no iterators: ``filters`` evaluates them.
 """
 
 from __future__ import annotations

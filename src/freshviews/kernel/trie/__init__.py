@@ -1,7 +1,7 @@
 """Tries for leapfrog joins: flat arrays, and iterators over ordered trees.
 
 - ``flat``, ``flat_build``: an immutable trie in arrays, built from a hash table for one join.
-- ``iterator``: reads a version of an ordered tree as a trie; ``complement``: the gaps of such a trie.
+- ``iterator``: reads a version of an ordered tree as a trie; ``complement``: the codes that a trie lacks.
 """
 
 __all__ = ["complement", "flat", "flat_build", "iterator"]

@@ -1,7 +1,9 @@
-"""The complement of a trie at its last level: the codes between runs of consecutive codes (section 3.1.2 of the paper).
+"""The complement of a trie at its last level: the codes that the trie lacks.
 
-Inner pages count the rows below each child, and an interval of codes has no gap if it has as many rows as codes. So one
-descent finds the end of a run of any length.
+Inner pages count the rows below each child. An interval of codes has no gap if it has as many rows as codes. So one
+descent finds the end of a run of consecutive codes.
+
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 3.1.2.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
 """A flat trie: sorted rows as arrays, read by the leapfrog join of ``trie_join``.
 
-Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. Its *values* are the last words
-of these prefixes, in order. The children of node ``p`` are the nodes ``children[p]`` to ``children[p + 1]`` of the next
-level. A node of the last level is a row; its payload is copied beside it. If every payload is the single word 1, this
-word is stored only once.
+Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. The *values* of a level are the
+last words of these prefixes, in order. The children of node ``p`` are the nodes of the next level from ``children[p]``
+up to ``children[p + 1]``. A node of the last level is a row, with a copy of its payload. If every payload is the single
+word 1, this word is stored only once.
 
 The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
-the bounds of the children, *next* adds one, *seek* gallops. So a walk of k seeks in rising order over n values takes
-O(k log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek
-there is one load.
+the bounds of the children, *next* adds one, *seek* gallops. A walk of k seeks in rising order over n values takes O(k
+log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is
+one load.
 
-Unlike in the paper, positions are not objects but local variables of generated code
-(``codegen.writing.leapfrog_loops``); *up* means to leave a loop.
+Positions are local variables of generated code (``codegen.writing.leapfrog_loops``); *up* leaves a loop.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
 """The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
 
-Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3. The proof there requires this amortised cost: a walk over
-m of N keys in rising order reads O(1 + log(N / m)) pages per key. Unlike a trie of ``flat``, the iterator needs no copy
-of the rows, and it can read a version while the tree is written.
+Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3. As the proof there requires, a walk over m of N keys in
+rising order reads O(1 + log(N / m)) pages per key, amortised. Unlike ``flat``, the iterator needs no copy of the rows,
+and it can read a version while the tree is written.
 
-A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller knows its depth and passes it
-to every operation. Each depth has a frame in the iterator's block: the current leaf and row, and whether the end is
-reached. So *up* needs no operation: the frame of the depth above has not moved.
+A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller passes its depth to every
+operation. The iterator has a frame per depth: the current leaf and row, and whether the end is reached. So *up* needs
+no operation: the frame of the depth above has not moved.
 
-Within a leaf, a frame knows the end of the rows that share its prefix (LIMIT), so a seek gallops in one column from its
-row. Only a seek that leaves the leaf needs the path from the root: it climbs as far as the sought key requires, and
-descends again. A frame that has not left the leaf where it was opened uses the path of the frame above.
+Within a leaf, a seek gallops in one column, from the row of the frame. A seek that leaves the leaf climbs only as far
+as the sought key requires, and descends again.
 
 Iterators allocate nothing. No two threads may share an iterator.
 """

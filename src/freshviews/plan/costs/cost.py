@@ -1,13 +1,11 @@
 """The cost of an update: the number of lookups, visited rows and writes, as the mean over the rows of a relation.
 
-A walk over the triggers computes the cost. Degrees determine how often, on average, a statement runs its body: a loop,
-once per row of its slice; a lookup, with the probability that it finds a row; a body ``appear``, with the probability
-that a row occurs only once. Steps are counted as in ``program.reference.interpreter``.
+A walk over the triggers computes the cost. Degrees say how often, on average, a statement runs its body. A loop runs
+its body once per row of its slice; a lookup, with the probability that it finds a row. Steps are counted as in
+``program.reference.interpreter``.
 
-If a view holds the *bindings* of one trigger (see ``degrees``), its degrees are those of the bindings. If a view holds
-a join, its rows are the distinct rows that a trigger adds over all of its bindings. Assumptions: values from different
-relations are independent; half of the updates are deletes; no subscriber wants changes; conditions between relations
-hold; a range holds half of the rows. The cost of rebalancing is left out.
+Assumptions: values from different relations are independent; half of the updates are deletes; no subscriber wants
+changes; conditions between relations hold; a range holds half of the rows. The cost of rebalancing is left out.
 """
 
 from __future__ import annotations

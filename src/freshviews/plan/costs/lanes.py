@@ -1,15 +1,14 @@
 """Lanes: parts of a trigger that change different views and may run in parallel.
 
 A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that another
-lane changes. So each view gets the same additions in the same order as from the whole trigger, and lanes may run over a
-batch in any order or at the same time. The trigger of a self-join has one lane, because its statements read views that
-other statements change. Lanes of a program with heavy and light parts assume that the batch causes no major
-rebalancing.
+lane changes. So lanes may run over a batch at the same time, and each view gets the same additions in the same order.
+The trigger of a self-join has one lane, because its statements read views that other statements change. Lanes are not
+valid for a batch that causes a major rebalancing.
 
-A row that two lanes need is looked up twice. So lanes are merged until such repeated lookups cost little.
+A row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost little.
 
-Threads may share the rows of a lane that only adds to views and reads none of the views: each thread adds to tables of
-its own, and these tables are added up in the end. That pays if a row costs more lookups than additions.
+Threads may share the rows of a lane that reads none of the views it adds to. Each thread adds to tables of its own,
+which are added up in the end. That pays if a row costs more lookups than additions.
 """
 
 from __future__ import annotations

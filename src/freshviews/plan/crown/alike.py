@@ -1,9 +1,9 @@
 """Isomorphic bags of a cyclic query: one program maintains all of them and updates all their nodes.
 
 Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one into those of the other, with
-equal relations and filters. The two triangles of a dumbbell over one table are an example. The nodes may read different
-projections of their bags. Then the program's output has the variables of all these projections, unless the strategy
-stores joins: larger joins may cost more than sharing saves.
+equal relations and filters. The two triangles of a dumbbell over one table are an example. If nodes read different
+projections of their bags, the program's output has the variables of all projections. But a strategy that stores joins
+shares only equal projections, because larger joins may cost more than sharing saves.
 """
 
 from __future__ import annotations

@@ -1,36 +1,35 @@
 """Bags of atoms under change propagation without joins: another strategy maintains their rows.
 
-By itself, the program of a bag would hold the rows of the bag in a view. A node of the join tree replaces that view:
-each addition to the view becomes a sum that is passed to the node, as an update of the bag::
+The program of a bag adds the rows of the bag to a view Q. Q is not stored: each addition becomes an update of a node of
+the join tree::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
-                                                 if delta: let a = v1, b = v2; what the node does with (a, b) += delta
+                                                 if delta: let a = v1, b = v2; update the node by (a, b) += delta
 
-One program may serve several bags (``plan.crown.alike``). Then the nodes of all these bags get the change, one after
-the other, as if the rows of one bag changed before those of the next. The output of such a program may have more
-variables than a node reads. If the variables of a node are bound before a loop, the node gets the sum of all changes in
-the loop. An example is triangles over one table, where one node reads the last corner and another node the first
-corner::
+One program may serve several isomorphic bags (``plan.crown.alike``). Then the nodes of the bags get each change, one
+node after the other. If the variables of a node are bound before a loop, the node gets the sum of the changes in the
+loop. In this program of triangles over one table, one node reads the last corner, c, and another node reads the first
+corner, a::
 
     for c, s in E[b]:                     becomes          first = sum:
         if t := E[a, c]:                                       for c, s in E[b]:
             Q[a, c] += m * s * t                                   if t := E[a, c]:
                                                                        last = sum: last += m * s * t
-                                                                       if last: what the one does with (c) += last
+                                                                       if last: update one node by (c) += last
                                                                        first += m * s * t
-                                                           if first: what the other does with (a) += first
+                                                           if first: update the other by (a) += first
 
-If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch, and the
-program's views store the rows of the bag's atoms and the edits of a batch.
+If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch.
 
-A guard of a bag has the distinct rows of a projection of another atom. So the rows of that atom are counted first::
+A guard of a bag has the distinct rows of a projection of another atom. One view has the rows of that atom, another view
+counts them by the projected columns::
 
     on R(a, b) += m:
         R_guard_rows[a, b] += m
             appears: R_guard_keys[a] += 1
-                appears: what the program does with R_guard(a) += 1
+                appears: update R_guard by (a) += 1
             vanishes: R_guard_keys[a] += -1
-                vanishes: what the program does with R_guard(a) += -1
+                vanishes: update R_guard by (a) += -1
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The strategy ``crown``: chooses among its programs, and says when the planner prefers ``crown``.
+"""The strategy ``crown``: chooses one of its programs, and says when the planner prefers ``crown``.
 
 The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
 """

@@ -1,15 +1,14 @@
 """Puts a query in the form that change propagation without joins needs: filters at the leaves, acyclic, free-connex.
 
-A condition on the variables of one atom becomes a filter of the atom. If the query is cyclic, atoms are grouped into
-the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). From then on a bag
-is an atom of the query: the join of its atoms, projected on the variables that other bags, conditions and the output
-need. Another strategy maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag has the distinct rows of an
-atom of another bag, or of a projection of that atom. The guard only restricts the rows of the bag; the payload of the
-atom counts only in the other bag. If the query is not free-connex (Section 7), variables are added to the output until
-it is.
+- A condition on the variables of one atom becomes a filter of the atom.
+- If the query is cyclic, atoms are grouped into the *bags* of a generalised hypertree decomposition of least width
+  (``freshviews.query.hypertree``). A bag becomes an atom of the query: the join of its atoms, projected on the
+  variables that other bags, conditions and the output need. Another strategy maintains its rows (``plan.crown.bags``).
+- A *guard* of a bag is an atom of another bag, or a projection of that atom. A guard only restricts the rows of the
+  bag: the payload of the atom counts in the other bag.
+- If the query is not free-connex, variables are added to the output until it is (section 7 of the CROWN paper).
 
-Optional and negated atoms change no value of the ordinary atoms. So these steps use the ordinary atoms alone, and
-``plan.crown.placing`` attaches the optional and negated atoms to the join tree.
+These steps leave out optional and negated atoms; ``plan.crown.placing`` attaches them to the join tree.
 """
 
 from __future__ import annotations

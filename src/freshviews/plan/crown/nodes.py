@@ -1,18 +1,17 @@
 """The nodes of a join tree in change propagation without joins, and the views that they store.
 
-A node of a generalised join tree becomes a ``TreeNode``: a relation with its rows, or a generalised relation made of
-the projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join
-view, V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the
-parent is the projection view V_p: a slice of the index is a row of V_p, and the number of rows in the slice is the
-row's count of derivations. So one operation adds a row to V_s and V_p.
+A node of a generalised join tree becomes a ``TreeNode``. Its rows are the rows of a relation, or projections of some
+children (its ``fillers``). The rows that match all children of the node are the subset ``joined``, V_s of the CROWN
+paper. An index of ``joined`` by the variables shared with the parent is the projection view V_p: a slice of the index
+is a row of V_p. So one operation adds a row to V_s and V_p.
 
-A node is *free* if all its variables and all variables of the nodes above it are in the output; otherwise, if rows have
-payloads (``counted``), it is *closed*. The projection of a closed node is a separate view, which stores sums of
+A node is *free* if all its variables and all variables of the nodes above it are in the output. Any other node is
+*closed* if rows have payloads (``counted``). The projection of a closed node is a separate view, which stores sums of
 payloads.
 
-An *optional* node has the rows of an optional atom or of a projection of one. It does not filter the node above: a row
-of the node above is joined with or without a partner. A *negated* node has the rows that exclude rows of the node
-above: it counts as a matching child of a row for which it has no row.
+An *optional* node has the rows of an optional atom or of a projection of an optional atom. It filters nothing: a row of
+the node above is joined with or without a partner. A row of the node above is joined only while a *negated* node has no
+matching row.
 """
 
 from __future__ import annotations

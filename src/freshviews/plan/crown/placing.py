@@ -1,9 +1,9 @@
 """Finds places for optional and negated atoms in a join tree of the ordinary atoms.
 
-A negated atom is a child of a node that has all of its variables. For a row of that node, the negated atom counts as a
-matching child while it has no row with the same values. An optional atom is a child of a node that has its given
-variables; this node may be another optional atom. It filters no row of that node, so its place does not change the
-bounds of other atoms. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
+A negated atom is a child of a node that has all of its variables. A row of that node is joined only while the negated
+atom has no row with the same values. An optional atom is a child of a node that has its given variables; this may be
+the node of another optional atom. Optional atoms filter no rows. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y),
+T?(y | z), !U(x)``::
 
     R(x, k)
       !U(x)
@@ -11,11 +11,10 @@ bounds of other atoms. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y 
         T?(y, z)
 
 An optional atom below a node of the output can be enumerated. If only some variables of the atom are needed, a
-projection on these variables, ``[k, y]?``, is inserted above it. An optional atom that binds no output variable is read
-only for its payload, or left out if payloads are not needed.
+projection on these variables, ``[k, y]?``, is inserted above it.
 
 A tree without a node that has the needed variables is refused with the reason. This happens to ``S?(k, l | y)`` if k
-and l are in different atoms: no node has the rows that must get the default row when their last partner vanishes.
+and l are in different atoms.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023): the plan of Algorithm 1, maintained by
-the S-, P- and R-updates of Algorithms 2 to 4, enumerated by Algorithms 5 and 6. No join is stored, so space is linear.
-An update takes O(lambda) steps amortised (lambda is the enclosureness of the stream, Section 6). The result and its
-change are enumerated with constant delay.
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Algorithms 1 to 6. No join is stored,
+so space is linear. An update takes O(lambda) steps amortised; lambda is the enclosureness of the stream (section 6).
+The result and its change are enumerated with constant delay.
 
-A row of a node stores ``joins``, the number of children whose projection has a row that matches it (the horizontal
-count of Algorithm 3). If ``joins`` equals the number of children, the row is in V_s(R_e), the subset ``joined``. The
-slices of this subset by the key shared with the parent are V_p(R_e); see ``plan.crown.nodes``. V_l(R_e), the subset
-``live``, has the rows that are part of the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
+A row of a node stores ``joins``, the number of children that have a matching row (the horizontal count of Algorithm 3).
+A row that matches all children is in V_s, the subset ``joined``. The slices of this subset by the key shared with the
+parent are V_p; see ``plan.crown.nodes``. V_l, the subset ``live``, has the rows that are part of the result. The plan
+of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
 
         V_s[b]               on T(c, d) += m:
         /    \\                   T[c, d] += m
@@ -20,19 +19,19 @@ slices of this subset by the key shared with the parent are V_p(R_e); see ``plan
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-Departures. The paper propagates an update through the whole tree and then enumerates the changed result rows from
-witnesses. Here changed rows are enumerated wherever the propagation ends. Live rows are maintained from the root down,
-and only while a subscriber wants changes. Rows have payloads instead of set semantics (``counted``): a closed node
-passes sums up at every change; a free node passes up only that a row appears or vanishes. For DISTINCT, rows are
-counted as in the paper.
+Departures:
 
-``plan.crown.free_connex_query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic
-queries, ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of
-updates.
+- Changed rows of the result are enumerated wherever the propagation ends. In the paper, the update passes through the
+  whole tree first.
+- Live rows are maintained from the root down, and only while a subscriber wants changes.
+- Rows have payloads instead of set semantics (``counted``). A closed node passes sums up at every change; a free node
+  passes up only that a row appears or vanishes. For DISTINCT, rows are counted as in the paper.
 
-``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: over a free-connex query
-the payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the
-product of the update and these payloads.
+``plan.crown.free_connex_query`` prepares the query. ``plan.crown.bags`` attaches the bags of cyclic queries,
+``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of updates.
+
+``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: the payload of a group
+is the product of the payloads of its rows in free nodes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""Enumeration over a join tree: the result (Algorithm 5), and the rows that contain given ones (Algorithm 6).
+"""Enumeration over a join tree: the whole result, and the rows of the result that contain given rows.
 
-An enumeration starts from a *chain*: the nodes from the one that changed up to the last one that the change reached,
-each with the child from which the change came. From the chain, loops go up through live rows, each of which is in the
-result, and down through joined rows, each of which matches rows below. So no loop is empty, and the time between two
-rows depends only on the query. There are two exceptions: conditions across atoms skip rows, and rows repeat if
-variables were added to the output.
+A change is enumerated from a *chain*: the nodes from the one that changed up to the last one that the change reached.
+From there, loops go up through live rows, which are part of the result. Other loops go down through joined rows, which
+match rows below. So no loop is empty, and the delay is constant. There are two exceptions: conditions across atoms skip
+rows, and rows repeat if variables were added to the output.
+
+Source: Algorithms 5 and 6 of the CROWN paper (``plan.crown.propagation``).
 """
 
 from __future__ import annotations

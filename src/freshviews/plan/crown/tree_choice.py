@@ -1,11 +1,10 @@
 """Chooses a join tree: the tree that the view names, or the one that costs least for the expected updates.
 
-The expected numbers of updates are named by the view, declared by its tables, or measured.
+The view names the expected numbers of updates, its tables declare them, or the engine measures them.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
-6.3: unknown numbers of updates are estimated from the first ones. A view names the expected numbers as
-``'freshviews.updates' = 'likes 5000, users 20'``; measured numbers are stored in the same form. The updates of a bag of
-a cyclic query are the updates of its rows.
+6.3: unknown numbers of updates are estimated from the first updates. A view names numbers as ``'freshviews.updates' =
+'likes 5000, users 20'``. For a bag of a cyclic query, the updates of its rows are counted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
 
-Some loops and the update may determine the variables of all loops. Then the innermost statement runs at most once for
-each combination of the rows of these loops. The exponent is the least number of such loops. The columns of a declared
-key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is 1 if b is a key of S, otherwise 2.
+The exponent is the least number of loops whose rows, with the update, determine the variables of all loops. The columns
+of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is 1 if b is a key of S,
+otherwise 2.
 
-Variables are numbered, and a set of variables is an integer with one bit per variable, for speed: a join of 60 tables
-has thousands of loops.
+A set of variables is an integer with one bit per variable, for speed: a join of 60 tables has thousands of loops.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """First-order maintenance: delta queries over stored base relations.
 
 Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2, "First-Order IVM".
-Base relations are stored; a stored row has only variables and lifts. The result is stored. An update is joined with the
-other relations when it arrives.
+Base relations and the result are stored. An update is joined with the other relations when it arrives.
 
-Departures. If two relations bind the same variables, the program loops over the smaller slice and probes the other
-relation. Occurrences of one relation with the same columns and filters share a store. The delta of a product of k equal
-factors is the sum over the non-empty sets of factors that take the update while the other factors keep the old state.
-Terms that are equal after renaming are computed once and multiplied by their number: the three deltas of the triangle
-count over one edge relation are one loop. A relation with a declared key whose columns are bound is joined first: at
-most one row matches, so the loop costs O(1).
+Departures:
+
+- If two relations bind the same variables, the program loops over the smaller slice and probes the larger slice.
+- Occurrences of one relation with the same columns and filters share a store. If k equal factors share it, the delta is
+  a sum over the non-empty sets of factors. The factors of a set take the update; all others have the old rows.
+- Terms that are equal after renaming are computed once and multiplied by their number. For the triangle count over one
+  edge relation, the three deltas are one loop.
+- A relation with a declared key whose columns are bound is joined first: at most one row matches.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 

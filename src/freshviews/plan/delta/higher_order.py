@@ -1,20 +1,20 @@
 """Higher-order maintenance: joins an update with views of the other atoms, and maintains these views recursively.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
-DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
-of the atom fixed, the rest consists of connected components. Each component is stored as a view that exports the
-variables that the delta needs (those of the atom and free variables) and sums out all others. Such a view is a query of
-fewer atoms, so the construction is recursive. Equal views (same atoms, exported variables, conditions and lifts) are
-shared.
+DBToaster". The delta of a query for an update of one atom is the join of the update with the other atoms. Once the
+variables of the updated atom are fixed, the other atoms fall into connected components. Each component is stored as a
+view. It keeps the variables of the updated atom and the free variables, and sums out all others. The view is a query of
+fewer atoms, so the construction is recursive. Equal views are shared.
 
-Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
-nothing else. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger joins R and V_T:
-they are separate components once a, c and e are fixed. A condition or lift across atoms is applied in a component that
-has all its variables. If there is no such component, the trigger applies the condition or lift, and the components
-export its variables. Occurrences of one relation are updated one after the other, each with its own first-order delta,
-not by one delta with all products. A component of optional atoms alone is an optional view (``plan.optional``). The
-trigger, not the view, tests conditions on its rows, because each row of the view replaces the default row. Negated
-atoms belong to no component: the triggers that change the result look them up.
+Departures:
+
+- Programs are made from the join structure, not by rewriting AGCA expressions.
+- Only components are stored. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger
+  joins R and V_T: they are separate components once a, c and e are fixed.
+- A condition or lift across atoms is applied in a component that has all its variables, otherwise in the trigger.
+- Occurrences of one relation are updated one after the other, each with its own first-order delta.
+- A component of optional atoms alone is an optional view (``plan.optional``). Negated atoms belong to no component: the
+  triggers that change the result look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 

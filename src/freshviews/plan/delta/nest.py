@@ -1,12 +1,15 @@
 """Loop nests: the join of bound variables with a list of views, as nested statements.
 
-Every strategy joins stored views with bound variables. ``nest`` orders the views greedily. A view whose key is bound is
-looked up before any loop. The next loop is over a view with a bound declared key, of which at most one row matches. If
-no view has such a key, the loop is over a view that shares a bound variable. Of several, the one whose rows determine
-most variables by keys comes first; in a tie, the one with the fewest unbound variables. If two views would bind the
-same variables, the program decides at run time: it loops over the smaller slice and looks up the other view. At most
-``CHOICES`` such decisions are nested. Conditions and lifts across atoms are applied as soon as their variables are
-bound.
+Every strategy joins stored views with bound variables. ``nest`` orders the views greedily:
+
+1. a view whose key is bound: a lookup, before any loop;
+2. a view with a bound declared key: a loop over at most one row;
+3. a view that shares a bound variable. Of several, the one whose rows determine most variables by keys comes first; in
+   a tie, the one with the fewest unbound variables.
+
+If two views would bind the same variables, the program decides at run time: it loops over the smaller slice and probes
+the larger slice. At most ``CHOICES`` decisions are nested. Conditions and lifts across atoms are applied as soon as
+their variables are bound.
 """
 
 from __future__ import annotations

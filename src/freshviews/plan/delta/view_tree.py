@@ -5,14 +5,16 @@ Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves 
 variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. An update of a relation climbs from its
 leaf to the root. At each node it is joined with the sibling views.
 
-There are two forms. ``plan`` holds the result in a view by its free variables, which are carried up the tree.
-``plan_factorised`` needs an order with the free variables on top. The result stays factorised over the tree and is
-enumerated top-down; every row of W_X leads to a row of the result.
+There are two forms. ``plan`` holds the result in a view: free variables are not summed out. ``plan_factorised`` needs
+an order with the free variables on top. The result stays factorised over the tree and is enumerated top-down.
 
-Departures. Subtrees of optional atoms have optional views (``plan.optional``). A negated atom is looked up where a
-condition over its variables would be tested. A view is stored only if the update of a sibling or the enumeration reads
-it. A delta climbs row by row. If all variables of a loop at X are summed out at X, only the sum climbs further.
-Conditions and lifts across atoms are computed at the first node that has their variables.
+Departures:
+
+- Subtrees of optional atoms have optional views (``plan.optional``).
+- A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are computed
+  there, too.
+- A view is stored only if the update of a sibling or the enumeration reads it.
+- A delta climbs row by row. If all variables of a loop at X are summed out at X, only the sum climbs further.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

@@ -1,24 +1,21 @@
 """Makes programs with heavy and light values from tables of cases, over any number of relations.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). The sum that an update adds to the result is split
-into cases, according to which values are heavy. Each case is a join of few rows, or a lookup in a view that is stored
-for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes the
-program.
+into cases, by which values are heavy. Each case is a join of few rows, or a lookup in a view that is stored for the
+case. A strategy defines the cases (``Case``) and the views (``Auxiliary``). This module makes the program.
 
-A ``Part`` names variables and relations. A value of the variables is heavy if it is heavy in one of the relations.
-Otherwise it is light: it has few rows in each relation. There are few heavy values.
+A ``Part`` names variables and relations. A value of the variables is heavy if one of the relations has many rows with
+the value. There are few heavy values, and a light value has few rows in each relation.
 
-A join goes step by step. Each step loops over the rows of a light value, the rows with a heavy value, or the heavy
-values, whichever has the smallest bound. If none applies, it loops over all rows that agree with the bound variables.
-If two loops bind the same variables, the program takes the shorter one at run time.
+A join loops over the rows of a light value, the rows with a heavy value, or the heavy values: it takes the loop with
+the least bound on its length. If none applies, it loops over all rows that agree with the bound variables. If two loops
+bind the same variables, the program takes the shorter loop at run time.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
-(``turn_``). The joins that compute these rows begin with the value, which has few rows at that moment. A major
-rebalancing recomputes the views by joins that begin with the rows of a relation.
+(``turn_``). A major rebalancing recomputes the views from the stored rows.
 
-Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over the sets of
-atoms that take the update while the other atoms keep the old rows (``first_order``). If a value becomes heavy or light
-in several parts at once, the views change by a similar sum over sets of parts.
+Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over sets of
+atoms, as in ``first_order``.
 """
 
 from __future__ import annotations

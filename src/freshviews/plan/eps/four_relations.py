@@ -1,18 +1,17 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
 Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The paper
-does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if it is heavy in one of the
-relations that have its variable, so a light value has few rows in each of them. Views sum out all variables that are
-not in their key.
+does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if some relation has many rows
+with the value. A light value has few rows in each relation. Views sum out all variables that are not in their key.
 
-**4-path**, R(b) S(b, c) T(c, d) U(d) after its two end variables are summed out: O(N^max(eps, 1 - eps)) steps. An
-update of R needs the sum over c and d of S T U:
+**4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps. An update of
+R needs the sum over c and d of S T U:
 
-- c heavy, or c and d light: the sum of T U is stored by c in ``V_TU``. There are few heavy c, and a light b has few c;
-- c light, d heavy: the pairs S T are stored by b and d in ``W_d``. There are few heavy d;
-- b heavy, c and d light: the sum itself is stored by b in ``X_b``.
+- c heavy, or c and d light: ``V_TU`` stores the sum of T U by c. A light b has few c, and there are few heavy c;
+- c light, d heavy: ``W_d`` stores the sum of S T by b and d. There are few heavy d;
+- b heavy, c and d light: ``X_b`` stores the sum of S T U by b.
 
-In full::
+All views, and the updates of R and S; ``W_d[b] U`` loops over ``W_d[b]`` and looks up U::
 
     V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
     V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
@@ -21,9 +20,8 @@ In full::
     on R(b): W_d[b] U;  b light: S[b] V_TU;  b heavy: X_b[b], and S[b] V_TU where c is heavy
     on S(b, c): c heavy: R V_TU;  c light: R T[c] U
 
-**4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Three kinds of views
-are stored, each a path by its two ends. ``H``: two relations, both ends heavy. ``L``: two relations, the variable
-between them light and one end heavy. ``V``: three relations, both ends heavy and the variables between them light::
+**4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Each view stores a
+path of two or three relations, by the two ends of the path::
 
     H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
@@ -34,10 +32,9 @@ between them light and one end heavy. ``V``: three relations, both ends heavy an
                 a and b heavy: L_TU where c is heavy, V_STU
 
 **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
-generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R needs the
-values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its rows
-are joined. If all three are heavy, ``V_STU(b, c, d)`` has the sum. An update S(c, d, a) changes ``V_STU`` for each b of
-the heavy (b, c), or of the heavy (d, b).
+generalises the triangle in linear space (``triangle_linear``): pairs of values are heavy or light. An update of R needs
+the values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its
+few rows are joined. If all three are heavy, ``V_STU(b, c, d)`` has the sum.
 """
 
 from __future__ import annotations

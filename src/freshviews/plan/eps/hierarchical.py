@@ -1,35 +1,35 @@
 """IVM^eps for hierarchical queries: light values are joined in views, heavy ones when the result is read.
 
 Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020),
-as presented in Olteanu's lecture, Part 3. The general construction is derived here.
+as presented in Olteanu's lecture, Part 3. The general construction is our own.
 
-In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then the
-combinations of values of X and the variables above X are partitioned: a combination is heavy if it is heavy in a
-relation that has free variables below X.
+In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then each
+value of X (with values of the variables above X) is heavy or light. A value is heavy if some relation with free
+variables below X has many rows with the value.
 
-- Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update binds X and
-  joins only light rows. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i.
+- Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update joins only
+  light rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
 - Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
-  everything below X joins. Reading the result loops over the heavy values in W_X, and continues below each value in the
-  same way.
+  everything below X joins. Reading the result loops over the heavy values in W_X.
 
-The values of a free variable are listed from its view W, as in a view tree. P counts the rows of W by the variables
-above it. V is the sum of a subtree without free variables. An update binds all variables on its way to the root, so it
-changes all W, P and V in O(1) steps. Values of F may come from L_X and from several heavy X. The union algorithm lists
-each value once, with O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
+Three kinds of views change in O(1) steps per update. W has the values of a variable for which everything below joins,
+as in a view tree. P counts the rows of W by the variables above. V is the sum of a subtree without free variables.
+
+A value of F may come from L_X and from several heavy X. The union algorithm lists each value once, with O(N^(1 - eps))
+delay. The payload of a row is the sum of its payloads in L_X and below the heavy X.
 
 An update with heavy X may change as many rows as the result has. The change is computed only while a subscriber or
-another view wants it. Then each update also adds the differences of the payloads to a view D.
+another view wants it. Then each update also adds to D, the view of changes.
 
 Departures from the paper:
 
-- A heavy value of X has a mark per relation where it is heavy. If X partitions several relations, H_X counts the marks.
-- Relations are stored once, not in parts. The marked rows of W_X are a subset of W_X.
+- A heavy value has a mark per relation where it is heavy. If X partitions several relations, H_X counts the marks.
+- Relations are stored once, not in parts.
 - Relations with all free variables above X have no parts: only their sums are read.
 - Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
-- If a value becomes heavy or light, all its rows of L_X are removed or computed in one step.
-- For eps = 0 there are no parts, and nothing is joined before the result is read. For eps = 1 there are none either,
-  and everything is joined in advance.
+- If a value becomes heavy or light, all its rows of L_X change in one step.
+- For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
+  parts.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 

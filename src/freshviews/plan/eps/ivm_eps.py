@@ -1,6 +1,6 @@
 """The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose the program of a block, and the exponent eps.
 
-``ivm_eps`` takes every query that a module of ``plan.eps`` accepts, in O(N^(1 + min(eps, 1 - eps))) space.
+``ivm_eps`` takes every query that a module of ``plan.eps`` can plan, in O(N^(1 + min(eps, 1 - eps))) space.
 ``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. The property ``'freshviews.epsilon'``
 gives one exponent for all atoms, or one for each atom; with 'auto', the stream of updates determines it.
 """

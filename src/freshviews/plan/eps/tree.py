@@ -1,10 +1,10 @@
 """The canonical variable order of a hierarchical query, on which ``plan.eps.hierarchical`` builds its program.
 
 In a hierarchical query, the sets of atoms of two variables are disjoint or nested. Variable X is above variable Y if
-the atoms of X properly contain the atoms of Y. Variables with the same atoms form a node. If some of these variables
-are free and others bound, they form two nodes, the free one above the bound one. An atom is a child of the node of its
-lowest variables. A node is *open* if a free variable is at the node or below. The rows of open nodes are enumerated.
-Below an open node, subtrees without free variables are summed up.
+the atoms of X properly contain the atoms of Y. Variables with the same atoms form a node. If some are free and others
+bound, they form two nodes, free above bound. An atom is a child of the node of its lowest variables. A node is *open*
+if a free variable is at the node or below. The rows of open nodes are enumerated; subtrees without free variables are
+summed up.
 """
 
 from __future__ import annotations

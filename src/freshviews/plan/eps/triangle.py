@@ -11,7 +11,7 @@ needs the sum over c of S(b, c) T(c, a):
 - b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
 - b is heavy in S, c heavy in T: loop over the few heavy c that T has with this a.
 
-V_ST is also maintained in few steps. An update of S with a heavy b joins the few rows of T with a light c. An update of
+V_ST is maintained in few steps, too. An update of S with a heavy b joins the few rows of T with a light c. An update of
 T with a light c joins the few heavy b that S has with this c. So an update takes O(N^max(eps, 1 - eps)) steps. The
 views have O(N^(1 + min(eps, 1 - eps))) rows, and are recomputed in as many steps.
 
@@ -24,11 +24,10 @@ Departures from the paper:
 
 - A relation has one store, in which the heavy rows are marked. An update of a light value costs as much as under
   ``first_order``.
-- The four sums of Figure 3 over the rows of S and T are one loop.
+- Figure 3 has four sums over the rows of S and T; here they are one loop.
 - When a value becomes heavy or light, the views change for all its rows in one step; the paper moves row by row.
 - Occurrences of one relation that are partitioned by the same columns share their store (``first_order``).
-- If the result is grouped by a variable that an update does not bind, the update does the same as under
-  ``first_order``.
+- An update that does not bind the variables of GROUP BY does the same as under ``first_order``.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

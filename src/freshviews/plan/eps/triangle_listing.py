@@ -5,17 +5,17 @@ constant delay after each update. The paper gives no details. Here, each of R(a,
 its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as in
 ``triangle``, which only counts the rows.
 
-The values of a triangle are all heavy, or all light, or exactly one heavy value is followed by a light one, going
-around R, S, T, R:
+Each value of a triangle is heavy or light. Going around a, b, c, a, a heavy value is followed by a light value at most
+once:
 
 - all heavy or all light: an update finds few such triangles, and ``M`` stores them;
-- b heavy in S, c light in T: an update of R may find any number of them. The pairs of rows of S and T are stored in
-  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, and an update of T finds the few heavy b.
-  ``N_ST(a, b)`` counts the pairs. The rows of R that have such pairs are in the subset ``listed``;
+- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T, without R. An update of S finds the
+  few a of a light c, and an update of T finds the few heavy b. ``N_ST(a, b)`` counts the pairs. The subset ``listed``
+  of R has the rows with pairs in ``V_ST``;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
-So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. Each row
-is emitted exactly once, with constant delay. An update takes O(N^max(eps, 1 - eps)) steps amortised.
+The result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and likewise for S and T. An update
+takes O(N^max(eps, 1 - eps)) steps amortised.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -1,15 +1,15 @@
 """Selects the rows of a relation whose running sum is within a limit.
 
-It uses an augmented search tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms): the summary of a
-subtree shows whether a search must descend into it. ``kernel.ordered.threshold_tree`` has the tree. The query VWAP of
-DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
+The query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
 The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
-of a point is the sum of the weights before it. The limit is a row of an internal view. A bid changes the values of all
-prices below its own, so the tree does not store values. For each subtree it stores the greatest value of the selected
-points and the least value of the others, both relative to the first point of the subtree::
+of a point is the sum of the weights before it. The limit is a row of an internal view.
+
+A bid changes the values of all prices below its own, so values are not stored. The points are a search tree
+(``kernel.ordered.threshold_tree``). For each subtree it stores two values, relative to the subtree's first point: the
+greatest value of the selected points, and the least value of the unselected points::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL
@@ -21,17 +21,19 @@ points and the least value of the others, both relative to the first point of th
                   /                         \\
     point 103: NULL, weight 60         point 99: before 100, weight 10
 
-    on bids(price, volume) += m:        a row: it is in the result if its point is selected
-    on bids(price, volume) += m:        a weight: of its point
-    on v#1(limit) += m:                 a limit
+    on bids(price, volume) += m:        adds the row to bids, and to Q if its point is selected
+    on bids(price, volume) += m:        adds to the weight of its point
+    on v#1(limit) += m:                 changes the limit
     settle:                             after all batches of a version:
         for each touched group:
             for price, d in points by value < limit:
                 for volume, b in bids[price]:
                     Q[price, volume] += d * b
 
-If the greatest value of the selected points is beyond the limit, or the least value of the other points is within it,
-some point must be selected or deselected, and a descent finds that point. Weights may have any sign.
+If the greatest value of the selected points is beyond the limit, some point must be unselected, and a descent finds it.
+If the least value of the unselected points is within the limit, some point must be selected. Weights may have any sign.
+
+Source: augmented search trees (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms).
 """
 
 from __future__ import annotations

@@ -17,15 +17,15 @@ x DESC) <= 10``::
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-*Second form: rows with their neighbours.* A changed row affects the rows up to the distance of LAG or LEAD. ``LAG(id)
-OVER (PARTITION BY g ORDER BY x)``::
+*Second form: rows with their neighbours.* A changed row affects only the rows within the distance of LAG or LEAD.
+``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
 *Third form: rows with their numbers, or ranks.* A changed row shifts the numbers of all rows after it, so the numbers
-are updated once per version. Each row stores the numbers that were last reported for it. A walk begins at a changed row
-and ends at the first row whose stored numbers are right. It takes O(log N) for each row whose number changed::
+are updated once per version. Each row stores its last reported numbers. A walk begins at a changed row and ends at the
+first row whose stored numbers are right. It takes O(log N) for each row whose number changed::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count

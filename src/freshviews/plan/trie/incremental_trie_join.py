@@ -1,23 +1,21 @@
 """Maintenance of a leapfrog triejoin by its trace.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The trace of a leapfrog triejoin is the
-sequence of its operations on the iterators of the relations. For each operation an index records, as intervals, which
-changes of the relations would alter its result. A batch repeats only the operations that it affects. The time of a
-batch is, up to logarithms, its number of updates plus the edit distance of the traces before and after it.
-``program.reference`` has an executable description.
+sequence of its operations on the iterators of the relations. For each operation, an index records the interval of codes
+where a change would alter its result. A batch repeats only the operations that it affects. The time of a batch is, up
+to logarithms, its number of updates plus the edit distance of the traces before and after it. ``program.reference`` has
+an executable description.
 
 The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
 head of the rule is a separate program, of a query whose only atom is the derivations.
 
 Departures, besides those of the reference:
 
-- An expression that the head sums becomes a variable, the last one of its atom. So a derivation has all inputs of the
-  head.
-- Conditions are part of the trace; each is placed where the last of its variables is bound. A condition that may fail,
-  for example by an overflow, reports no error there, as the binding may lead to no derivation. The head evaluates the
-  condition a second time, and reports the error.
+- An expression that the head sums becomes a variable, the last one of its atom.
+- Conditions are part of the trace, each where the last of its variables is bound. A condition that raises an error
+  there, for example an overflow, counts as TRUE. The head evaluates it again, and reports the error.
 - All derivations are counted, even if only their presence matters.
-- The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
+- The rows are stored twice: in the tries, and in views, from which tries are rebuilt after a restart.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
@@ -32,14 +30,14 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
     on #Q(a, b, c) += m:
         Q[] += m
 
-Negated atoms, which must have no matching row, are stored and traced like ordinary atoms. All their variables also
-occur in ordinary atoms. A negated atom is looked up where the last of its variables is bound::
+Negated atoms are stored and traced like ordinary atoms. A negated atom is looked up where the last of its variables is
+bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
 Optional atoms are joined by the head, not by the trace, because an intersection of iterators never yields a default
-row. So the head is a first-order program over the optional atoms and the derivations, which are stored by the given
-variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
+row. So the head is a first-order program over the optional atoms and the derivations. It stores the derivations by the
+given variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
 
     on #Q(a) += m:
         for z, u in U[a] or default:
@@ -51,8 +49,8 @@ variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
             Q[a, z] += m * j
         ... and the default row, where the first row of a appears or the last one vanishes
 
-The trace and its cost are those of the inner join. The head also joins negated atoms over variables that an optional
-atom binds.
+The trace costs as much as for the inner join. The head also joins negated atoms over variables that an optional atom
+binds.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The key order of a leapfrog triejoin: the order in which its variables are bound, chosen by estimated cost.
 
-Every order is worst-case optimal for a join whose rows are all listed. Orders differ in the number of bindings that
-lead to no row, in the variables on which sums depend, and in how early groups are complete. The cost of an order is the
-sum, over the variables, of two estimates: the visited values, and the lookups of cached sums. The number of visited
-values is the size of the join, projected on the variable and the ones it depends on.
+Every order is worst-case optimal for a join whose rows are all listed. The orders differ in the number of bindings that
+lead to no row, and in the variables on which sums depend. The cost of an order is the sum, over the variables, of two
+estimates: the visited values, and the lookups of cached sums. The number of visited values is the size of the join,
+projected on the variable and the variables it depends on.
 
-Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. If the number of
-distinct values in N rows of k variables is unknown, it is estimated as the geometric mean of its least and greatest
-value, N^(1/k) and N. For up to ``EXHAUSTIVE`` variables all orders are compared, by dynamic programming over sets of
-variables. For more variables the order is built greedily.
+Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. An unknown number of
+distinct values, in N rows of k variables, is estimated as the geometric mean of N^(1/k) and N. For up to ``EXHAUSTIVE``
+variables all orders are compared, by dynamic programming over sets of variables. For more variables the order is built
+greedily.
 """
 
 from __future__ import annotations

@@ -1,22 +1,20 @@
 """Leapfrog triejoin: worst-case optimal evaluation, repeated after every batch.
 
 Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined together, one variable at a time, in a *key
-order*. The values of a variable are the intersection of the sorted values that the atoms have for the bound variables;
-the iterators leap to each other's values. The time is bounded by the size of the largest result that relations of these
-sizes can have (the bound of Atserias, Grohe and Marx), up to a logarithm.
+order*. The values of a variable are the intersection of sorted lists, one from each atom that has the variable. The
+time is at most the size of the largest result that relations of these sizes can have, up to a logarithm (the bound of
+Atserias, Grohe and Marx).
 
 The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
 key order. Departures:
 
-- Variables that are not in the result are summed over, not listed. If the atoms fall into parts that share no unbound
-  variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
-  variables is cached by those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
-- A sum may depend on all bound variables and on one more variable, which is not the next to be bound. Such a sum is
-  *tabulated*: computed for all values of that variable together, if this takes no more work than visiting the values.
-- If only the presence of a row matters, the search of a part that is not in the result ends at the first match.
+- Variables that are not in the result are summed over, not listed. Parts that share no unbound variable are summed
+  separately, and the sums are multiplied. A sum that depends on only some of the bound variables is cached by those
+  variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+- A sum may be *tabulated* by a variable that is bound later: it is computed for all values of that variable together.
+- If only the presence of a row matters, a sum ends at the first match.
 - Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.
-- Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash: a negated atom as soon
-  as its variables are bound, an optional atom once all other variables of its part are bound.
+- Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash.
 - The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::

@@ -1,13 +1,12 @@
 """Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
-A condition has a variable of a stored row, and terms without columns of that row. It is TRUE for the values in one or
-several ranges, whose ends are expressions over the terms.
+A condition has a variable of a stored row (``a.price``), and terms without columns of that row (``b.price``). It is
+TRUE for the values in one or several ranges, whose ends are computed from the terms.
 
-Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error, so it
-has a *limit*: if the magnitude of each term is at most the limit, neither the condition nor the ends can fail. If a
-term is greater, the loop evaluates the condition row by row. Arithmetic of doubles is rounded, so a condition with
-doubles becomes a range only for values on a grid (``grid``). If a term may fail for a reason other than overflow, the
-condition does not become a range.
+Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error. So
+each range has a *limit*: while no term is greater in magnitude, neither the condition nor the ends can fail. If a term
+is greater, the loop evaluates the condition row by row. Arithmetic of doubles is rounded, so a condition with doubles
+becomes a range only for values on a grid (``grid``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Doubles on a grid: multiples of 2^-10 whose magnitude is at most 2^40. Integers up to this magnitude are on the grid.
 
 In general, a sum or difference of doubles is rounded. For up to eight doubles on the grid it is exact: a multiple of
-2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``, and the sum of ``a - b`` over many rows is
-the sum of all a minus the sum of all b. For other doubles neither holds: rows with such values are visited one by one.
+2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``. The sum of ``a - b`` over many rows is the
+sum of all a minus the sum of all b. Rows with other doubles are visited one by one.
 """
 
 from __future__ import annotations

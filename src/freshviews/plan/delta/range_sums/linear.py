@@ -1,7 +1,7 @@
 """Rewrites the body of a loop to use the sum of the rows; valid if each addition is linear in the row's payload.
 
-A lift over variables of the row and other variables is split into products. The sum has a component for each factor
-over variables of the row.
+A lift over variables of the row and other variables is split into products (``products``). The sum has a component for
+each factor over variables of the row.
 """
 
 from __future__ import annotations

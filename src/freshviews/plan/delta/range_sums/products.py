@@ -1,11 +1,11 @@
 """Rewrites lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
 
-Each product has one factor over the variables of a row, and one over terms without columns of that row. So the sum of
-the lift over many rows needs only sums of the first factors. Integer arithmetic is checked, so products are used only
-for terms up to a limit (``bounds``). Within the limit, sums of millions of rows also fit 64 bits.
+Each product has one factor over columns of the row, and one factor without columns of the row. So the sum of the lift
+over many rows needs only sums of the first factors. Integer arithmetic is checked, so products are used only for terms
+up to a limit (``bounds``).
 
-Sums of doubles are exact, but ``a - b`` is rounded before it is summed, unless both are on a grid (``grid``). A product
-of a double of the row and another double is not split.
+``a - b`` of doubles is rounded before it is summed, so it is split only for values on a grid (``grid``). A product of a
+double of the row and another double is not split.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Stored views for sums and loops over ranges of the rows of a view, and their maintenance.
+"""Stored views for sums and loops over ranges of rows, and their maintenance.
 
 If loops over ``S[g]`` sum the rows with ``t <= low`` for each v, ``S(g, t, v) -> count`` gets these views::
 

@@ -7,14 +7,12 @@ A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all ro
             Q[g] += m * s.sum_v               if u:
                                                   Q[g] += m * u.sum_v
 
-The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable. It is ordered by that
-variable and stores sums of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in
-the first way that fits:
+The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable. Its ordered index stores sums
+of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
 
-1. by one sum, as above, if each addition of the body has exactly one factor of the row's payload, and the body reads no
-   variable of the row;
-2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. An
-   update takes the time of one range sum per group. The range must have one end only::
+1. by one sum, as above, if the body reads no variable of the row, and each addition is a multiple of the row's payload;
+2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. The
+   range must have one end only::
 
        for t, b, s in S[g]:                      for b, _ in S_groups[g]:
            if t <= x:                                u = sum:
@@ -32,9 +30,7 @@ values whose integer arithmetic cannot fail (``bounds``) and whose double arithm
 view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has such a value, the
 original loop runs.
 
-This pass rewrites programs, so it serves every strategy that loops. ``range_views`` describes the stored views. S is
-dropped if nothing else reads it. Otherwise, if S has the key and the components of a range view, S is ordered and
-replaces that view.
+S is dropped if nothing else reads it.
 """
 
 from __future__ import annotations

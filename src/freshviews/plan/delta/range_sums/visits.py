@@ -1,4 +1,4 @@
-"""Writes the lines of EXPLAIN about ranges: bounds, and the rows that updates visit if a condition has no range."""
+"""Writes the lines of EXPLAIN about ranges: the bound of an update, and conditions that must be tested for each row."""
 
 from __future__ import annotations
 

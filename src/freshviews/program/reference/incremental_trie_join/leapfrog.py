@@ -5,13 +5,12 @@ is the candidate. In turn, each iterator that is before the candidate seeks it. 
 becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first iterator moves
 to its next key.
 
-Departures. The iterators take turns in the order of the atoms; the paper takes the order of their first keys, where a
-change of one key would change the whole trace. After a key is emitted, the first iterator always moves. So the
-remaining steps of a join depend only on its ``Position``.
+Departures. The iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
+``Position``. The paper sorts the iterators by their first keys: a change of one key could change the whole trace.
 
-When all iterators are at the candidate, the join evaluates the conditions; if they hold, the complements of negated
-atoms seek the candidate, too. A complement that lacks the candidate moves past the whole run of codes to the first gap,
-and the iterators continue there (section 3.1.2 of the paper on maintenance).
+Before the candidate is emitted, the join evaluates the conditions. If they hold, the complements of negated atoms seek
+the candidate, too. A complement that lacks the candidate moves to the next code that it has, and the iterators continue
+there (Incremental Maintenance for Leapfrog Triejoin, section 3.1.2).
 """
 
 from __future__ import annotations

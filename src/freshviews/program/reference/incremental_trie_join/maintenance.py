@@ -1,24 +1,26 @@
 """Maintenance of a rule by trace: the maintenance rule of section 4, over an old and a new version of the relations.
 
-The trace of a rule is the sequence of operations, with their results, of leapfrog triejoin on the iterators of the
-atoms. An evaluation records the intervals on which its operations depend. When relations change,
+The trace of a rule is the sequence of operations of leapfrog triejoin on the iterators of the atoms, with their
+results. An evaluation records the intervals on which its operations depend. When relations change,
 
-1. the delta iterators of the relations yield the tree surgery, by depth;
-2. the tree surgery is matched with the records of the sensitivity indices: this yields the change oracle, and removes
-   the matched records;
-3. at the bindings of the oracle the rule is walked over both versions: derivations that only the old version has are
-   erased, those that only the new version has are inserted, each with the records of its operations.
+1. comparing both versions yields the tree surgery, by depth;
+2. the tree surgery is matched with the records of the sensitivity indices. Matched records are removed, and yield the
+   change oracle;
+3. at the bindings of the oracle, leapfrog joins walk over both versions. Derivations of the old version alone are
+   erased, derivations of the new version alone are inserted, with the records of their operations.
 
 Departures from the paper. In the paper, a matched record of an inner variable causes a new evaluation of all bindings
-below its interval, so the time depends on the number of these bindings, not on the edit distance. Here only the
-leapfrog join of this variable runs again. If both versions emit a code, deeper joins run again only where the oracle
-names them. A record holds the position of its operation in the leapfrog join. Both walks start at this position, and
-end when they meet. All records of operations that only the old walk does are removed.
+below its interval. So the time depends on the number of these bindings, not on the edit distance. Here only the
+leapfrog join of this variable runs again. It starts, in both versions, at the position that the record holds, and ends
+where the two walks meet.
 
-Correctness. The records keep this invariant: under each binding that the rule reaches, one of two cases holds for each
-code. Either the code is emitted, and every cursor is sensitive at it; or some cursor lacks the code, and is sensitive
-at it. (A cursor without an index, see ``oracle``, is sensitive everywhere.) So wherever the emitted codes change, a
-record is matched. A removed record lies within the range that the new walk covers and records again.
+Correctness. For each code under each binding that the rule reaches, one of two cases holds:
+
+- the code is emitted, and a record of every cursor covers it;
+- some cursor lacks the code, and a record of that cursor covers it.
+
+(A cursor without an index, see ``oracle``, counts as if a record covered every code.) So wherever the emitted codes
+change, a record is matched. A removed record lies within the range that the new walk records again.
 """
 
 from __future__ import annotations

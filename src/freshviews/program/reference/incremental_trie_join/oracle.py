@@ -1,11 +1,11 @@
 """The change oracle: the bindings for which a rule must be evaluated again (sections 4 and 4.2.2).
 
 The oracle is a disjunction of contributions. A contribution says: under this binding of the first variables, a change
-affects the leapfrog join of the next variable, from a position up to a code. Contributions are stored in a trie,
-``Region``, whose branches are the bindings, so maintenance can walk the oracle and the relations together.
+affects the leapfrog join of the next variable, from a position up to a code. Contributions are stored in a trie
+(``Region``) whose branches are the bindings.
 
 If the variables of an atom are a prefix of the key order, the atom has no sensitivity index: a changed row determines
-the binding of its contribution. The rule does not always reach that binding.
+the binding of its contribution.
 """
 
 from __future__ import annotations

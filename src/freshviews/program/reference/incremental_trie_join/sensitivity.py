@@ -5,10 +5,10 @@ A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
     (b; [low, high]; a; where)
 
 It holds the codes above the cursor in the trie, the interval of the operation, the other bound variables, and the
-position from which the leapfrog join can run again. If a change below ``b`` is at a code within the interval, the join
-must run again for the binding in the record.
+position where the leapfrog join resumes. If a row below ``b`` changes at a code within the interval, the join must run
+again for the binding in the record.
 
-The records of one prefix are an interval tree (section 3.2): pages in order of ``low``, each with its greatest
+The records with one prefix are an interval tree (section 3.2): pages in order of ``low``, each with its greatest
 ``high``.
 """
 
