@@ -17,7 +17,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 from freshviews.spark.driver.homes import assigned, workers
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
-from tests.spark.clusters import EXECUTOR, running
+from tests.spark.clusters import EXECUTOR, running, standalone
 from tests.spark.faults import command_of, descendants, environment, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
@@ -45,7 +45,7 @@ def others(spark, ended):
         time.sleep(1)
 
 def made(spark):
-    pipeline = Pipeline(spark, "ckpt", cells=3)
+    pipeline = Pipeline(spark, "ckpt", cells=CELLS)
     pipeline.table_of("CREATE TABLE orders (o_id BIGINT NOT NULL, cust BIGINT, PRIMARY KEY (o_id))")
     pipeline.table_of("CREATE TABLE items (o_id BIGINT, part BIGINT)")
     pipeline.view("by_part", "SELECT part, COUNT(*) AS n FROM orders JOIN items USING (o_id) GROUP BY part")
@@ -61,11 +61,11 @@ def stream(spark, versions):
     for number in range(versions):
         rows = spark.range(0, 60, 1, 1).selectExpr("(id * 7 + {0}) % 200 AS o_id".format(number), "id % 5 AS part")
         rows.write.mode("append").parquet("items")
-    pipeline = Pipeline.from_script(spark, "shop.sql", cells=3)
+    pipeline = Pipeline.from_script(spark, "shop.sql", cells=CELLS)
     pipeline.start(once=True).awaitTermination()
 
-def main(how, versions):
-    spark = start_session("local-cluster[3,1,1024]", quiet=True)
+def main(how, versions, master):
+    spark = start_session(master, quiet=True)
     ended = threading.Event()
     beside = threading.Thread(target=others, args=(spark, ended))
     beside.start()
@@ -76,7 +76,8 @@ def main(how, versions):
         beside.join()
     spark.stop()
 
-main({"advance": advance, "stream": stream}[sys.argv[1]], int(sys.argv[2]))
+CELLS = int(sys.argv[4])
+main({"advance": advance, "stream": stream}[sys.argv[1]], int(sys.argv[2]), sys.argv[3])
 """
 STREAM = """
 CREATE STREAMING TABLE items (o_id BIGINT, part BIGINT) USING parquet OPTIONS (path 'items', maxFilesPerTrigger '1');
@@ -175,15 +176,52 @@ def test_a_restart_reads_each_cell_once_where_it_stays(tmp_path: Path) -> None:
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-@pytest.mark.parametrize("how", ["advance", "stream"])
-def test_cells_stay_where_they_are_while_other_jobs_of_the_application_run(tmp_path: Path, how: str) -> None:
-    """8 versions; 100 under ``make kills``."""
+@pytest.mark.parametrize(
+    ("how", "master", "cells"),
+    [("advance", MASTER, 3), ("stream", MASTER, 3), ("stream", "local-cluster[2,2,1024]", 4)],
+)
+def test_cells_stay_where_they_are_while_other_jobs_of_the_application_run(
+    tmp_path: Path, how: str, master: str, cells: int
+) -> None:
+    """8 versions; 100 under ``make kills``. An executor with two cores has its cells in one worker, too."""
     (tmp_path / "shop.sql").write_text(STREAM)
-    command = [sys.executable, "-c", PROGRAM, how, str(VERSIONS)]
+    command = [sys.executable, "-c", PROGRAM, how, str(VERSIONS), master, str(cells)]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = moves(tmp_path / ("ckpt" if how == "advance" else "shop.checkpoint"), 1)
     assert len(found) >= VERSIONS - 1 and set(found) == {(0, 0)}, found
+
+
+DYNAMIC = {
+    "dynamicAllocation.enabled": "true",
+    "dynamicAllocation.shuffleTracking.enabled": "true",
+    "dynamicAllocation.minExecutors": "0",
+    "dynamicAllocation.maxExecutors": "2",
+    "dynamicAllocation.executorIdleTimeout": "3s",
+}
+
+
+@pytest.mark.long("two executors that come and may go")
+@pytest.mark.kills
+def test_dynamic_allocation_starts_executors_for_cells_and_keeps_them(tmp_path: Path) -> None:
+    """A cell moves at most once, when the second executor has come; then both stay, also if idle."""
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    given = {**environment(), "SPARK_LOCAL_IP": "127.0.0.1"}
+    options = [part for name, value in DYNAMIC.items() for part in ("--conf", f"spark.{name}={value}")]
+    with standalone(tmp_path) as (master, workers), running(tmp_path, master, given, *options) as started:
+        started.next_version()
+        started.next_version()
+        for _ in range(2):
+            time.sleep(25)
+            for _ in range(3):
+                shop.write(orders=0)
+                started.next_version()
+        executors = [one for worker in workers for one in descendants(worker.pid) if EXECUTOR in command_of(one)]
+        started.stop()
+    check(tmp_path, shop)
+    found = moves(tmp_path / "shop.checkpoint", 2)
+    assert len(executors) == 2 and sum(moved for _, moved in found) <= 1 and found[-5:] == [(0, 0)] * 5, found
 
 
 @pytest.mark.long("Spark ends workers after a minute")

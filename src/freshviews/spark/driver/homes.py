@@ -37,7 +37,7 @@ _SETTLES = 20.0
 """Seconds between two tries to use executors without a key: executors start one by one, or are busy."""
 _SPREADS = 2.0
 """Maximum seconds of the jobs that spread another anchor: Spark picks the executor of each."""
-_LOCALITY = "spark.shuffle.reduceLocality.enabled"
+_LOCALITY = "shuffle.reduceLocality.enabled"
 _LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
 _POOLS = RLock()
@@ -198,7 +198,7 @@ class Anchors:
             executors = self._running()
             if self._at is None:
                 self._warn_of_locality()
-                executors = self._awaited(min(cells, self._expected()), _START)
+                executors = self._awaited(min(cells, self._expected(cells)), _START)
                 if executors:
                     self._at = self._new(min(cells, len(executors)), _START)
             elif executors != self._executors:
@@ -214,23 +214,35 @@ class Anchors:
             return self._at
 
     def _warn_of_locality(self) -> None:
-        if self._spark.sparkContext.getConf().get(_LOCALITY, "true") != "false":
+        if self._conf(_LOCALITY, "true") != "false":
             _LOGGER.warning(
                 "cells may move between executors, and are then read from the checkpoint again: start Spark with "
-                "%s=false",
+                "spark.%s=false",
                 _LOCALITY,
             )
 
-    def _expected(self) -> int:
-        """The number of executors that Spark starts with, if that is known."""
-        conf = self._spark.sparkContext.getConf()
+    def _conf(self, name: str, default: str) -> str:
+        return self._spark.sparkContext.getConf().get(f"spark.{name}", default) or default
+
+    @property
+    def _is_dynamic(self) -> bool:
+        return self._conf("dynamicAllocation.enabled", "false") == "true"
+
+    def _expected(self, cells: int) -> int:
+        """The number of executors that Spark starts with, if that is known; with dynamic allocation as many as have a
+        core for each cell."""
+        if self._is_dynamic:
+            most = int(self._conf("dynamicAllocation.maxExecutors", str(cells)))
+            return min(-(-cells // int(self._conf("executor.cores", "1"))), most)
         cluster = re.match(r"local-cluster\[\s*(\d+)", self._spark.sparkContext.master)
-        if conf.get("spark.dynamicAllocation.enabled", "false") == "true":
-            return int(conf.get("spark.dynamicAllocation.minExecutors", "0") or 0)
-        return int(cluster[1]) if cluster else int(conf.get("spark.executor.instances", "0") or 0)
+        return int(cluster[1]) if cluster else int(self._conf("executor.instances", "0"))
 
     def _awaited(self, count: int, seconds: float) -> frozenset[str]:
-        """The executors, after waiting until there are ``count``."""
+        """The executors, after waiting until there are ``count``. Dynamic allocation is asked for those that miss: it
+        counts waiting tasks, and an executor has one for all of its cells."""
+        missing = count - len(self._running())
+        if missing > 0 and self._is_dynamic:
+            self._spark.sparkContext._jsc.sc().requestExecutors(missing)
         until = time.monotonic() + seconds
         while len(executors := self._running()) < count and time.monotonic() < until:
             time.sleep(0.05)
