@@ -3,12 +3,12 @@
 ::
 
     values 'json'                       the value is JSON; column c is its field c
-    from.cust 'value.customer.id'       column cust is a field of a field
+    from.cust 'value.customer.id'       column cust is the field id of the value's field customer
     from.o_id 'key'                     column o_id is the key, as text
     from.trace 'headers.trace-id'       column trace is the last header of this name
     from.at 'timestamp'                 column at is another column of the source
 
-Options named ``values.x`` and ``keys.x`` are options of the format of the value or key; ``values.fields`` names the
+``values.x`` is the option x of the value's format, and ``keys.x`` of the key's format. ``values.fields`` names the
 fields of CSV in order. This module works without Spark.
 """
 

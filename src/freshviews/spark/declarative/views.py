@@ -1,7 +1,7 @@
-"""Which materialized views of a project are maintained, and the script of them.
+"""Finds the materialized views of a project that can be maintained, and makes a script of them.
 
-A streaming table is a table of the script. What else a view reads (a table of the catalog, a file, a DataFrame of a
-function) is a table whose contents are compared with those before at each run. A temporary view is a plain view.
+In the script, a streaming table is a table, and a temporary view is a plain view. Any other input is a table too: each
+run compares its contents with those of the run before. Examples are files and the DataFrame of a function.
 """
 
 from __future__ import annotations

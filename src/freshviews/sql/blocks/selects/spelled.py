@@ -1,4 +1,4 @@
-"""Replaces each expression of a grouped SELECT that equals a group by the group as written in GROUP BY."""
+"""In a grouped SELECT, replaces each expression that equals a group with the expression in GROUP BY."""
 
 from __future__ import annotations
 
