@@ -1,7 +1,7 @@
 """Statements of the trigger language.
 
-A trigger runs for each update, which is a row and its multiplicity ``m``. This is the triangle count under first-order
-IVM. The aliases s and t stand for the payloads of rows::
+A trigger runs for each update, which is a row and its multiplicity ``m``. In the triangle count under first-order IVM,
+the aliases s and t stand for the payloads of rows::
 
     on R(a, b) += m:
         for c, s in S[b]:
@@ -10,7 +10,7 @@ IVM. The aliases s and t stand for the payloads of rows::
         R[a, b] += m
 
 ``freshviews.program.reference.interpreter`` defines the semantics. A loop or lookup on a view never encloses an Add to
-that view, in any strategy. So compiled code may hold the address of a row while the body runs.
+that view, in any strategy. So compiled code may hold the address of a row while the body of a loop runs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 The atoms of the ``rule`` are over views. A trigger adds each update to a view and to its ``edits`` view, which collects
 the changes of a batch. After the triggers, the trace is maintained from the edits
 (``program.reference.incremental_trie_join``), and the edits are cleared. The erased and inserted derivations are a
-batch of the relation ``derivations``, whose columns are the variables of the rule. Its triggers update the result.
+batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of ``derivations`` update
+the result.
 """
 
 from __future__ import annotations

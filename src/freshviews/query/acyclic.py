@@ -1,9 +1,9 @@
 """Acyclic queries, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and their join trees.
 
 Two rules are applied as long as possible. A variable that occurs in only one edge is dropped. An edge that is contained
-in another edge is removed, and becomes its child in the join tree. The query is acyclic if one edge remains. In ``R(a,
-b), S(b, c)``, a is dropped, R(b) is removed, and S remains. In the triangle ``R(a, b), S(b, c), T(c, a)`` no rule
-applies. The remaining edges are the cyclic core, which EXPLAIN shows.
+in another edge is removed, and becomes a child of that edge in the join tree. The query is acyclic if one edge remains.
+In ``R(a, b), S(b, c)``, a is dropped, R(b) is removed, and S remains. In the triangle ``R(a, b), S(b, c), T(c, a)`` no
+rule applies. So all edges are its cyclic core, which EXPLAIN shows.
 """
 
 from __future__ import annotations

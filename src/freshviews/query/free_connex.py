@@ -1,8 +1,8 @@
 """Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
 
 A query is free-connex if it is acyclic, and stays acyclic when an edge over its free variables is added. Then it has a
-generalised join tree whose root has only free variables. No free variable first occurs below a bound one (Definition
-3.2). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a projection of R::
+generalised join tree whose root has only free variables. In this tree no free variable first occurs below a bound one
+(Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a projection of R::
 
     [b]
       R(a, b)

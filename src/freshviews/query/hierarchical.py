@@ -6,7 +6,8 @@
 - *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): for every bound variable X and atom R of X, i atoms
   besides R cover the free variables of the atoms of X. The least i is the dynamic width. q-hierarchical means i = 0.
 
-A variable X *dominates* Y if it occurs in all atoms of Y. A query with a factor over several atoms is not hierarchical.
+A variable X *dominates* Y if it occurs in all atoms of Y. A query with a condition over several atoms is not
+hierarchical.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ would have N^2 rows::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-The width is the least up to ``EXACT_ATOMS`` atoms, if at most ``MOST_BAGS`` bags need to be weighed. Otherwise a greedy
+For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise a greedy
 order always eliminates the variable with the smallest bag.
 """
 

@@ -12,8 +12,8 @@ cheapest trees, of cost N(T) and N(R), are::
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
 
-A tree is built from its root. The relations below a node split into the components that variables outside the node
-connect. Each component is attached as high as possible, because a lower place costs more.
+A tree is built from its root. The relations below a node split into components, which are connected by variables that
+the node lacks. Each component is attached as high as possible, because a lower place costs more.
 """
 
 from __future__ import annotations

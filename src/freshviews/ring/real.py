@@ -3,9 +3,9 @@
 Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
 leave no rounding error.
 
-There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only the four middle
-words: it holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how
-kernels report doubles that do not fit.
+There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words: it
+holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
+report doubles that do not fit.
 
 A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
 their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an

@@ -5,7 +5,7 @@ multiplicities, and the names of the files with the views. Its last record, END,
 snapshot, the images of the views are written into the folder ``state-<sequence>``.
 
 The snapshot is written under a temporary name, synced and renamed; then the directory is synced. So a file with the
-final name is complete. If it cannot be read, it is corrupt.
+final name is complete; if unreadable, it is corrupt.
 """
 
 from __future__ import annotations

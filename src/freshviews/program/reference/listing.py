@@ -1,4 +1,4 @@
-"""Lists the distinct values that the sources of a listing bind.
+"""Enumerates a listed result: the values that its sources bind, each once.
 
 The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
 Query Problems with Second-order Variables, CSL 2011) reports each value once. The algorithm reads the first set. If the

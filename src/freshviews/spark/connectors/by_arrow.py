@@ -1,7 +1,7 @@
 """Decides from a script which tables' files workers may read by Arrow.
 
 Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does. What
-the script does not show is checked later, on the open source (``io.arrow_files``) and on the file (``worker.files``).
+the script does not show is checked later, on the opened source (``io.arrow_files``) and on the file (``worker.files``).
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
     from.trace 'headers.trace-id'       column trace is the last header of this name
     from.at 'timestamp'                 column at is another column of the source
 
-``values.x`` is the option x of the value's format, and ``keys.x`` of the key's format. ``values.fields`` names the
-fields of CSV in order. This module works without Spark.
+``values.sep`` and ``keys.sep`` are options of the formats of value and key. ``values.fields`` names the fields of CSV
+in order. This module works without Spark.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Spark offers a task to any executor, unless the task reads a cached partition. The *anchor* is a cached table of one key
 per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the cells of
-an executor are one partition, which runs there. The join looks up one key per row, and adds no second shuffle.
+an executor are one partition, which runs there. The join adds no shuffle.
 
 A cell stays at its executor while the executor runs. If the executor is lost between two versions, the next version
 waits some seconds for a replacement. Then the cells go to the executor with the fewest cells. A new executor gets a

@@ -1,6 +1,6 @@
 """The files of a micro-batch that workers read by Arrow in place of Spark (``connectors.by_arrow``).
 
-``worker.files`` checks the contents of a file, before it reads any row.
+``worker.files`` then checks the contents of the files.
 """
 
 from __future__ import annotations

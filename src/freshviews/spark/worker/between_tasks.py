@@ -2,8 +2,8 @@
 
 After each task Spark collects garbage, which visits all objects of the engines and of compiled code. These objects
 stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark invalidates the caches of
-imports, and so reads the directories of all zip files on the path again. Without their finders there is nothing to
-read. Python makes a finder again when an import needs it.
+imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore this module removes the finders
+of zip files. Python makes a finder again when an import needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simplifies expressions if some of their columns are NULL.
 
-A row of a LEFT JOIN without a partner has NULL in the columns of the right side. ``where_null`` folds an expression
-over these NULLs. ``rejects`` is true if a predicate drops every row without a partner. Then the join is an inner join.
+In a LEFT JOIN, a row without a partner has NULL in the columns of the right side. ``where_null`` folds an expression
+over these NULLs. If a predicate drops every such row (``rejects``), the join is an inner join.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 A version is a sequence of immutable pages. An edit copies only the pages that it changes. The delta iterator (section
 3.3 of the paper) skips the pages that two versions share.
 
-A row is a tuple of codes that *carries* a ring element, for example its multiplicity. ``seek`` does the work of two
-operations of the paper: *open* seeks the least code below a node, *next* seeks the code after the current one.
+A row is a tuple of codes that *carries* a ring element, for example its multiplicity.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ it is tried. For example, with ``upsert``::
     INSERT INTO t (k, v) SELECT k, v FROM staging WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-With ``changes`` the rows are only inserted; with ``complete`` all old rows are deleted first.
+A row with ``_here`` 0 only deletes its key. With ``changes`` rows are only inserted; with ``complete`` all old rows are
+deleted first.
 """
 
 from __future__ import annotations

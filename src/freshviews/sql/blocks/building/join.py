@@ -2,7 +2,7 @@
 
 - a predicate of one source filters that source at its leaf
 - ``=`` and ``<=>`` between expressions of two sources join them; a = b and b = c also join a and c
-- other predicates are conditions over several sources, unless equal columns of one source suffice
+- other predicates are conditions over several sources; but if r.a = s.a, then ``s.a < r.b`` is a filter of r
 
 A filter on a joined column is repeated on every source that has the column. So a source stores only rows that may have
 a partner. In an outer join, a filter on the left side is repeated on the right side, but never the reverse. A predicate

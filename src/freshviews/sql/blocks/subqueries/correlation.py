@@ -1,4 +1,4 @@
-"""Finds the equalities between a subquery and its enclosing query, and groups the subquery by its side of each."""
+"""Finds the equalities that tie a subquery to its enclosing query, and groups the subquery by its own sides."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-The second subquery is a running sum over the rows of b: an order comparison ties it to this one source, perhaps with
-equalities. Such a subquery has no GROUP BY. All other terms of the comparison form the *limit*, here a quarter of the
+The second subquery has no GROUP BY, and is a running sum over the rows of b. An order comparison, perhaps with
+equalities, ties it to this one source. All other terms of the comparison form the *limit*, here a quarter of the
 volume. An internal view of the rows that pass (``query.block.Selection``) replaces the source.
 
 A source is also replaced if one of its columns is compared with values of subqueries. Then rows enter and leave the
