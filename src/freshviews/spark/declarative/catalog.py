@@ -1,7 +1,7 @@
 """Notes the tables of a catalog in memory, and declares them again in later runs.
 
 Spark's default catalog ends with its session, but the files of its tables stay. Without the notes, Spark would refuse a
-second run: the table would be new, but its folder has files.
+second run: the table is new to Spark, but its folder has files.
 """
 
 from __future__ import annotations

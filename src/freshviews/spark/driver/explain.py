@@ -1,4 +1,4 @@
-"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and counts the rows of a sample by cell."""
+"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and counts a sample of them by cell."""
 
 from __future__ import annotations
 

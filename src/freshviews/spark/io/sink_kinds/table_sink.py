@@ -8,7 +8,7 @@ it is tried. For example, with ``upsert``::
     INSERT INTO t (k, v) SELECT k, v FROM staging WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-A row with ``_here`` 0 only deletes its key. With ``changes`` rows are only inserted; with ``complete`` all old rows are
+A staged row with ``_here`` 0 only deletes. With ``changes`` rows are only inserted; with ``complete`` all old rows are
 deleted first.
 """
 

@@ -1,4 +1,4 @@
-"""In a grouped SELECT, replaces each expression that equals a group with the expression in GROUP BY."""
+"""In a grouped SELECT, writes each expression that equals a group as GROUP BY writes it."""
 
 from __future__ import annotations
 
