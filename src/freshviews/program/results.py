@@ -1,8 +1,7 @@
 """The forms of a program's result: held in a view, enumerated from several views, or listed.
 
-Every kind of result has two attributes: ``bodies`` (its statements) and ``emitted`` (the components of the rows that it
-emits). If a result emits rows, the only component is the count, which is the multiplicity of a row. If it emits groups,
-the components are those of the groups; 64-bit components come first.
+Every form has two attributes: ``bodies`` (its statements) and ``emitted`` (the payload components of the rows that it
+emits, 64-bit components first).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The roles that fields of statements have; each field declares its role in its annotation.
 
-Every walk over programs is a fold over fields by their roles (``program.structure``). A new kind of statement needs a
-class, its meaning in the interpreter, its printed text and its generated code. For example, a statement that runs a
-body for each value of a column of a view has this class::
+Code that walks over a program reads these roles, and lists no kinds of statement (``program.structure``). A new kind of
+statement needs a class, its meaning in the interpreter, its printed text and its generated code. For example, a
+statement that runs a body for each value of a column of a view has this class::
 
     @hashed_once
     @dataclass(frozen=True)
@@ -12,8 +12,7 @@ body for each value of a column of a view has this class::
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
 
-A field without a role is a constant. If the value of a field is a dataclass, or a tuple of dataclasses, folds visit
-their fields.
+A field without a role is a constant. Dataclasses within a field are walked, too.
 """
 
 from __future__ import annotations

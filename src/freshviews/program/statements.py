@@ -1,7 +1,7 @@
 """Statements of the trigger language.
 
-A trigger runs for each update (a row and its multiplicity ``m``). Names in a trigger are variables of the query;
-a payload is reached through the alias of its row. The triangle count under first-order IVM::
+A trigger runs for each update, which is a row and its multiplicity ``m``. In the triangle count under first-order IVM,
+the aliases s and t stand for the payloads of rows::
 
     on R(a, b) += m:
         for c, s in S[b]:
@@ -9,8 +9,8 @@ a payload is reached through the alias of its row. The triangle count under firs
                 Q[] += m * s * t
         R[a, b] += m
 
-``freshviews.program.reference.interpreter`` defines the semantics. In the programs of all strategies, a loop or lookup
-on a view never encloses an Add to the same view. So a back end may hold the address of a row while the body runs.
+``freshviews.program.reference.interpreter`` defines the semantics. A loop or lookup on a view never encloses an Add to
+that view, in any strategy. So compiled code may hold the address of a row while the body of a loop runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Traced joins: joins of a program that are maintained by trace.
 
-The atoms of the ``rule`` are over views. Triggers add each update to such a view and to its ``edits`` view, which
-collects the changes of a batch. When the triggers have run, maintenance by trace
-(``program.reference.incremental_trie_join``) reads the edits and empties them. The erased and inserted derivations are
-a batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of this relation update
+The atoms of the ``rule`` are over views. A trigger adds each update to a view and to its ``edits`` view, which collects
+the changes of a batch. After the triggers, the trace is maintained from the edits
+(``program.reference.incremental_trie_join``), and the edits are cleared. The erased and inserted derivations are a
+batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of ``derivations`` update
 the result.
 """
 

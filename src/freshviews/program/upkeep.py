@@ -1,7 +1,7 @@
 """The maintenance of a program's views outside of its triggers.
 
-Every kind of upkeep has four attributes; those that do not apply are empty. ``statements`` evaluate views, and read the
-``tries`` and the ``scratch`` views. ``joins`` are the traced joins.
+Every kind of upkeep has these attributes, empty if unused: ``statements``, the ``tries`` and ``scratch`` views that the
+statements read, and the traced ``joins``.
 """
 
 from __future__ import annotations

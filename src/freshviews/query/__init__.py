@@ -1,9 +1,15 @@
 """Queries, and the structural properties that decide how to maintain them.
 
-``query`` and ``block`` are the output of the SQL front end. ``sharing`` combines sums of products into one aggregate.
-The other modules are pure functions over names: ``hypergraph``; the classes ``acyclic``, ``free_connex``,
-``hierarchical``; ``dependencies`` (keys, closures, reducts); ``edge_cover`` and ``width``; ``variable_order`` and
-``order_search``; ``query_class``, which names the class of a query.
+::
+
+    query, block                             what the SQL front end makes of a SELECT
+    sharing                                  many sums of products become one aggregate
+    hypergraph                               which variables occur in which atom
+    acyclic, free_connex, hierarchical       classes of queries
+    dependencies                             keys, closures, reducts
+    edge_cover, width                        exponents of costs
+    variable_order, order_search             variable orders
+    query_class                              names the class of a query
 """
 
 __all__ = [

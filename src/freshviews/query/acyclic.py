@@ -1,9 +1,9 @@
 """Acyclic queries, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and their join trees.
 
-Two rules are applied as long as possible. A variable that occurs in one edge only is dropped. An edge that is contained
+Two rules are applied as long as possible. A variable that occurs in only one edge is dropped. An edge that is contained
 in another edge is removed, and becomes a child of that edge in the join tree. The query is acyclic if one edge remains.
-In ``R(a, b), S(b, c)``, a occurs only in R and is dropped; then R is contained in S and removed; S remains. If more
-edges remain, as for R(a, b), S(b, c), T(c, a), they are the cyclic core, which EXPLAIN shows.
+In ``R(a, b), S(b, c)``, a is dropped, R(b) is removed, and S remains. In the triangle ``R(a, b), S(b, c), T(c, a)`` no
+rule applies. So all edges are its cyclic core, which EXPLAIN shows.
 """
 
 from __future__ import annotations

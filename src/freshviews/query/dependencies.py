@@ -1,7 +1,7 @@
 """Functional dependencies: closures, the reduct of a query, and the dependencies that declared keys imply.
 
-The reduct of ``Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)`` under x -> y and y -> z has the atoms R(w, x, y, z), S(x, y,
-z) and T(y, z): every atom is extended by the variables it determines. If the reduct is q-hierarchical, the query has
+The reduct extends every atom by the variables that its variables determine. Under x -> y and y -> z, the reduct of
+``R(w, x), S(x, y), T(y, z)`` is ``R(w, x, y, z), S(x, y, z), T(y, z)``. If the reduct is q-hierarchical, the query has
 constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
 """
 

@@ -1,9 +1,11 @@
 """Computes the fractional edge cover number exactly.
 
-rho*(S) is the least total weight of edges such that the edges of every variable in S weigh at least 1 together. Over
-relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx). For the triangle R(a,
-b), S(b, c), T(c, a), rho* is 3/2. The dual of this linear program gives weights to variables, which add up to at most 1
-in each edge. It is solved by the simplex method with Bland's rule over integers, so rounding never decides a plan.
+Let S be some variables. Edges get weights, such that the edges of every variable in S weigh at least 1 together. The
+least total weight is rho*(S). For the triangle R(a, b), S(b, c), T(c, a) it is 3/2: each edge weighs 1/2. Over
+relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx).
+
+The dual linear program is solved by the simplex method with Bland's rule, over integers. So rounding never decides a
+plan.
 """
 
 from __future__ import annotations

@@ -1,17 +1,16 @@
 """Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
 
-A query is free-connex if it is acyclic, and stays acyclic when an edge over its free variables is added. It then has a
-generalised join tree: its root has only free variables, and the highest node of a bound variable is never above that of
-a free variable (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
+A query is free-connex if it is acyclic, and stays acyclic when an edge over its free variables is added. Then it has a
+generalised join tree whose root has only free variables. In this tree no free variable first occurs below a bound one
+(Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a projection of R::
 
     [b]
       R(a, b)
       S(b, c)
 
-A generalised relation is a projection of a relation. One departure from Definition 3.1: a generalised node must be
-contained in at least one child, which supplies its rows; the paper requires that all children contain it. Under
-Definition 3.1, Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. If some child does not contain
-the node, an update of that child can reach many rows of the node. So such a node counts in the height of the tree.
+In Definition 3.1 of the paper, all children of a generalised node contain it. Here one child that supplies its rows
+suffices. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. If some child does not
+contain the node, an update of that child can reach many rows of the node. So the node counts in the height of the tree.
 """
 
 from __future__ import annotations

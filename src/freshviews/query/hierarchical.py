@@ -1,14 +1,13 @@
 """Hierarchical, q-hierarchical and delta_i-hierarchical queries.
 
-*Hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested. A variable
-*dominates* another if it occurs in all atoms of the other. *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017):
-hierarchical, and the atoms of a bound variable never properly contain the atoms of a free variable.
-*delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every bound variable X
-and atom R of X, i atoms besides R cover the free variables of the atoms of X. The number i equals the dynamic width; i
-= 0 is q-hierarchical.
+- *hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested.
+- *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017): hierarchical, and the atoms of a bound variable never
+  properly contain the atoms of a free variable.
+- *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): for every bound variable X and atom R of X, i atoms
+  besides R cover the free variables of the atoms of X. The least i is the dynamic width. q-hierarchical means i = 0.
 
-A factor over several atoms makes the query non-hierarchical. If the sets of atoms of its variables were nested, one
-atom would have them all, and the factor would need only this atom.
+A variable X *dominates* Y if it occurs in all atoms of Y. A query with a condition over several atoms is not
+hierarchical.
 """
 
 from __future__ import annotations

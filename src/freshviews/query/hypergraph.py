@@ -1,8 +1,7 @@
 """The hypergraph of a query: which variables occur in which atom.
 
-``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A factor (a condition
-or a lift over variables) is computed, never stored: it has no rows and no updates and covers no variable, so it is kept
-apart from the edges.
+``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A factor is a
+condition or a lift over variables. It has no stored rows, so it is not an edge.
 """
 
 from __future__ import annotations

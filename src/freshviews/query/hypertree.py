@@ -1,27 +1,22 @@
 """Generalised hypertree decompositions: the atoms of a cyclic query grouped into bags that form an acyclic query.
 
 Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002); Wang, Hu, Dai, Yi: Change
-Propagation Without Joins (PVLDB 16(5), 2023), Section 7. A decomposition is a tree of bags of variables: the variables
-of each atom are together in some bag, and the bags that contain a variable are connected. Its *width* is the largest
-number of atoms needed to cover a bag, so a bag has at most N^width rows. The dumbbell has width 2::
+Propagation Without Joins (PVLDB 16(5), 2023), Section 7.
+
+The *width* of a decomposition is the largest number of atoms needed to cover a bag. So a bag has at most N^width rows.
+The dumbbell has width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
 
-Every atom belongs to one bag. In every other bag that contains all variables of the atom, the atom is a *guard*: the
-bag is joined with the atom's distinct rows. With its guards, a bag has at most N^w rows, where w is its fractional edge
-cover number (Atserias, Grohe, Marx). Projections of other atoms are guards if the bound needs them. An atom is not a
-guard if another atom of the bag contains its variables, because then it does not lower the bound. Two triangles that
-share an edge have bags with N^(3/2) rows; without the guard R, the join of U and V would have N^2 rows::
+Every atom belongs to one bag. In other bags that contain all its variables, it is a *guard*: the bag is joined with the
+atom's distinct rows. A bag with its guards has at most N^w rows, where w is its fractional edge cover number (Atserias,
+Grohe, Marx). Two triangles that share an edge have bags with N^(3/2) rows. Without the guard R, the join of U and V
+would have N^2 rows::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-Decompositions of least width are compared by five criteria, in order: the query is free-connex over the bags; the
-fractional width is least; each bag has only variables of its atoms, and its projection on the variables that other bags
-need has no more rows than an atom; the fewest bags are products instead of joins; the bags have the fewest atoms.
-
-For up to ``EXACT_ATOMS`` atoms the least width is found exactly: for each width in ascending order, elimination orders
-of the variables are tried, component by component. For more atoms, or if more than ``MOST_BAGS`` bags would be weighed,
-a greedy order always eliminates the variable with the smallest bag.
+For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise a greedy
+order always eliminates the variable with the smallest bag.
 """
 
 from __future__ import annotations

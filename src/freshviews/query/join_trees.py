@@ -1,20 +1,19 @@
 """All free-connex generalised join trees of a query, and the one with the least update cost.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and "Query
-plan optimization" in Section 6.3. The chosen tree minimises the sum, over the relations, of depth times number of
-updates. Generalised relations and the relation itself do not count in the depth. For ``Q(a, b, c, d) = R(a, b), S(b,
-c), T(c, d)`` the two cheapest trees, of cost N(T) and N(R), are::
+plan optimization" in Section 6.3.
+
+The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
+number of relations above it, without generalised ones. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two
+cheapest trees, of cost N(T) and N(R), are::
 
     [b]              [c]
       R(a, b)          T(c, d)
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
 
-A tree is built from its root. The relations below a node split into components, which are connected by variables
-outside the node; each component is a child. Departures: a component is attached as high as possible, since a lower
-place costs more. A generalised relation with one child is the projection of a relation on the free variables. A
-generalised relation that some child does not contain (``freshviews.query.free_connex``) is tried only if there is no
-other tree. It puts that child one level deeper.
+A tree is built from its root. The relations below a node split into components, which are connected by variables that
+the node lacks. Each component is attached as high as possible, because a lower place costs more.
 """
 
 from __future__ import annotations

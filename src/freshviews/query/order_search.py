@@ -1,12 +1,11 @@
 """Searches for the best variable order, by choosing the root of each component.
 
-Orders are compared by these criteria, in this order: no factor prevents enumeration; least dynamic width; least static
-width; least sum of update costs; least sum of bag sizes; the order of the variables in the query.
+An order in which no factor prevents enumeration is preferred. Then the search compares dynamic width, static width, sum
+of update costs, and sum of bag sizes. The order of the variables in the query breaks ties.
 
-Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. Some
-best order places the variables of a class one after the other, so the search takes each class as one variable. Up to
-``EXACT_LIMIT`` classes the search is exact: a memoised recursion over components. For more classes it takes the best of
-a few elimination orders.
+Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. The
+search treats a class as one variable. Up to ``EXACT_LIMIT`` classes it is exact: a memoised recursion over components.
+For more classes it takes the best of a few elimination orders.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ the number of derivations (component ``count``, always first) and one component 
           aggregates=(Aggregate("count", "integer", ()),
                       Aggregate("sum_x", "integer", (Lift("S", Column("x")),))))
 
-A variable occurs in an atom only if it joins, is free, or is needed by a condition or lift over several atoms. Every
-other column is read when a row arrives, but not stored.
+A column becomes a variable only if it joins, is free, or is needed by a condition or lift over several atoms. Other
+columns, like x, are read when a row arrives, but not stored.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Combines many sums of products into one aggregate, a cofactor.
 
-SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block has the sums of some
-variables and of all their products, these aggregates become one, and each result is read from the cofactor. A payload
-then stores each sum once, and generated code has one call for all sums. Counts of values that are not NULL are combined
-as well: they are sums of products of flags.
+SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block sums some variables
+and all their products, one cofactor replaces these aggregates. A payload then stores each sum once, and generated code
+has one call for all sums. Counts of values that are not NULL are combined as well.
 
-The values of the sums do not change. Only the check that an INT product fits an INT is dropped, as it is for products
-of columns of several tables.
+The values of the sums do not change. Only the check that an INT product fits an INT is dropped.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Variable orders: trees of variables, along which view trees are built (F-IVM).
 
-The variables of an atom, and those of a factor, are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a,
-c, d)`` has the order below. Each line has a variable, the key of its view in brackets (dep(X) in the papers), and the
-atoms of which the variable is the lowest one::
+The variables of an atom or factor are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)`` has the
+order below. A line has a variable, the key of its view (dep(X) in the papers), and the atoms whose lowest variable it
+is::
 
     a []
     |-- b [a] R
@@ -10,9 +10,9 @@ atoms of which the variable is the lowest one::
         |-- e [a, c] S
         `-- d [a, c] T
 
-*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. A bound variable that the
-free ones determine can be enumerated, so it may also be above free ones. If an order is not free-top, free variables
-are carried up as keys to a root that holds the result by group.
+*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. Bound variables that the
+free ones determine may be above them. If an order is not free-top, free variables are carried up as keys to a root,
+which holds the result by group.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """Computes the exponents of the costs of the views in a view tree.
 
-A view tree is built top-down. One variable of a connected component becomes its root; the rest splits into components,
-and so on. The *neighbours* of a component are the ancestors that share an atom with it. The cost of a root depends only
-on the component and its neighbours. The *bag* of the root X has these variables::
+A view tree is built top-down. A variable of a connected component becomes its root. The other variables of the
+component split into components again. The *neighbours* of a component are the ancestors that share an atom with it. The
+*bag* of the root X has these variables::
 
     X, the neighbours of its component                     dep(X) of the papers
     variables that children carry up for a factor          conditions and lifts over several atoms
-    the component's free variables                         only where they need not be on top
+    the component's free variables                         unless the order is free-top
 
-*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query. The whole tree is
-computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the largest rho*(bag without the variables of
-an atom below X), covered by the atoms below X. An update of one row takes time N^d. Under dependencies, atoms are
-replaced by their closures. The views below X use only the dependencies of the atoms below X.
+*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query (``edge_cover``).
+The whole tree is computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the largest rho* of the
+variables of a bag that an update of one row leaves open. The update takes time N^d. Under dependencies, atoms are
+replaced by their closures.
 
-A factor is computed at the lowest node whose atoms have all variables of the factor. A component that has some
-variables of the factor, but not all, *carries* them up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
+A factor is computed at the lowest node whose atoms have all its variables. From lower nodes, its variables are
+*carried* up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
 """
 
 from __future__ import annotations

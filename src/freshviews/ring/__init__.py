@@ -1,8 +1,8 @@
 """The rings of payloads, by the names that components of views use.
 
-``protocol`` defines a ring, ``laws`` its laws. The rings of ``RINGS`` have no parameters. The name of a cofactor ring
-includes the range of its variables; the name of a user's ring (``user``) includes the arguments whose lifts an element
-contains. ``named`` finds a ring by its name. Each view combines the rings of its components into a product ring.
+``protocol`` defines a ring, ``laws`` its laws. ``RINGS`` has the rings without parameters; ``named`` finds any ring by
+its name. Parameters are part of a name: the range of a cofactor ring, and the arguments of a user's ring (``user``).
+``product`` combines the rings of a view's components.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A function of a ring as data: arithmetic on integers and doubles, with branches and without loops.
 
-A formula has *nodes*, each an operation on earlier nodes, and a *tree* of results: the nodes of a result, or a branch
-on a node with a tree for each outcome. It is recorded from a Python function (``ring.recording``). It can be written as
-plain Python, which ``compiled`` makes callable, or as calls to kernels (``codegen.writing.payloads.own_rings``). A
-formula has no closure and no global, can be sent to another process, and is identified by its digest.
+A formula has *nodes*, each an operation on earlier nodes, and a *tree* of branches whose leaves name the result nodes.
+``ring.recording`` records a formula from a Python function. ``compiled`` makes it a Python function again;
+``codegen.writing.payloads.own_rings`` writes it as calls to kernels. A formula refers to nothing outside of it, so it
+can be sent to another process.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The laws of rings, as one table.
 
 ``tests/ring`` checks each law for each ring, over random elements. When a user's ring is registered, ``check`` tests
-the laws over lifts, and over sums and products of lifts. Each check uses the same elements.
+the laws over lifts, and over sums and products of lifts.
 """
 
 from __future__ import annotations

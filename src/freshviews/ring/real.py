@@ -1,17 +1,15 @@
 """Exact sums of doubles; infinities and NaN are counted separately.
 
-A double is a fraction. So sums of doubles and integer multiples of doubles are computed exactly, and a sum is rounded
-once, when it is read. Values that were inserted and deleted leave no rounding error.
+Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
+leave no rounding error.
 
-There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only the four middle
-words: it holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how
-kernels report doubles that do not fit.
+There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words: it
+holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
+report doubles that do not fit.
 
-Multiplication: the elements are a module over the integers, which is all that a SUM of doubles needs. A product of
-payloads has one double, from the relation that holds the aggregate's argument; every other factor is a multiplicity.
-The product of two doubles of a row, ``SUM(x * y)``, is an expression over columns, rounded as SQL says, before it is
-lifted. So ``multiply`` refuses two factors that are not integers: their exact product may need more bits than the
-kernels store, and infinity times a real would depend on the order of addition.
+A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
+their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an
+expression, which is rounded as SQL says before it is lifted.
 """
 
 from __future__ import annotations

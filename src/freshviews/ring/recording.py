@@ -1,9 +1,9 @@
 """Records a Python function as a formula, by calling the function with symbols that record the arithmetic.
 
-So the function may be written with loops, comprehensions, other functions, constants of its module and closures; only
-their arithmetic is recorded. A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the function is called
-once per outcome. This module refuses a loop whose length depends on an argument, an argument used as an index, and
-arithmetic that docs/rings.md does not list.
+The function may have loops, comprehensions, closures, and calls of other functions; only their arithmetic is recorded.
+A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the function is called once per outcome. This module
+refuses a loop whose length depends on an argument, an argument used as an index, and arithmetic that docs/rings.md does
+not list.
 """
 
 from __future__ import annotations

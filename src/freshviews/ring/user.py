@@ -1,8 +1,7 @@
 """Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws.
 
-A user writes a ``UserRing``, which is recorded as a ``RecordedRing``: a ring of ``ring.protocol`` as data. The name of
-a recorded ring has three parts: the user's name, a digest of the formulas, and the numbers of the arguments whose lifts
-an element contains. The digest ensures that views and machine code of another definition are never used.
+A user writes a ``UserRing``, which is recorded as a ``RecordedRing``. The name of a recorded ring includes a digest of
+its formulas, so that views and machine code of another definition are never used.
 """
 
 from __future__ import annotations

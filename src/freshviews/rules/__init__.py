@@ -2,7 +2,7 @@
 
 ::
 
-    text --parse--> rules --definitions--> heads in order, checked --script--> the equivalent SQL
+    text --parse--> rules --definitions--> heads in order, checked --equivalent_sql--> the equivalent SQL
 
 A rule defines an ordinary view, which is planned, stored and read as any other view.
 """

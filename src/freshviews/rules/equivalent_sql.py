@@ -1,11 +1,9 @@
 """The SQL that is equivalent to rules.
 
-Relations of rules are sets. A conjunction is a join; the rows of a head are distinct; the rules of a head, and the
-branches of a disjunction, are combined by UNION. A negated atom removes, by EXCEPT, the bindings for which it has a
-row. If the strategy named for the view supports negated atoms in traces, a negated atom becomes NOT EXISTS where
-possible. An aggregate ranges over the distinct bindings of the variables other than ``_``. So an atom that may have
-equal rows, such as an atom of a table without a key, is read with DISTINCT. If there is no binding, a head has no row,
-even if it aggregates without groups.
+Relations of rules are sets, so a table that may have equal rows is read with DISTINCT. A conjunction is a join. UNION
+combines the rules of a head, and the branches of a disjunction. A negated atom removes bindings by EXCEPT, or by NOT
+EXISTS if the view's strategy supports negated atoms. An aggregate ranges over the distinct bindings of the variables
+other than ``_``. Without bindings a head has no row, even if it aggregates without groups.
 """
 
 from __future__ import annotations

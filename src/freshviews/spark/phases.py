@@ -1,7 +1,7 @@
 """Measures the seconds that a run spends in each phase of its versions.
 
 The driver measures its own phases. A cell reports its seconds with its result. Cells run in parallel, so the seconds of
-the slowest cell count. The phase ``read`` has all other seconds of the Spark job.
+the slowest cell count. The remaining seconds of the Spark job are the phase ``read``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Settings of Spark: defaults of freshviews, and settings of the user, which override the defaults.
 
-Each of these overrides the ones before it: defaults of freshviews, ``spark-defaults.conf``, ``SET`` at the top of a
-script, ``--conf``, and ``--master`` or a caller's settings. Some settings cannot be changed, because rows would be lost
-or changed.
+Later settings override earlier ones: defaults of freshviews; ``spark-defaults.conf``; ``SET`` at the top of a script;
+``--conf``; ``--master`` or a caller's settings. Some settings are fixed, because other values would lose or change
+rows.
 """
 
 from __future__ import annotations

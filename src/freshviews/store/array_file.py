@@ -8,9 +8,9 @@
     footer      JSON: "about" has a description by the writer; "arrays" has, for each array, its offset, its number
                 of words, the number of words to allocate when it is read, and its crc32
 
-A large array begins at a multiple of ``ALIGN``, and nothing else is in its last page. Large arrays are mapped, so
-opening a file takes a few system calls, and pages are read when they are used. Small arrays are copied into memory. A
-file with its final name is complete. A mapped file must not change, but may be deleted.
+A large array is mapped, so its pages are read when they are used. It begins at a multiple of ``ALIGN``, and shares no
+page with other data. Small arrays are copied into memory. A file with its final name is complete. A mapped file must
+not change, but may be deleted.
 """
 
 from __future__ import annotations

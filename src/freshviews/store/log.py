@@ -1,10 +1,9 @@
 """The log: records in segment files, appended one commit at a time, and synced at each commit or after an interval.
 
-A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
-are a torn tail, left by a process that was killed while writing, or by a machine that failed before a sync. They are
-cut off, with any late records after them, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or
-before a valid record that is not late, are corruption and raise StoreError. ``store.record`` defines the bytes of a
-record, and which records are late.
+A segment ``log-<sequence>.fvlog`` has the number of its first record in its name. A process that is killed, or a
+machine that fails before a sync, may leave a torn tail: unreadable records at the end of the last segment. The tail is
+cut off, with any late records after it, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or before
+a valid record that is not late, are corruption and raise StoreError. ``store.record`` defines late records.
 """
 
 from __future__ import annotations

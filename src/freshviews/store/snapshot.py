@@ -1,10 +1,11 @@
 """Snapshots: the state after one record of the log.
 
-A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the rows of the stored tables with their
-multiplicities, the names of the files with the views, and an END record with the number of records. The images of the
-views are written first, into the folder ``state-<sequence>``. The snapshot is written under a temporary name, synced
-and renamed; then the directory is synced. So a file with the final name is complete. If it cannot be read, it is
-corrupt.
+A snapshot ``snapshot-<sequence>.fvsnap`` holds the executed scripts, the rows of the stored tables with their
+multiplicities, and the names of the files with the views. Its last record, END, has the number of records. Before the
+snapshot, the images of the views are written into the folder ``state-<sequence>``.
+
+The snapshot is written under a temporary name, synced and renamed; then the directory is synced. So a file with the
+final name is complete; if unreadable, it is corrupt.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Files of the strings of a dictionary. Each file has the strings of a range of codes, so no string is written twice.
+"""Files of the strings of a dictionary. A file has the strings of a range of codes, so no string is written twice.
 
 A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
-their codes; each range starts where the preceding range ends. One file can replace many: it then has all their codes.
+their codes; each range starts where the preceding range ends. A file with the codes of many files can replace them.
 """
 
 from __future__ import annotations

@@ -4,13 +4,12 @@
 
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
-c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. m (a message) and tombstones
-(null or blank text) are ignored. t (truncate) is refused, because it names no row. The text may also have a schema,
-with the envelope as payload: ``{"schema": {...}, "payload": {...}}``. Each distinct schema is parsed once, not once per
-message.
+c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. Messages (m) and tombstones
+(null or blank text) are ignored. Truncation (t) is refused, because it names no row. The text may also have a schema,
+with the envelope as payload: ``{"schema": {...}, "payload": {...}}``.
 
-A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
-case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the message stays NULL.
+An envelope is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
+case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the envelope stays NULL.
 """
 
 from __future__ import annotations

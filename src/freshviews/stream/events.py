@@ -1,15 +1,14 @@
 """Events are rows in order, each with an action. This module resolves them to signed rows.
 
-A REPLACE or REMOVE deletes the row that has the same key at that point in the order::
+A REPLACE or REMOVE deletes the row that has its key at that point in the order::
 
     order    row        action          signed rows
     0        (1, a)     REPLACE         -1 of the stored row with key 1; no +1, because event 2 deletes (1, a)
     1        (2, b)     INSERT          +1 (2, b)
     2        (1, c)     REPLACE         +1 (1, c)
 
-For each key, only the first event looks up the stored row, and only if it is a REPLACE or REMOVE. A row is not inserted
-if the next event of its key is a REPLACE or REMOVE. INSERT and DELETE name whole rows; the constraints of the table
-decide whether they are valid.
+The stored row of a key is looked up only if the first event of the key is a REPLACE or REMOVE. INSERT and DELETE name
+whole rows; the constraints of the table decide whether they are valid.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Converts day numbers to years, months and days, and back: the proleptic Gregorian calendar, without bounds.
 
 ``datetime`` covers only the years 1 to 9999, but DATE and TIMESTAMP codes go further. All divisions are floor
-divisions, so the results are right before 1970, too. Years are counted from 1 March of year 0, so the leap day is the
-last day of a year.
+divisions, so the results are right before 1970, too. Years begin on 1 March, so the leap day is the last day of a year.
 """
 
 from __future__ import annotations

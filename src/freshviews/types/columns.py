@@ -1,10 +1,11 @@
 """Converts whole Arrow columns to contiguous codes, and back.
 
-A column is accepted if its type holds only values of the SQL type, or if all its values fit: an int64 column fits INT
-if its values are in range, a timestamp column fits DATE if they are midnights, and a column of nanoseconds fits
-TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted values, and the text of
-errors. A column of int64, float64, timestamp[us] or aligned decimals without nulls is copied only if its codes differ
-from its words; otherwise the codes may share its memory.
+A column is accepted if all its values fit. For example, an int64 column fits INT if its values are in range, and a
+column of nanoseconds fits TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted
+values, and the text of errors.
+
+Codes may share the memory of a column without nulls, if its words equal the codes. Such columns have the type int64,
+float64, timestamp[us] or aligned decimal.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ The values that each type accepts, besides None; only FLOAT rounds:
 =========  ============================================================================================
 BOOLEAN    bool
 integers   int within the type's range; BIGINT of -2**63 is refused: it is the code of NULL
-FLOAT      float, rounded to the nearest float32 if finite there; int that is exactly a float32
+FLOAT      float, rounded to the nearest float32 if that is finite; int that is exactly a float32
 DOUBLE     float; int that is exactly a double
 DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
            not; never a float: 12.3 is not a decimal. At most 2**63 - 1 unscaled, whatever the precision

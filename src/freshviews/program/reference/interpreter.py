@@ -1,13 +1,10 @@
-"""The interpreter of the trigger language, in plain Python over dicts. It defines the semantics for every back end.
+"""Interprets the trigger language, in plain Python over dicts, and so defines its semantics for every back end.
 
-A view is a dict from key tuples to payload tuples, in the order of the view's columns and components. A row whose
-payload is zero in every component is absent. Payload elements are those of ``freshviews.ring``. Integers are unbounded;
-compiled programs check for overflow.
+A view is a dict from key tuples to payload tuples. A row whose payload is zero in every component is absent. Integers
+are unbounded; compiled programs check for overflow.
 
-``State.steps`` counts the work. Each of these is one step: an update; a row that a loop visits, or that a Top, Beside
-or Cross reports; a place that a Forget or a Renumber reports; a lookup; a slice whose size is read; an Add, Tally,
-Balance, Scan or Move; an emitted row; and a row that a major rebalancing classifies or removes. A value of a leapfrog
-join counts one step per cursor. Bounds on update time and delay are tested on this count.
+``State.steps`` counts the work: updates, rows that loops visit, lookups, changes of rows, emitted rows. Tests of the
+bounds on update time and delay use this count.
 """
 
 from __future__ import annotations

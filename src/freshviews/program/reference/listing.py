@@ -1,11 +1,11 @@
-"""Listing in the interpreter: yields the distinct values that the sources of a listing bind.
+"""Enumerates a listed result: the values that its sources bind, each once.
 
 The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
-Query Problems with Second-order Variables, CSL 2011) reports each value once. For two sets, it reads the first set. A
-value that the second set lacks is reported. If the second set has the value, the next value of the second set is
-reported instead. The remaining values of the second set come last. A third set is combined in the same way with the
-output of the first two, and so on. Between two reported values, the algorithm does one lookup and takes one value per
-set.
+Query Problems with Second-order Variables, CSL 2011) reports each value once. The algorithm reads the first set. If the
+second set has a value too, the next value of the second set is reported instead. The values that remain in the second
+set come last. For example, the sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2. A third set is combined with this output.
+
+Between two reported values, the algorithm does one lookup and takes one value per set.
 """
 
 from __future__ import annotations

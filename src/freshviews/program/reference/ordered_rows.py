@@ -1,4 +1,4 @@
-"""Defines the statements over ordered rows: Scan (an aggregate of rows), Top (the rows in a range of positions) and
+"""Interprets the statements over ordered rows: Scan (an aggregate of rows), Top (the rows in a range of positions) and
 Cross (the rows whose running value is within a limit)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Payloads in the interpreter: tuples of ring elements, one per component; evaluates monomials."""
+"""Payloads in the interpreter: tuples of ring elements, one per component; and products of them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Scalar expressions over codes, one row at a time: the executable specification of ``freshviews.expr``.
 
-``freshviews.expr.ops.OPS`` names the operations; the functions of ``freshviews.kernel.scalar.operations`` compute them.
-This package imports these functions, because they also run as plain Python. A host operation works on values: its
-arguments are decoded and its result is encoded, strings through a dictionary.
+``freshviews.expr.ops.OPS`` names the operations. The functions of ``freshviews.kernel.scalar.operations`` compute them,
+here as plain Python. A host operation works on values: its arguments are decoded, and its result is encoded.
 """
 
 from __future__ import annotations

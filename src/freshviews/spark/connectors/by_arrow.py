@@ -1,7 +1,7 @@
-"""The tables of a script whose files workers read by Arrow, as far as the script says it.
+"""Decides from a script which tables' files workers may read by Arrow.
 
-Spark finds the files of each micro-batch and notes them; their rows need not pass through Java if Arrow reads them as
-Spark does. What only an open source or a file shows is decided later (``io.arrow_files``, ``worker.files``).
+Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does. What
+the script does not show is checked later, on the opened source (``io.arrow_files``) and on the file (``worker.files``).
 """
 
 from __future__ import annotations

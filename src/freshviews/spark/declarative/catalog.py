@@ -1,7 +1,7 @@
-"""Tables of a catalog in memory, which later runs would not know: they are noted in the state, and declared again.
+"""Notes the tables of a catalog in memory, and declares them again in later runs.
 
-Spark's default catalog lives as long as its session, while the files of its tables stay. Without this a second run is
-refused, as by Spark, because the folder of a new table has files.
+Spark's default catalog ends with its session, but the files of its tables stay. Without the notes, Spark would refuse a
+second run: the table is new to Spark, but its folder has files.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The graph of a project, as Spark's own classes make, resolve and run it in this session's Java.
+"""The graph of a project: Spark's own classes make, resolve and run it in this session's Java.
 
-Spark parses the SQL files, resolves names and types, and runs streaming tables and sinks with its own checkpoints. So
-all of that means what it means under ``spark-pipelines``.
+Spark parses the SQL files, resolves names and types, and runs streaming tables and sinks with its own checkpoints. So a
+project means the same as under ``spark-pipelines``.
 """
 
 from __future__ import annotations

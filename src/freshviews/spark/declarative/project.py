@@ -1,7 +1,7 @@
-"""Runs a project: Spark updates streaming tables and sinks, the engine the materialized views, each its own table.
+"""Runs a project: Spark updates streaming tables and sinks; the engine maintains the materialized views.
 
-The state of the views is under the storage of the project. It can always be built again from the streaming tables,
-and is, where one of them was reset or has other columns.
+Each view is written to its own table. The state of the views is in the project's storage. The state is rebuilt from the
+streaming tables if one of them was reset or has other columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A stand-in for the session, by which a function of a project is asked for its query.
+"""A stand-in for the session, which records the calls of a project's function to find its query.
 
-Calls of the stand-in are recorded. ``spark.sql(text)`` and ``spark.table(name)`` are queries; a DataFrame that is read
-from elsewhere (``spark.readStream.format(...).load()``) is made by replaying the calls with the session.
+``spark.sql(text)`` and ``spark.table(name)`` are queries. A DataFrame that is read from elsewhere
+(``spark.readStream.format(...).load()``) is made by replaying the calls with the session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The definitions of a project: its files are read as Spark reads them, into a registry of our own."""
+"""Runs the Python files of a project as Spark does, reads its SQL files, and collects their definitions."""
 
 from __future__ import annotations
 

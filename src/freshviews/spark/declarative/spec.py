@@ -1,4 +1,4 @@
-"""The specification of a project of Spark's declarative pipelines, ``spark-pipeline.yml``, without Spark."""
+"""Reads the specification of a project of Spark's declarative pipelines, ``spark-pipeline.yml``, without Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which materialized views of a project are maintained, and the script of them.
+"""Finds the materialized views of a project that can be maintained, and makes a script of them.
 
-A streaming table is a table of the script. What else a view reads (a table of the catalog, a file, a DataFrame of a
-function) is a table whose contents are compared with those before at each run. A temporary view is a plain view.
+In the script, a streaming table is a table, and a temporary view is a plain view. Any other input, such as a file, is a
+table too. Each run compares the contents of this table with the last run.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and how it splits a sample of them.
-"""
+"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and counts a sample of them by cell."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""Homes of cells: each cell runs on the same executor in every version, in one Python worker.
+"""Homes of cells: in every version, a cell runs on one executor, in one Python worker.
 
-Spark offers a task to any executor, unless the task reads a cached partition: then Spark offers it to the executor with
-the cached block. The *anchor* is a cached table of one key per executor. Rows of a version carry the key of the
-executor of their cell and are joined with the anchor, so the cells of an executor are one partition, which runs there,
-and stay in one Python worker. The join looks up one key per row and needs no shuffle besides the shuffle to the cells.
+Spark offers a task to any executor, unless the task reads a cached partition. The *anchor* is a cached table of one key
+per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the cells of
+an executor are one partition, which runs there. The join adds no shuffle.
 
-A cell stays at its executor while that runs, also if a new anchor is made. If the executor is lost between two
-versions, the next version waits for a replacement for some seconds, and its cells go to the executor with the fewest
-cells. If it is lost in a version, they stay at the executor that repeated their task. An executor that is added gets a
-cell only if another one has more than its share, and never more executors have a key than there are cells.
+A cell stays at its executor while the executor runs. If the executor is lost between two versions, the next version
+waits some seconds for a replacement. Then the cells go to the executor with the fewest cells. A new executor gets a
+cell only if another executor has more than its share.
 """
 
 from __future__ import annotations

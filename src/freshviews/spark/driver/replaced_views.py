@@ -1,7 +1,7 @@
 """Deletes the old rows of views whose SELECT was replaced.
 
 In the first version with the new rows, the change of the view is its new rows minus its old rows. If the columns
-changed, the change has only new rows; old rows are stored apart, for sinks with a key.
+changed, the change has only new rows. The old rows are stored separately, for sinks with a key.
 """
 
 from __future__ import annotations

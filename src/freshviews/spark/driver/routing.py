@@ -1,7 +1,7 @@
 """Writes the Spark expressions that compute to which cells a row of a table goes, and in which roles.
 
-For each role of its table, a row goes to one cell per combination of the coordinates that the role leaves open; see
-``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing a text.
+A role fixes some coordinates of a row. The row goes to one cell per combination of all other coordinates; see
+``freshviews.cells``. The expressions are text, because calls into Spark cost more than parsing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
 """A running pipeline: turns each micro-batch into a committed and delivered version.
 
-The steps in order: rows go to their cells, whose workers write files under fresh names. Changes of groups that several
-cells share go through the merge. The driver writes one manifest that names all files, which commits the version. Then
-sinks get the version, and the delivery is recorded. Only then does the next micro-batch begin. So at a restart at most
-the last version is undelivered; a sink that is behind may lack more.
+1. Rows go to their cells, whose workers write files under fresh names.
+2. Changes of groups that several cells share go through the merge.
+3. The driver writes one manifest that names all files. This commits the version.
+4. Sinks get the version, and the delivery is recorded.
+
+Only then does the next micro-batch begin. So after a crash at most the last version is undelivered, except to a sink
+that is behind.
 """
 
 from __future__ import annotations

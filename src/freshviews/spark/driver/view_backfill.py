@@ -1,13 +1,14 @@
 """Backfill of added views, and of views with a replaced SELECT, while the stream continues.
 
-If a pipeline is started with new views, it first continues with the views of its checkpoint. Meanwhile a second copy of
-each cell is loaded, at one version. The copy gets the new views and the rows that only these views need, and is written
-as an image. Then, between two micro-batches, the cells switch to these images. Later changes are read from the logs,
-which are not shortened during a backfill. The switch is a version of its own. The change of an added view is its whole
-contents; the change of a view with a replaced SELECT is its new rows minus its old rows (``replaced_views``).
+A pipeline with new views first continues with the views of its checkpoint. Meanwhile a Spark job loads a second copy of
+each cell, at one version. The job adds the new views and the rows that only they need, and writes the copy as an image.
+Then, between two micro-batches, the cells switch to the images, and read later changes from the logs.
 
-A backfill is a separate Spark job, on at most half of the cores, one cell at a time on each. It commits nothing before
-the switch. If a run ends earlier, the next run starts the backfill again.
+The switch is a version of its own, in which the change of an added view is its whole contents. ``replaced_views`` makes
+the change of a view with a replaced SELECT.
+
+The job uses at most half of the cores. Nothing is committed before the switch. If a run ends earlier, the next run
+starts the backfill again.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The stage before the cells: one engine, in a Python worker, that maintains the windows of tables.
 
-The engine gets all rows of the tables with a window. Like a cell, it has an image and a log. The change of a window
-(inserted rows and rows that leave) is written to the store and goes to the cells as signed rows. It counts only once
-the manifest of the version names the states of this engine and of the cells.
+The engine gets all rows of the tables with a window. Like a cell, it has an image and a log. Inserted rows, and deletes
+of rows that leave the window, go to the cells as signed rows. One manifest commits the states of this engine and of the
+cells.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The files of a micro-batch that workers read by Arrow in place of Spark (``connectors.by_arrow``).
 
-Whether a file has a form that Arrow reads as Spark does, ``worker.files`` decides before it reads any row.
+``worker.files`` then checks the contents of the files.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Converts messages to rows: a column comes from the key, the value, a header or another column of the source.
 
 Text stays text until workers convert it. Workers never round: they refuse text that does not fit the type of its
-column, and name the column and the reason. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of
-decimals. It refuses repeated fields, and text after the end of the object. A value that cannot be parsed is in the
-column CORRUPT, unchanged.
+column. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals. Repeated fields, and text
+after the end of the object, are refused. A value that cannot be parsed is in the column CORRUPT, unchanged.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Reads the rows of a polled database table that are in no version yet, by a column whose values grow.
 
-The manifest with the rows of a poll also has the poll's position: the value from which the next poll reads, and digests
-of the known rows from this value on. The next poll drops the known rows. So each row counts once, even if several rows
-have the same value, and a row that is committed late is not missed if its value is within the lag. A row that was
-changed in place has a new digest, so it is not dropped.
+A manifest has the poll's position: the value from which the next poll reads, and digests of the known rows from there
+on. The next poll drops the known rows. So each row counts once, even if several rows have one value. A row that is
+committed late is read if its value is within the lag. A row that was changed in place has a new digest, so it is read.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Checks whether a pipeline can reach the places that it reads and writes: each is tried once, without reading rows.
 
-A kind of connector has a probe for its sources and a probe for its sinks, in the module that reads or writes them. A
-probe raises an error if the place cannot be reached.
+Every kind of connector has a probe for its sources and a probe for its sinks. A probe raises an error if the place
+cannot be reached.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Checks whether the sink of a view still works when the SELECT is replaced; if not, refuses it before a row is read.
+"""Checks whether the sink of a view works with a replaced SELECT; if not, refuses the SELECT before a row is read.
 
-If the columns stay the same, every sink works: the change of the version deletes the old rows. If the columns change,
-two outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message
-of each key. Output ``changes`` does not work, because delivered changes cannot be withdrawn. A database table does not
-work either, because it keeps its columns.
+If the columns stay, every sink works: the change of the version deletes the old rows. If the columns change, two
+outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message of
+each key. Output ``changes`` and database tables do not work. Delivered changes cannot be withdrawn, and a database
+table keeps its columns.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Delivers the change of a view at a version, or the view's contents, to its sink exactly once.
 
 A version is delivered after its commit and before the next commit, or later to a sink that is behind. Its output is
-fixed at the commit, and a file is named by its version. So a second delivery, after a crash, writes the same file
-again.
+fixed at the commit, and its files are named by the version. A second delivery, after a crash, writes equal files again.
 """
 
 from __future__ import annotations

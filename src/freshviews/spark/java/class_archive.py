@@ -1,8 +1,8 @@
 """An archive of Spark's classes: Java maps it at each start instead of reading and checking thousands of files.
 
-Java makes the archive at the end of a process, from the classes that the process loaded (dynamic class data sharing).
-An archive is for one Java and one set of jars; Java ignores it otherwise. But Java does not check whether an archive is
-complete, so only a complete archive gets its final name, which contains its size.
+When a process ends, Java makes the archive from the classes that the process loaded (dynamic class data sharing). Java
+ignores an archive of another Java or of other jars, but does not check whether an archive is complete. So only a
+complete archive gets its final name, which contains its size.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Computes the rows of a view, by the engines of its cells.
 
-If a cell has no image and is read once, its engine replays the log only for the requested views. If the log has few
-rows, the functions of the engine run as plain Python while another process compiles them (see
-``kernel.machine.beside``). So the reader does not wait for the compiler.
+If a cell has no image and is read once, its log is replayed only for the requested views. A short log is replayed by
+plain Python while another process compiles (``kernel.machine.beside``). So the reader does not wait for the compiler.
 """
 
 from __future__ import annotations

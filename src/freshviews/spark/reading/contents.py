@@ -1,6 +1,6 @@
 """Reads a checkpoint from outside: a view's contents at a committed version, a view's changes, and the status.
 
-This module works without Spark, and does not disturb a running pipeline: files that a manifest names never change, and
+This module works without Spark, and does not disturb a running pipeline. Files that a manifest names never change, and
 are kept for a number of versions.
 """
 

@@ -6,10 +6,10 @@
     spark.read.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true", after="7").load()
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
-Call ``register(spark)`` first; a Pipeline does that too. The first form reads the contents at the last committed
-version, or at ``option("version", n)`` if that state is still stored. The second reads the changes of the versions
-after ``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
-``after``, it reads one change, the last. The third reads all changes; their sum is the contents.
+Call ``register(spark)`` first; a Pipeline calls it too. The first form reads the contents at the last committed
+version, or at ``option("version", n)`` if that state is still stored. The second form reads the changes after version
+``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
+``after``, only the last change is read. The third form reads all changes; their sum is the contents.
 """
 
 from __future__ import annotations

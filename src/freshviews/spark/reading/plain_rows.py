@@ -1,10 +1,9 @@
 """Evaluates a plain SELECT over the contents of a view with Arrow; the result equals Spark's result.
 
 Names are case-insensitive. Numbers are compared by value, strings by their bytes; NaN equals itself and is above all
-numbers. A SELECT that Spark might answer differently raises NotPlain: one with an unknown name, with two columns of one
-name, or with a comparison of values of two kinds.
+numbers. A SELECT that Spark might answer differently raises NotPlain, for example one with two columns of one name.
 
-``pa.array`` and ``pa.scalar`` are not called: they import pandas, which takes longer than all else here.
+This module avoids ``pa.array`` and ``pa.scalar``: they import pandas, which takes longer than all else here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Evaluates a SELECT over the views of a checkpoint, at its last committed version.
 
-A plain SELECT (``plain_select``) is evaluated here, over the contents of its view. Spark evaluates all other SELECTs,
-and reports their errors. Spark would give the same result for a plain SELECT, but takes seconds to start.
+A plain SELECT (``plain_select``) is evaluated here, because Spark takes seconds to start. Spark evaluates all other
+SELECTs, and reports their errors.
 """
 
 from __future__ import annotations

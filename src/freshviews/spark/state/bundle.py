@@ -2,7 +2,7 @@
 
 A section is the rows of a table. The name of a section says where its rows are:
 ``changes/7-0-5f.arrow@0+1200,4800+640`` names two streams within the object ``changes/7-0-5f.arrow``, each by its start
-and its length in bytes. So for each version a cell writes only one object for its log, and one for the changes of its
+and its length in bytes. So a cell writes two objects per version: one for its log, and one for the changes of its
 views.
 """
 

@@ -1,7 +1,7 @@
-"""Finds the version with the rows of a named call; each name has an object ``calls/<hash>``.
+"""Finds the version with the rows of a named call of ``advance``; each name has an object ``calls/<hash>``.
 
-The manifest of that version also has the name, so rows and name are committed together. The object is written between
-this manifest and the next one, so only the object of the last version may be missing.
+The manifest also has the name, so rows and name are committed together. The object is written after the manifest, so it
+may be missing for the last version. Therefore the last manifest is checked first.
 """
 
 from __future__ import annotations

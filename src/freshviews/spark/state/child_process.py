@@ -1,8 +1,8 @@
 """Runs work in a child process that sees the parent's memory as it was at the fork; the parent does not wait.
 
-The child is a copy of one thread, so its work must not need another thread, or a lock that another thread may hold: no
-Arrow, no logging, no code that is not compiled yet. The child closes its copies of the parent's files and sockets, and
-survives the parent.
+The child has a single thread. Its work must not need another thread, or a lock that another thread may hold. So it must
+not use Arrow, logging, or code that is not compiled yet. The child closes its copies of the parent's files and sockets,
+and survives the parent.
 """
 
 from __future__ import annotations

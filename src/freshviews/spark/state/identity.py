@@ -1,6 +1,6 @@
 """The identity of a checkpoint: an object ``identity``, made when a sink first asks for it.
 
-If a checkpoint is deleted, the next one counts versions from 1 again. A sink distinguishes the two by the identity.
+If a checkpoint is deleted, a new one counts versions from 1 again. A sink then sees another identity.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ In a folder store, the files are written in the store itself, and the last step 
 stores, files are written to the cache and uploaded in parts. The last object, ``whole``, names the files. A process
 that loads the image downloads the parts into its cache.
 
-While an image is written, the object ``<name>.begun`` beside it is rewritten repeatedly, as a sign of life. A folder
-store needs no such object.
+The object ``<name>.begun`` shows that an image is being written. Outside a folder store, this object is rewritten
+repeatedly, as a sign of life.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Manifests: one small file per version, which names all state and output of that version.
 
-A version is committed if and only if its manifest exists. A manifest is written only if none of that name exists. So of
-two processes, one commits the version and the other gets VersionExists.
+A version is committed if and only if its manifest exists. A manifest never replaces another one. If two processes make
+one version, the first commits it, and the second gets VersionExists.
 """
 
 from __future__ import annotations

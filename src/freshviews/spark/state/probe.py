@@ -1,9 +1,8 @@
-"""Proves that the driver and every worker process see the same checkpoint, before any version is committed.
+"""Proves that the driver and every worker process see one checkpoint, before any version is committed.
 
-The driver writes a name of its run to ``probe/driver``. A worker process reads this object before its first version,
-and writes an object of its own, which the driver reads before it commits that version. So a worker whose checkpoint is
-on a private disk is refused, even if it joins later. Without the proof, the state of a committed version could be on
-that disk alone.
+The driver writes a name of its run to ``probe/driver``. Before its first version, a worker process reads this object
+and writes an object of its own. The driver reads the worker's object before it commits that version. So a worker whose
+checkpoint is on a private disk is refused, even if it joins later.
 """
 
 from __future__ import annotations

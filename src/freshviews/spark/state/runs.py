@@ -1,6 +1,6 @@
 """The lock that a run of a checkpoint holds, and the object ``runs``, which counts starts and refusals of sinks.
 
-Only a folder has a lock. In other stores, a second run is noticed when both runs commit the same version. If a count
+Only a folder has a lock. In other stores, a second run is noticed when it commits a version that exists. If a count
 cannot be written, the run continues.
 """
 

@@ -1,8 +1,8 @@
 """Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
 
-If the checkpoint is in a folder, Spark writes these files into the folder. Otherwise Spark writes them to the driver's
-disk, because Spark needs renames, which an object store lacks. Before a version is committed, the new files are copied
-to one object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans an
+If the checkpoint is in a folder, Spark writes these files there. Spark needs renames, which an object store lacks. So
+for an object store, Spark writes to the driver's disk. Before a version is committed, the new files are copied to one
+object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans an
 uncommitted micro-batch again.
 """
 

@@ -1,6 +1,6 @@
 """Writes all files of a cell's next version, after the engine of the cell has applied the change.
 
-Both stages use this function: cells in the workers, and the merge in the driver.
+The cells use this module in the workers; the driver uses it for the merge.
 """
 
 from __future__ import annotations

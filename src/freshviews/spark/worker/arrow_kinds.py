@@ -1,4 +1,4 @@
-"""The types of columns of files that Arrow reads as Spark does."""
+"""The types of file columns that Arrow reads as Spark does."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Spark's work in a Python worker between two tasks, made short: it costs tenths of a second in a worker with cells.
+"""Shortens Spark's work between two tasks, which takes tenths of a second in a Python worker with cells.
 
-Spark collects garbage after each task, which visits all objects of the engines and of compiled code. They stay, so they
-are set apart (``gc.freeze``) once a collection has taken long. Before each task Spark invalidates the caches of
-imports, and so reads the directories of all zip files on the path again. Without their finders there is nothing to
-read: Python makes a finder anew when an import needs it, from the directory that was read first.
+After each task Spark collects garbage, which visits all objects of the engines and of compiled code. These objects
+stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark invalidates the caches of
+imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore this module removes the finders
+of zip files. Python makes a finder again when an import needs it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads CSV files by Arrow, if Spark reads their text to the same values.
 
-That is so for files without quotes whose values are written in the usual way. The rest is left to Spark: a value that
-Spark may read, refuse or take for NULL for reasons of its own.
+Accepted are files without quotes and backslashes, whose values have one usual form, such as -12.50 or 2026-01-31. For
+any other file ``NotByArrow`` is raised, and Spark reads it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads files of a micro-batch in a worker, by Arrow, and routes their rows to cells.
 
-Only what Arrow reads as Spark does is read here. For anything else ``NotByArrow`` is raised before the version counts,
-and Spark reads the micro-batch.
+If Arrow might read a file differently from Spark, ``NotByArrow`` is raised before the version is committed. Then Spark
+reads the micro-batch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Converts the rows of all tables to one schema, for Spark's shuffle to the cells, and back.
 
-All tables of a micro-batch go through one shuffle, so their rows are in one frame, in which ``_t`` is the number of a
-row's table. Columns of different tables share a column of the frame, a *slot*, if they have the same type. So the frame
-has few columns. On the way to a worker, a row has ``_to`` instead of ``_t``: the numbers of its cell and of its feed
-(``intake.Feed``) in one number, because each column costs time per row.
+All tables of a micro-batch go through one shuffle, in one frame. In the frame, ``_t`` is the number of a row's table.
+Columns of different tables share a column of the frame, a *slot*, if their types are equal. So the frame has few
+columns. For the shuffle, ``_to`` replaces ``_t``: one number for a row's cell and its feed (``intake.Feed``).
 """
 
 from __future__ import annotations

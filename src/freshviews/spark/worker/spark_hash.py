@@ -1,7 +1,7 @@
 """Spark's ``xxhash64`` over Arrow columns, so that workers route rows to cells as Spark does.
 
-The functions are those of Spark's XXH64, over whole columns: the hash of an argument is the seed of the next one, and a
-NULL leaves the seed as it is.
+The functions compute Spark's XXH64 over whole columns. The hash of an argument is the seed of the next argument; a NULL
+leaves the seed as it is.
 """
 
 from __future__ import annotations

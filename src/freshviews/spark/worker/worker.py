@@ -1,8 +1,8 @@
 """Passes the rows of a micro-batch to the engines of their cells, in a Python worker of an executor.
 
 The cells of a partition run in threads, as compiled code releases the interpreter lock. The main thread passes each
-cell its rows as Spark sends them. Every file has a fresh name, and is ignored until a manifest names it. So a try that
-is killed, repeated or dropped leaves only files that are collected later.
+cell its rows as Spark sends them. Every file has a fresh name, and is ignored until a manifest names it. So the files
+of a killed or repeated try do no harm, and are deleted later.
 """
 
 from __future__ import annotations

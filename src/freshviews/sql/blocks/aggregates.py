@@ -1,10 +1,10 @@
 """Converts SQL aggregate calls to ``AggregateCall``.
 
 SQL allows FIRST, ANY_VALUE and LAST to return the value of any row. Here FIRST and ANY_VALUE are the least value that
-is not NULL, and LAST is the greatest value. ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c)
-counts ``CASE WHEN c THEN 1 END``. BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL.
-ONLY_VALUE(x) is the one value of x, NULL included; several values are an error. Aggregates that make a text of all rows
-are in ``text_aggregates``. Equal calls share one ``AggregateCall``.
+is not NULL, and LAST is the greatest. ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) is
+``COUNT(CASE WHEN c THEN 1 END)``. BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL.
+ONLY_VALUE(x) is the one value of x, NULL included; several values are an error. Equal calls share one
+``AggregateCall``.
 """
 
 from __future__ import annotations

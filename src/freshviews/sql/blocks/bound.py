@@ -1,7 +1,7 @@
 """The bound SELECT, which ``selects`` makes and ``building`` reads.
 
 Expressions refer to columns of the sources by key (``freshviews.sql.names.scope``). In a grouped SELECT, the SELECT
-list and HAVING refer to groups and aggregates instead. ``building`` does not check grouping.
+list and HAVING refer to groups and aggregates instead.
 """
 
 from __future__ import annotations

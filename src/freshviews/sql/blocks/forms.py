@@ -1,7 +1,7 @@
-"""Computes the form of an expression; two expressions have equal forms if Spark treats them as the same group.
+"""Computes the form of an expression; two expressions have equal forms if Spark treats them as one group.
 
-``a + b`` and ``b + a`` have one form; so have ``a > b`` and ``b < a``, ``NOT (a > b)`` and ``a <= b``, chains of one
-operation in any order, ``greatest`` of the same values, and IN of the same members.
+Equal forms are, for example, ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``. The
+order does not matter in a chain of one operation, nor among the values of ``greatest`` and IN.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY, and the value of a group in a row of one set.
 
-As in Spark, a group is identified by its text over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x and y
-are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL. So a SELECT list is bound twice. The first
-binding finds the expressions that GROUP BY names by alias or number. The second binding puts a reference in place of
-each group. The reference is nullable if some set lacks the group.
+As in Spark, a group is identified by its expression over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x
+and y are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL.
+
+A SELECT list is bound twice. The first binding finds the expressions that GROUP BY names by alias or number. The second
+binding puts a reference in place of each group. The reference is nullable if some set lacks the group.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Reads the clauses ``ORDER BY`` and ``LIMIT``, and makes the SELECT of the first rows.
 
-Rows that are equal in the ORDER BY columns are ordered by all columns of the SELECT list, from left to right, so that
-the rows of the view depend on the tables alone. LIMIT without ORDER BY keeps the first rows in the order of all
-columns. An ORDER BY expression that is not in the list becomes a hidden column. If the query does more than read rows
-of one relation, an internal view provides the rows.
+Ties in ORDER BY are broken by all columns of the SELECT list, from left to right. So the rows of the view depend on the
+tables alone. LIMIT without ORDER BY keeps the first rows in the order of all columns. An ORDER BY expression that is
+not in the list becomes a hidden column. If the query does more than read rows of one relation, an internal view
+provides the rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rewrites ON of an outer join as a lookup.
 
-A plan looks up an optional source by a key: each value of the key is computed from the preceding rows, and equals an
-expression of the source. This module splits ON into that key and filters of the source.
+A plan looks up the right side by a key, computed from the left side. This module splits ON into the key and filters. In
+``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, k is the key.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL. A
 SELECT is unchanged if its rows are distinct and can be looked up by their values. Any other SELECT becomes SELECT
 DISTINCT, with COUNT(*) inside EXCEPT ALL and INTERSECT ALL. A SELECT first becomes an internal view if it is grouped,
-or computes values that do not determine its row.
+or if different rows may have equal values.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
 
-``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of the group
-are ordered by y, then by x; without ORDER BY, they are ordered by x. If x is NULL in a row, or FILTER drops the row,
-all arguments are NULL. PROVENANCE is written without arguments. Its ``AggregateCall`` has the columns that identify a
-row of each source of FROM.
+``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of a group
+are ordered by y, then by x. If x is NULL in a row, or FILTER drops the row, all arguments are NULL. PROVENANCE has no
+arguments in SQL. Its ``AggregateCall`` has the columns that identify a row of each source of FROM.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes, tests and rewrites expression nodes.
 
-The front end makes every ``Call`` by the function ``call``. It determines whether the result may be NULL, and computes
-the value if every argument is a constant.
+The front end makes every ``Call`` by ``call``, which determines whether the result may be NULL. If every argument is a
+constant, ``call`` computes the value.
 """
 
 from __future__ import annotations

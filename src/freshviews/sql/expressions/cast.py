@@ -1,7 +1,7 @@
 """Expresses CAST, explicit or implied, by operations over codes.
 
-``cast`` converts the code of one type to the code of another. If both types have the same code for a value (INT as
-BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)), only the type of the expression changes.
+``cast`` converts the code of one type to the code of another type. If the codes of both types are equal, only the type
+of the expression changes: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0).
 """
 
 from __future__ import annotations

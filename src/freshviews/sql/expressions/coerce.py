@@ -1,8 +1,8 @@
 """The type rules of Spark SQL with ANSI mode on.
 
-This module has least common types, and the precision and scale of decimal arithmetic. There is one departure: the scale
-of a decimal quotient is reduced, to 6 digits at the least, so that the integral digits fit an int64 code. Spark reduces
-the scale in the same way, for 38 digits.
+This module has least common types, and the precision and scale of decimal arithmetic. One rule differs. If a decimal
+quotient has more than 38 digits, Spark reduces the scale, to no less than 6. Here the limit is 18 digits, because
+codes are int64.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Simplifies expressions if some of their columns are NULL.
 
-A row without a partner in an outer join has NULL in the columns of the other side. ``where_null`` folds an expression
-over them. ``rejects`` says whether a predicate drops every such row. Then the join is an inner one.
+In a LEFT JOIN, a row without a partner has NULL in the columns of the right side. ``where_null`` folds an expression
+over these NULLs. If a predicate drops every such row (``rejects``), the join is an inner join.
 """
 
 from __future__ import annotations

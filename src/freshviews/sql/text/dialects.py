@@ -1,8 +1,7 @@
 """Rewrites forms of other SQL dialects as Spark's SQL.
 
 - ``FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)`` and ``HOP`` (Flink, RisingWave, Materialize's demos)
-  become subqueries with the columns window_start and window_end. A hopping window joins each row with the numbers of
-  the windows that contain it.
+  become subqueries with the columns window_start and window_end. HOP joins each row with all windows that contain it.
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
   ``TUMBLE_START(...)`` (Calcite), become scalar functions of the timestamp. ``HOP(...)`` becomes a join as above.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.

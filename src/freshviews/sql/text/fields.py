@@ -1,8 +1,8 @@
 """Lists the fields of tree nodes that the binder reads, so that no clause is ignored.
 
-For each class of nodes that the binder knows, ``READ`` has the fields that the binder reads, and those without a
-meaning. Any other field is a clause that sqlglot parses and the binder would ignore, so the statement is refused. A
-node of a class that ``READ`` lacks is refused by the binder or by ``unknown_nodes``.
+``READ`` has, by class of nodes, the fields that the binder reads and the fields without a meaning. Any other field is a
+clause that the binder would ignore, so the statement is refused. The binder or ``unknown_nodes`` refuses a node whose
+class is not in ``READ``.
 """
 
 from __future__ import annotations

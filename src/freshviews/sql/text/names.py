@@ -1,9 +1,8 @@
 """Accepts keywords as names. Spark reserves almost none of its keywords, but sqlglot's parser reserves some fifty.
 
-The tokens are read from left to right. At each token it is known whether an operand (an expression, a relation, a name)
-must come next. If it must, a keyword that cannot begin an operand is a name, provided that the token after it can
-follow an operand. If no operand must come next, a keyword is a name only where no clause can begin. In column lists of
-CREATE every word is a name. A keyword in backquotes is always a name.
+Tokens are read from left to right. After some tokens, such as SELECT or +, an operand must come next. There, a keyword
+that cannot begin an operand is a name, if the token after it can follow an operand. Elsewhere, a keyword is a name only
+where no clause can begin. In column lists of CREATE, and in backquotes, every word is a name.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Stage 1: parses SQL text to sqlglot trees whose nodes know their place in the text.
 
-sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores, on the node
-that it returns, the span of characters that it consumed, so that an error can point at any construct:
+sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span of
+characters that it consumed, on the node that it returns. So an error can point at any construct:
 ``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
 
 Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions`` gives

@@ -1,4 +1,4 @@
-"""Splits a condition into its terms, as trees."""
+"""Splits a condition into its terms, which AND joins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Tree surgery: the branches that a change of rows inserts into a trie or erases from it (section 4.2.1).
+"""Tree surgery: the branches that a change of rows inserts into a trie or erases from it (section 4.2.1 of the paper).
 
-The rows 3-40-90 and 3-50-91 form one branch at 3 with two branches below it. Erasing the first row also erases the
-branch 3-40, but not 3. An operation at depth ``j`` inserts or erases a branch of ``j`` codes.
+The rows 3-40-90 and 3-50-91 share the branch 3. Erasing the first row erases the branches 3-40-90 and 3-40, but not 3.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
 """Versions of ordered rows, read as tries, and the difference of two versions.
 
-A version is a sequence of immutable pages. An edit copies the pages that it changes; the versions before and after the
-edit share all other pages. So a version can be read as long as it is referenced, and the delta iterator (section 3.3 of
-the paper) skips the pages that two versions share.
+A version is a sequence of immutable pages. An edit copies only the pages that it changes. The delta iterator (section
+3.3 of the paper) skips the pages that two versions share.
 
-A row is a tuple of codes that *carries* a ring element: for example its multiplicity and its summands. ``seek`` is the
-only operation of a trie iterator: *open* seeks the least code below a node, *next* seeks the code after the current
-one. ``gap`` is the only operation of an iterator over the complement of the last column.
+A row is a tuple of codes that *carries* a ring element, for example its multiplicity.
 """
 
 from __future__ import annotations

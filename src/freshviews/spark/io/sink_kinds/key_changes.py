@@ -1,4 +1,4 @@
-"""Reduces the change of a view with a key to the last row of each changed key."""
+"""Finds the last row of each changed key, in the change of a view with a key."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version.
 
-The note names the view, the checkpoint and the version. It is read before a version is written, so repeated tries write
-a version once. The history of the table has the notes; if no note is left there, the table is refused. Formats of
-tables differ in how a commit gets a note and where notes are read: see ``Merging``.
+The note names the view, the checkpoint and the version. A version whose note exists is not written again. Notes are in
+the history of the table; if none is left there, the table is refused. ``Merging`` has the operations that depend on the
+table format.
 """
 
 from __future__ import annotations

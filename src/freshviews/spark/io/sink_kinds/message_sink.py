@@ -1,7 +1,7 @@
 """Writes rows of a version as messages; headers have the version and the number of the message.
 
-A sink of messages has no transaction: a crash may cut a delivery off, and the version is then delivered again. Each
-delivery writes the same messages in the same order, in one task. The headers show which messages exist already.
+A sink of messages has no transactions. If a crash interrupts a delivery, the version is delivered again, with equal
+messages in equal order. The headers show which messages are repeated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records which version of a view a table has, in the same step that writes the rows."""
+"""Records which version of its view a table has, in the step that writes the rows."""
 
 from __future__ import annotations
 

@@ -1,15 +1,15 @@
 """Writes rows of a version into a table of a database, in one transaction per version.
 
-Spark writes the rows to a staging table in the same schema, named ``freshviews_`` and a hash of the table's name. Then
-one transaction copies the rows from there (from ``beside``, in the example) and notes the version in the table
-``freshviews_versions``. So a version takes effect as a whole, and once, however often it is tried::
+Spark writes the rows to a staging table, in the schema of the target table. Then one transaction copies the rows to the
+target table, and notes the version in the table ``freshviews_versions``. So a version takes effect once, however often
+it is tried. For example, with ``upsert``::
 
-    DELETE FROM t WHERE EXISTS (SELECT 1 FROM beside s WHERE s.k = t.k)       upsert
-    INSERT INTO t (k, v) SELECT k, v FROM beside WHERE _here = 1
+    DELETE FROM t WHERE EXISTS (SELECT 1 FROM staging s WHERE s.k = t.k)
+    INSERT INTO t (k, v) SELECT k, v FROM staging WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
 
-With ``changes`` the rows are inserted; with ``complete`` all old rows are deleted first. Spark's dialect of the
-database quotes the names and chooses the types.
+A staged row with ``_here`` 0 only deletes. With ``changes`` rows are only inserted; with ``complete`` all old rows are
+deleted first.
 """
 
 from __future__ import annotations

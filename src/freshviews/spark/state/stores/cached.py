@@ -1,8 +1,8 @@
 """A remote store, with a cache on this machine's disk for objects that never change.
 
 Objects below ``state/`` have fresh names, so a file in the cache equals the object, and only missing files are
-requested. Each driver and each executor has its own cache, which is lost when the driver or executor ends; the Python
-workers of an executor share its cache. Files that were not read for ``UNUSED`` seconds are deleted.
+requested. A driver or executor has its own cache, which is lost when the driver or executor ends. The Python workers of
+an executor share its cache. Files that were not read for ``UNUSED`` seconds are deleted.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The interface of a store, where a checkpoint is kept: a map from names to bytes.
 
 Names are relative, with ``/`` between their parts. Large objects are immutable and have fresh names, so they can be
-cached without a check. Objects that no manifest names are ignored. If two runs commit the same version,
-``write_if_absent`` lets one succeed; a store without it cannot hold a checkpoint.
+cached without a check. Objects that no manifest names are ignored. ``write_if_absent`` lets only one of two runs commit
+a version. A store without it cannot hold a checkpoint.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Stage 4 turns a bound SELECT into a ``Block``.
 
-Some expressions must be computed from one source: conditions with a string function, GROUP BY expressions, arguments of
-MIN, MAX or COUNT(DISTINCT), and expressions compared in NOT EXISTS. If one of these has columns of several sources, the
-join becomes an internal view with the needed columns, and the SELECT reads only this view.
+Some expressions must be computed from one source, for example GROUP BY expressions and arguments of MIN. If such an
+expression has columns of several sources, the join becomes an internal view with the needed columns. The SELECT then
+reads only this view.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes internal views for aggregates whose value is a text of all rows of a group.
 
-Each aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
+An aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
 view. The SELECT joins these views with a view of its other aggregates::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
@@ -9,8 +9,8 @@ view. The SELECT joins these views with a view of its other aggregates::
     v#2(k, text)     the texts of SELECT k, y FROM t, by k
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
-With several grouping sets, each set has a view of texts by its groups. One more internal view is the union of these
-views, with the number of the set and NULL for the groups that the set lacks.
+With several grouping sets, each set has a view of texts, and one more internal view is their union. A row of the union
+has the number of its set, and NULL for groups that the set lacks.
 
 If a gathering is ``listed``, its text lists the groups of one more internal view::
 
@@ -20,8 +20,6 @@ If a gathering is ``listed``, its text lists the groups of one more internal vie
                                 WHERE x IS NOT NULL AND c IS NOT NULL AND d IS NOT NULL
                                 GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
     v#3(k, text, text1, ...)    the texts of v#2, by k
-
-A group without a row in ``v#2`` has no texts, so the view of texts is the right side of an outer join.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Places each predicate of a join.
 
 - a predicate of one source filters that source at its leaf
-- ``=`` and ``<=>`` between expressions of two sources join them; classes of equal expressions are closed under
-  transitivity
-- other predicates are conditions over several sources, unless equal columns of one source suffice
+- ``=`` and ``<=>`` between expressions of two sources join them; a = b and b = c also join a and c
+- other predicates are conditions over several sources; but if r.a = s.a, then ``s.a < r.b`` is a filter of r
 
-A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
-may have a partner.
-
-The equalities of an outer join have a direction: they do not merge classes, and a filter on the preceding rows is
-repeated on the optional source, but not the other way round. A predicate over an optional source is a condition.
+A filter on a joined column is repeated on every source that has the column. So a source stores only rows that may have
+a partner. In an outer join, a filter on the left side is repeated on the right side, but never the reverse. A predicate
+over the right side is a condition.
 """
 
 from __future__ import annotations

@@ -8,10 +8,8 @@ failure becomes a value of the row. With tables t(a, b) and u(a, c), this query 
     WHERE failed(20 / t.a) OR attempt(20 / t.a > 3)
     SUM(attempt(10 / t.a)), COUNT(CASE WHEN failed(20 / t.a > 3) OR failed(10 / t.a) THEN true END)
 
-A group whose count of failures is not 0 is an error. A comparison with a column of another table is rewritten: ``20 /
-t.a < u.c`` is ``CASE WHEN failed(20 / t.a) THEN least ELSE attempt(20 / t.a) END < u.c``. A SELECT without groups
-becomes a view with the columns of the join and a column of failures; the SELECT list is computed from these columns.
-Arithmetic overflow is not delayed: it is an error when the row arrives.
+A group whose count of failures is not 0 is an error. A SELECT without groups reads an internal view of the join, which
+has a column of failures. Arithmetic overflow is not delayed: it is an error when the row arrives.
 """
 
 from __future__ import annotations

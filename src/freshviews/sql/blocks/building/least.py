@@ -1,21 +1,19 @@
 """Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s.
 
-Addition is monotonic, so the least sum is the sum of the least terms. min and + form a semiring, as + and * do, so a
-MIN is pushed through a join as a SUM is (F-IVM: Nikolic and Olteanu, SIGMOD 2018, with this semiring instead of a
-ring). The semiring has no subtraction, so a view with MIN keeps all values of a group in order, and a delete finds the
-next value.
+The least sum is the sum of the least terms, because addition is monotonic. So a MIN is pushed through a join as a SUM
+is: min and + form a semiring (F-IVM: Nikolic and Olteanu, SIGMOD 2018). A semiring has no subtraction. So a view with
+MIN keeps all values of a group in order, and a delete finds the next value.
 
-Each source becomes an internal view of the least and greatest values of its terms, grouped by the other columns that
-the SELECT reads. With tables r(k, x) and s(k, y)::
+A source becomes an internal view of the least and greatest values of its terms, grouped by its other columns. With
+tables r(k, x) and s(k, y)::
 
     SELECT MIN(r.x - s.y) FROM r JOIN s USING (k)
     v#1 = SELECT k, MIN(x) AS min_x FROM r GROUP BY k
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r takes O(log n) steps if r has n rows with the same k. The join has one row per k, which changes only if
-min_x or max_y changes. Without the internal views, an update of r would take as many steps as s has rows with the same
-k, and all rows of the join would be stored.
+An update of r takes O(log n) steps, if n rows of r have its k. The join has one row per k. Without the internal views,
+all rows of the join would be stored, and an update would take a step per partner.
 
 Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
 """

@@ -1,8 +1,8 @@
 """Splits the argument of a linear aggregate into a product of lifts.
 
-``SUM(o.discount * i.price)`` sums products of a factor of o and a factor of i, so a view tree can push each factor to
-its leaf. Products, changes of sign, scalings by a constant, and ``CASE WHEN c THEN v ELSE 0 END`` (1 or 0 for c, times
-v) are split into factors. A product over several tables is exact: only the sum must fit its type, not each INT product.
+The argument of ``SUM(o.discount * i.price)`` has a factor of o and a factor of i. A view tree can push each factor to
+its leaf. Products, changes of sign, and scalings by a constant are split. So is ``CASE WHEN c THEN v ELSE 0 END``,
+which is v times 1 or 0. A product over several tables is exact: only the sum must fit its type, not each INT product.
 """
 
 from __future__ import annotations

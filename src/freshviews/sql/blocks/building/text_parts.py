@@ -1,12 +1,12 @@
 """Makes internal views store the part of a text that is read, not the whole text.
 
-If every reader of an internal view reads the same part of a column, the view stores this part instead of the column.
-The part is computed when a row arrives, so only the part gets a code. Before and after::
+If every reader of an internal view reads one part of a column, the view stores this part instead of the column. The
+part is computed when a row arrives, so only the part gets a code. Before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1
 
-Only parts that compiled code computes and that cannot fail are moved (``expr.ops.TEXT_OPS``).
+The part must be one that compiled code computes and that cannot fail (``expr.ops.TEXT_OPS``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes the variables of a block, and the atoms that contain them.
 
 Variables are made on demand. An expression of one source becomes a column of its atom; expressions that a join makes
-equal are one variable. While the block is built, variables have numbers. At the end each variable gets a readable name:
-the name of its column, if no other variable has that name.
+equal are one variable. In the finished block, a variable has the name of its column, unless two variables would share
+it.
 """
 
 from __future__ import annotations

@@ -5,9 +5,8 @@ have one column per pair. All are read from one payload, the cofactor of the arg
 Rows where an argument is NULL do not count. Integers and decimals stay exact; if one argument is a double, all
 arguments become doubles.
 
-An argument of COFACTOR may be a category, ``CATEGORY(city)``. Then columns that involve a category are texts: for each
-value of the category, or each pair of values of two categories, the count of rows or the sum of a number. All are texts
-of one ``query.block.Gathering``.
+An argument of COFACTOR may be a category, as in ``COFACTOR(x, CATEGORY(city))``. Columns of a category are texts: for
+example, the count and the sum of x for each city. All are texts of one ``query.block.Gathering``.
 """
 
 from __future__ import annotations

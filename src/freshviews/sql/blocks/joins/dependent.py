@@ -1,15 +1,14 @@
 """Rewrites dependent queries as independent ones.
 
-A query is dependent if it names columns of an enclosing query. If these columns are only in equalities, the other sides
-of the equalities become columns of the query. Otherwise the query is joined with the *domain*, the distinct values of
-the columns, and is also grouped by the columns. An aggregate without GROUP BY has a row for each value of the domain,
-even if no row is aggregated. The first query below becomes the second one::
+A query is dependent if it names columns of an enclosing query. If these columns are only in equalities, the opposite
+sides of the equalities become columns of the query. Otherwise the query is joined with the *domain* d, the distinct
+values of the columns, and is also grouped by them. The first query below becomes the second one::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n
     FROM d LEFT JOIN (SELECT d.k, COUNT(*) AS n FROM d JOIN i ON i.k < d.k GROUP BY d.k) q ON q.k = d.k
 
-The domain may have values that no row of the enclosing query has; such values are never looked up.
+An aggregate without GROUP BY has a row for each value of the domain, even if no row is aggregated.
 """
 
 from __future__ import annotations

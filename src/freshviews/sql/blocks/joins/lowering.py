@@ -1,8 +1,7 @@
 """Lowers the outer joins of a FROM clause to sources that are looked up by a key.
 
-``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner. ``lowered`` then turns
-the right side of every LEFT JOIN into a source that is looked up by a key (``blocks.optional``). Some joins need an
-internal view first::
+``lowered`` turns the right side of every LEFT JOIN into a source that is looked up by a key (``blocks.optional``). Some
+joins need an internal view first::
 
     l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
     l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,

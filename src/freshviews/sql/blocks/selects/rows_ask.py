@@ -1,4 +1,4 @@
-"""Finds the subqueries in a SELECT that are evaluated per joined row, not per group."""
+"""Finds the subqueries of a grouped SELECT that are evaluated per joined row, not per group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces each expression of a grouped SELECT that equals a group by the group as written in GROUP BY."""
+"""In a grouped SELECT, writes each expression that equals a group as GROUP BY writes it."""
 
 from __future__ import annotations
 

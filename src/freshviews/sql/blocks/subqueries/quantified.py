@@ -1,7 +1,7 @@
 """ANY and ALL: an internal view has one row per key, with the facts about the subquery that decide a comparison.
 
 ``x < ANY`` depends on the greatest value. ``x <> ANY`` depends on whether there are several values and, if there is
-one, on this value. Both also depend on whether the subquery has a row, and whether it has a NULL. The internal view
+one, on this value. Both comparisons also depend on whether the subquery has any row, and any NULL. The internal view
 changes only if one of these facts changes::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)

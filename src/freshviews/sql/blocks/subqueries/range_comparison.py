@@ -2,13 +2,12 @@
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-A subquery without GROUP BY may be tied to one source of the enclosing query by an order comparison, and by equalities.
-For a row of that source, the value of the subquery is a running sum. All other terms of the comparison form the
-*limit*. Of the source, the limit may read only the columns in these equalities. An internal view of the rows that pass
-(``query.block.Selection``) replaces the source.
+The second subquery has no GROUP BY, and is a running sum over the rows of b. An order comparison, perhaps with
+equalities, ties it to this one source. All other terms of the comparison form the *limit*, here a quarter of the
+volume. An internal view of the rows that pass (``query.block.Selection``) replaces the source.
 
-An internal view also replaces a source if a column of it is compared with values of subqueries. Then rows enter and
-leave the view when the limit moves past them.
+A source is also replaced if one of its columns is compared with values of subqueries. Then rows enter and leave the
+internal view when the limit moves past them.
 
 Sums of doubles are excluded: their prefix sums cannot be compared exactly.
 """

@@ -1,12 +1,12 @@
 """Rewrites subqueries as joins.
 
-A subquery that is a term of WHERE becomes one more source, with at most one row for each row of the join, and
-predicates over this source::
+A subquery that is a term of WHERE becomes one more source, with at most one row per row of the join::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS is not a join: it adds a source of which no row may match. So does NOT IN if neither side may be NULL.
+NOT EXISTS is not a join: it adds a source of which no row may match. NOT IN adds such a source too, if neither side may
+be NULL.
 
 Elsewhere a subquery is a value: a column of an outer-joined source. The value is NULL if the subquery has no row::
 
@@ -14,11 +14,8 @@ Elsewhere a subquery is a value: a column of an outer-joined source. The value i
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
     x < ANY (SELECT y ...)                     LEFT JOIN (SELECT k, COUNT(*), COUNT(y), MIN(y), MAX(y) ...) ON ..
 
-A predicate that is not TRUE for such a NULL turns the outer join into an inner one (``blocks.joins.tree``).
-
-A subquery may name columns of the enclosing query in its WHERE (``sql.names.marks``). If each of these columns is on
-one side of an equality, the other side becomes a column of the source. Otherwise the subquery is joined with the
-distinct values of these columns.
+If a predicate is never TRUE for this NULL, the join becomes an inner join (``blocks.joins.tree``). A subquery may name
+columns of the enclosing query in its WHERE: see ``blocks.joins.dependent``.
 """
 
 from __future__ import annotations
