@@ -249,7 +249,7 @@ def test_a_ring_survives_a_round_trip_through_json(ring: str) -> None:
     assert aggregate_over(ring) == registered
     with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
         aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
-    with pytest.raises(StoreError, match="cannot read the stored form of a ring: KeyError"):
+    with pytest.raises(StoreError, match="a stored ring cannot be read: KeyError"):
         aggregate_from_json({name: one for name, one in held.items() if name != "sum"})
 
 

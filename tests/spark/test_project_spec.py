@@ -111,7 +111,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
 
 def test_commands_for_scripts_and_options_for_scripts_refuse_a_project() -> None:
     for words, message in (
-        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml: a project; freshviews run and check take it"),
+        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml is a project, which only freshviews run and check accept"),
         (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),
         (("run", "shop.sql", "--full-refresh-all"), "--full-refresh-all is for a project, spark-pipeline.yml"),
         (("check", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script"),

@@ -51,7 +51,9 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
-            raise ValueError(f"'{text}': a window of rows takes no ON: its rows are in the order of arrival")
+            raise ValueError(
+                f"'{text}': a window of rows takes no ON; leave it out, as rows are in the order of arrival"
+            )
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
     if found[3] is not None:

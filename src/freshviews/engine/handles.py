@@ -345,8 +345,8 @@ class View(Readable):
             names = state.maintained.group_columns
             if not names:
                 raise CatalogError(
-                    f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, "
-                    "or if its SELECT has all columns of its GROUP BY"
+                    f"view {self.name} has no group key to look up; write SELECT DISTINCT, or select all columns of "
+                    "GROUP BY"
                 )
             values = key if isinstance(key, tuple) else (key,)
             if len(values) != len(names):

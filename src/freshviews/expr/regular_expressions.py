@@ -126,7 +126,9 @@ def to_re2(pattern: str) -> str:
 def _written(parser: _Parser) -> str:
     pattern = parser.pattern
     if len(pattern) > LONGEST:
-        raise ValueError(f"a regular expression of {len(pattern)} characters is too long; {LONGEST} are accepted")
+        raise ValueError(
+            f"a regular expression of {len(pattern)} characters is too long; at most {LONGEST} are accepted"
+        )
     try:
         made = parser.alternatives(_Flags(), True)
     except RecursionError:

@@ -99,8 +99,8 @@ def places_of(
         if unknown == "error" and (places < 0).any():
             value = column[int(places.argmin())]
             raise LearnError(
-                f"model {model}: no row has the value {value!r} in column {name}; predict accepts the values of "
-                "categories_; with unknown='zero' it also accepts values that no row has"
+                f"model {model}: no row has the value {value!r} in column {name}; pass a value of categories_, or "
+                "unknown='zero'"
             )
         found.append(places)
     return found

@@ -271,7 +271,9 @@ class _Builder:
         # A view has one default row; two branches that are looked up by the same values need one each.
         several = sum(b.given is not None and set(b.given) <= set(given) for b in branches) > 1
         if factors or several or not set(view.key).issuperset(given):
-            raise PlanError(f"{self.query.name}: view_tree cannot build {view.name} of outer joins; set first_order")
+            raise PlanError(
+                f"{self.query.name}: view_tree cannot build {view.name}, which has outer joins; set first_order"
+            )
         return optional_view(view, given, self.names)
 
     def _spanning_below(self, node: OrderNode) -> list[str]:
@@ -435,7 +437,7 @@ def _plan(request: Request) -> Program:
     form = request.options.get(RESULT_FORM, HELD)
     if form not in (HELD, FACTORISED_FORM):
         raise PlanError(
-            f"view {request.view.name}: '{RESULT_FORM}' takes '{HELD}' and '{FACTORISED_FORM}', not '{form}'"
+            f"view {request.view.name}: '{RESULT_FORM}' takes '{HELD}' or '{FACTORISED_FORM}', not '{form}'"
         )
     if form == FACTORISED_FORM:
         why = _why_held(request)
