@@ -162,7 +162,7 @@ def test_a_checkpoint_with_an_invalid_address_is_refused(command: str, address: 
     assert line.startswith(f"checkpoint {address!r}: the address is empty or has a NUL character; accepted: a path")
 
 
-STREAM = ("with the columns of table t and _order is accepted",)
+STREAM = ("with _order and the columns of table t is accepted",)
 
 
 @pytest.mark.parametrize(

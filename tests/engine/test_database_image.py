@@ -300,7 +300,7 @@ def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled
 
 
 def test_define_is_for_databases_in_memory_and_refuses_names_in_use(tmp_path: Path) -> None:
-    with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match="use Database.execute"):
+    with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match=r"use Database\.execute"):
         db.define(statements())
     with Database() as db:
         db.define(statements())

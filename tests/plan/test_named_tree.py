@@ -36,8 +36,8 @@ def test_every_valid_tree_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R(S)", "a join tree must have each of R, S, T once"),
-        ("R(S, T, S)", "a join tree must have each of R, S, T once"),
+        ("R(S)", "a join tree must name each of R, S, T once"),
+        ("R(S, T, S)", "a join tree must name each of R, S, T once"),
         ("R(S, X)", "'X' is no relation of the query; there are R, S, T"),
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),

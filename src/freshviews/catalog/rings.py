@@ -75,7 +75,7 @@ def register(ring: UserRing) -> RingAggregate:
     results = tuple((name, _type(ring, f"result {name}".rstrip(), text)) for name, text in listed.items())
     if ring.value is None and any(of.is_float for _, of in results):
         raise RingDefinitionError(
-            f"ring {ring.name}: a DOUBLE result is computed from the integer words of an element; give value="
+            f"ring {ring.name}: give value=, which computes a DOUBLE result from the integer words of an element"
         )
     if ring.value is None and len(results) != ring.words:
         raise RingDefinitionError(

@@ -173,7 +173,7 @@ def _read(folder: Path, name: str) -> tuple[Path, pa.Table]:
             except (pa.ArrowException, OSError, ValueError) as error:
                 kind = path.suffix[1:]
                 reason = "it is a directory" if path.is_dir() else str(error).partition("\n")[0]
-                columns = f"with the columns of table {name} and {ORDER}"
+                columns = f"with {ORDER} and the columns of table {name}"
                 raise StreamError(f"{path} cannot be read: {reason}; a {kind} file {columns} is accepted") from None
     raise StreamError(f"{folder} has no {name}.csv or {name}.parquet with the updates of table {name}")
 

@@ -228,7 +228,7 @@ class _Parser:
         if found is None:
             return ""
         if found[1] == "+":
-            self.refuse("a possessive quantifier", "leave the + after it out")
+            self.refuse("a possessive quantifier", "leave out the + after the quantifier")
         if one in ("", _LINE_END_AT_END, f"({_LINE_END_AT_END})"):
             self.refuse("a repetition of flags or of $", "leave it out", start)
         self.place = found.end()

@@ -111,12 +111,14 @@ class Symbol:
         return self
 
     def __index__(self) -> int:
-        raise RecordingError("an argument cannot be an index, the length of a loop, or the argument of int()")
+        raise RecordingError(
+            "a parameter of the function cannot be an index, the length of a loop, or the argument of int()"
+        )
 
     __int__ = __index__
 
     def __float__(self) -> float:
-        raise RecordingError("float() and functions of the module math need a number that is known; write x * 1.0")
+        raise RecordingError("float() and functions of the module math take constants only; write x * 1.0 for float(x)")
 
     def __iter__(self) -> Any:
         raise RecordingError("a number cannot be indexed or iterated over")
@@ -324,8 +326,8 @@ def _result(value: Any, kind: str) -> Any:
         return _as_double(value)
     if not _is_whole(value):
         raise RecordingError(
-            "the function returns a double instead of an integer: sums of doubles are rounded, so x + y - y may "
-            "differ from x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
+            "the function returns a double, but sums of doubles are rounded, so a delete might not undo its insert; "
+            "return an integer, as round(x * 2**20)"
         )
     return value
 

@@ -40,7 +40,7 @@ def _choose_tree(made: Prepared, updates: Mapping[str, float], named: str | None
             return parse_tree(named, graph)
         except ValueError as error:
             beside = [atom.name for atom in query.occurrences if not query.is_ordinary(atom)]
-            more = f"; {', '.join(beside)}, of outer joins and NOT EXISTS, are attached to it" if beside else ""
+            more = f"; leave out {', '.join(beside)}, which outer joins or NOT EXISTS attach" if beside else ""
             raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}{more}") from None
     of_bags = {
         name: sum(updates.get(atom, 1.0) for atom in bag.members)

@@ -141,11 +141,11 @@ def _why_held(request: Request) -> str | None:
     if request.block.kind != "bag":
         return "groups are stored; only a SELECT of rows, without aggregates and DISTINCT, is factorised"
     if request.negative:
-        return f"multiplicities of {', '.join(request.negative)} may be negative; only those of trusted tables can be"
+        return f"multiplicities of {', '.join(request.negative)} may be negative, as in any trusted table"
     if request.kinds:
         return f"a view tree with {' and '.join(sorted(request.kinds))} has its result stored"
     if _factorised_order(request.query, request.dependencies) is None:
-        return "select all columns of conditions between tables, and columns of every table"
+        return "select all columns of conditions between tables, and a column of every table"
     return None
 
 
