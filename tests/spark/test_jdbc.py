@@ -231,7 +231,7 @@ def test_a_run_continues_while_the_database_is_unreachable(
         # A database that is away for too long ends the run.
         monkeypatch.setattr(delivery, "MOST_BEHIND", 2)
         database.stop()
-        with pytest.raises(FreshviewsError, match=r"by_cust: its sink lacks 2 versions, from 8 on: .*refused"):
+        with pytest.raises(FreshviewsError, match=r"view by_cust lacks 2 versions, from version 8 on: .*refused"):
             for number in (6, 7, 8):
                 give(number)
                 query.processAllAvailable()

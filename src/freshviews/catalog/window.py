@@ -65,6 +65,6 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
         raise ValueError(f"'{text}': {column.name} must be NOT NULL, because every row needs a time")
     if column.type.name == "DATE":
         if unit != "day":
-            raise ValueError(f"'{text}': {column.name} is a DATE; write days")
+            raise ValueError(f"'{text}': {column.name} is a DATE; write the window in days")
         return Window(column=column.name, width=number)
     return Window(column=column.name, width=number * _SECONDS[unit] * 1_000_000)

@@ -136,11 +136,11 @@ def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tu
     for name, encoder in encoders.items():
         path, table = _read(folder, name)
         if ORDER not in table.column_names:
-            raise StreamError(f"{path} has no column {ORDER}: a BIGINT with the position of each update in the stream")
+            raise StreamError(f"{path} needs a column {ORDER}, a BIGINT with the position of each update in the stream")
         try:
             orders[name] = encode_arrow(BIGINT, table[ORDER], Dictionary(), nullable=False)
         except (TypeError, ValueError) as error:
-            raise StreamError(f"{path}, column {ORDER}: {error}; the position of an update is a BIGINT") from None
+            raise StreamError(f"{path}, column {ORDER}: {error}; the position of an update must be a BIGINT") from None
         rows = table.drop_columns([ORDER])
         sign = 0 if MULTIPLICITY in rows.column_names else 1
         try:

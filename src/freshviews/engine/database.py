@@ -1271,9 +1271,7 @@ def _sync_seconds(sync: str, seconds: float | None) -> float:
         raise ArgumentError(f"sync must be 'commit' or 'interval', not {shown(sync)}")
     if sync == "commit":
         if seconds is not None:
-            raise ArgumentError(
-                "sync_seconds needs sync='interval': with sync='commit' every version is synced when it is committed"
-            )
+            raise ArgumentError("sync_seconds needs sync='interval'; with sync='commit' every commit is synced")
         return 0.0
     if seconds is None:
         return SYNC_SECONDS

@@ -161,7 +161,9 @@ class Deliveries:
             # A sink that accepts versions again may catch up.
             if manifest.version - first >= MOST_BEHIND and name in self._refused:
                 cause = self._refused[name]
-                raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
+                raise SinkError(
+                    f"the sink of view {name} lacks {MOST_BEHIND} versions, from version {first} on: {cause}"
+                )
 
     def stop(self) -> None:
         """Stop trying sinks that are behind. Waits for tries under way, but not if called from one: another run may
