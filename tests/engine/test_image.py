@@ -302,7 +302,7 @@ def test_the_error_of_a_damaged_image_names_the_file_and_the_place(
         monkeypatch.setattr(array_file, "FORMAT", 99)
         view.write_image(path)
         monkeypatch.undo()
-        with pytest.raises(StoreError, match=f"{path} is of format 99; .*open it with the freshviews that wrote it"):
+        with pytest.raises(StoreError, match=f"{path} is of format 99; .*open it with the release that wrote it"):
             view.read_image(path)
         with pytest.raises(StoreError, match="could not be written"):
             view.write_image(tmp_path / "missing" / "image")

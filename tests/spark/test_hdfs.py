@@ -237,6 +237,6 @@ def test_a_server_that_ignores_the_options_of_rename_is_refused(hdfs: Hdfs, monk
     store.write("x", b"before")
     monkeypatch.setattr(_Web, "ask", ask)
     for write in (store.write, store.write_if_absent):
-        with pytest.raises(OSError, match="does not support the options of a rename; name a namenode"):
+        with pytest.raises(OSError, match="does not support the options of a rename; use a namenode"):
             write("x", b"after")
     assert store.read("x") == b"before" and names(store, "aside/") == []

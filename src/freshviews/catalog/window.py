@@ -52,7 +52,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     if unit == "row":
         if found[3] is not None:
             raise ValueError(
-                f"'{text}': a window of rows takes no ON; leave it out, as rows are in the order of arrival"
+                f"'{text}': a window of rows takes no ON, as rows are in the order of arrival; leave ON out"
             )
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]

@@ -229,8 +229,9 @@ class Draft:
             spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: ring {spoiling[0]} does not only add and multiply words, "
-                    f"so an overflow needs the rows of the trusted table {source.name}; leave freshviews.trusted out"
+                    f"view {definition.name.split('#')[0]}: ring {spoiling[0]} has operations besides sums and "
+                    f"products, so an overflow needs the rows of the trusted table {source.name}; leave "
+                    "freshviews.trusted out"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)

@@ -375,7 +375,7 @@ class View(Readable):
                 try:
                     code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise KeyError(f"{name} of view {self.name}: {shown(value)}: {error}") from None
+                    raise KeyError(f"column {name} of view {self.name}: {shown(value)}: {error}") from None
             codes.append(code)
         return tuple(codes)
 

@@ -71,7 +71,7 @@ class Rule:
         used = {v for atom in self.atoms for v in atom.variables}.union(*map(columns_of, self.conditions))
         if not used <= bound:
             raise ValueError(
-                f"no atom without negation has {tuple(sorted(used - bound))}, which a condition or a negated atom uses"
+                f"a condition or a negated atom uses {tuple(sorted(used - bound))}, which no other atom binds"
             )
         for atom in self.atoms:
             if not atom.variables or len(set(atom.variables)) != len(atom.variables):

@@ -329,7 +329,7 @@ def decode_array(
     """
     if kind.name == "STRING":
         if dictionary is None:
-            raise ValueError("codes of STRING need dictionary=, by which they are decoded")
+            raise ValueError("codes of STRING are decoded by a dictionary; give dictionary=")
         return dictionary.decode_array(codes)
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.

@@ -139,8 +139,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             table = relations.get(name)
             if isinstance(table, TableState) and not table.is_stored and _written(about, table):
                 raise OtherProgram(
-                    f"{folder}: the image of view {view.name} is out of date, and the view cannot be "
-                    f"backfilled, because the rows of the trusted table {table.name} are not stored; insert them again"
+                    f"{folder}: the image of view {view.name} is out of date, and the view cannot be backfilled from "
+                    f"the trusted table {table.name}; insert the rows of the table again"
                 )
         return False
 

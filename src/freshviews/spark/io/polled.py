@@ -164,8 +164,8 @@ def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) ->
         if isinstance(source.form, Upserts):
             return ""
         raise SourceError(
-            f"table {source.table.name}: more than {MOST_KNOWN:,} rows are from {first} on, within poll_lag, too many "
-            "to tell apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
+            f"table {source.table.name}: poll_lag covers more than {MOST_KNOWN:,} rows (from {first} on), too many to "
+            "tell apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
         )
     bundle = Bundle(store, "polled")
     bundle.add("known", known.schema, known.to_batches())

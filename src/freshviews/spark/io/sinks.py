@@ -126,7 +126,7 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
         if found is not None:
             raise SinkError(
                 f"view {view.name} is new, but {folder} has changes of another view or checkpoint, such as "
-                f"{found.name}, which readers would add to the view; delete them, or name another folder"
+                f"{found.name}; delete them, or name another folder"
             )
 
 
@@ -137,7 +137,7 @@ def publish_bad(lines: bytes, folder: Path, table: str, version: int) -> None:
     except OSError as error:
         raise SinkError(
             f"table {table}, version {version}: the rows set aside could not be written to {folder}: {error}; correct "
-            "the cause, then start again, which writes them"
+            "the cause, then start again to write them"
         ) from error
 
 

@@ -105,8 +105,8 @@ def check_query(folder: Path, manifest: Manifest) -> None:
         )
     if found != manifest.query:
         raise CheckpointError(
-            f"{folder} is of another streaming query than the versions; put the right folder back, or begin with a new "
-            "checkpoint, which reads all input again"
+            f"{folder} belongs to another streaming query than the versions of the checkpoint; put the right folder "
+            "back, or begin with a new checkpoint, which reads all input again"
         )
 
 

@@ -50,7 +50,7 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
             raise NotByArrow(f"{path} has quotes, backslashes, carriage returns or a byte order mark")
         end = data.find(b"\n")
         if form.header and data[: max(end, 0)].decode() != form.separator.join(form.columns):
-            raise NotByArrow(f"{path} has another header than {form.separator.join(form.columns)}")
+            raise NotByArrow(f"{path} has a header other than {form.separator.join(form.columns)}")
         if not data or (form.header and end == len(data) - 1):
             return pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
         names = list(form.columns)

@@ -58,7 +58,7 @@ def merge_rows(
     lacking = next((name for name in names if name.lower() not in there), None)
     if lacking is not None:
         columns = ", ".join(table.columns)
-        raise OtherTable(f"{target} has no column {lacking}, but {columns}; add the column, or name another table")
+        raise OtherTable(f"{target} has no column {lacking} (only {columns}); add the column, or name another table")
     owner = f"freshviews {checkpoint} {view.name}"
     for name, value in merging.commits.items():
         session.conf.set(name, value.format(note=_note(due), owner=owner, version=version))

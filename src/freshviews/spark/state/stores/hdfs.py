@@ -140,7 +140,7 @@ class Hdfs:
                     raise
                 self._web.ask("PUT", path.rpartition("/")[0], "MKDIRS")
         if b"false" in done:
-            raise OSError(f"{path}: {self._web} does not support the options of a rename; name a namenode, not HttpFS")
+            raise OSError(f"{path}: {self._web} does not support the options of a rename; use a namenode, not HttpFS")
 
     def _was_renamed(self, aside: str, name: str, data: bytes) -> bool:
         """True if an earlier request, whose answer was lost, has done the rename. No other process knows the name of
@@ -238,7 +238,7 @@ class _Attempts:
             self._failed.clear()
             raise said from error
         if answer.status != 307 or answer.location is None:
-            raise OSError(f"{path}: {self._web} names no datanode; name a namenode with WebHDFS")
+            raise OSError(f"{path}: {self._web} names no datanode; use a namenode with WebHDFS")
         server = urlsplit(answer.location).netloc
         try:
             found = _request(self._method, answer.location, path, data)
