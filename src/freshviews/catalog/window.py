@@ -59,7 +59,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     if found[3] is not None:
         times = [c for c in times if c.name.lower() == found[3].lower()]
     if len(times) != 1:
-        raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column: '{number} {unit}s on column'")
+        raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column; write '{number} {unit}s on column'")
     (column,) = times
     if column.nullable:
         raise ValueError(f"'{text}': {column.name} must be NOT NULL, because every row needs a time")

@@ -59,8 +59,8 @@ class _Recorder:
             at = len(self.tests)
             if at >= MOST_TESTS:
                 raise RecordingError(
-                    f"the function makes more than {MOST_TESTS} tests: a loop whose length depends on an argument has "
-                    "no formula"
+                    f"the function makes more than {MOST_TESTS} tests; the length of a loop must not depend on an "
+                    "argument"
                 )
             known = self.script[at] if at < len(self.script) else True
             self.tests.append(number)

@@ -198,8 +198,8 @@ def _lag(source: Source, poll: Poll, column: str) -> int:
     times = isinstance(kind, _TIMES)
     if not times and not isinstance(kind, (*_BITS, T.DecimalType)):
         raise SourceError(
-            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; poll by a column of "
-            "growing integers, decimals, dates or timestamps"
+            f"table {source.table.name}: poll {column!r} has type {kind.simpleString()}; poll by a column of growing "
+            "integers, decimals, dates or timestamps"
         )
     lag = poll.seconds if times else poll.numbers
     if lag is None:
