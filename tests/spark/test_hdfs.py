@@ -142,7 +142,7 @@ def test_a_stopped_datanode_is_skipped(tmp_path: Path, monkeypatch: pytest.Monke
 def test_an_error_of_permission_names_the_user(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "nobody-known")
     store = new_store(hdfs.web)
-    with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*right owner"):
+    with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*correct the owner"):
         check_store(store)
     with pytest.raises(PermissionError):
         store.write("x", DATA * 100)

@@ -66,7 +66,7 @@ BOMB = NAME + "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         (NAME + "configuration: [a]", "configuration: names with values are expected"),
         (NAME + "configuration: {a: 1}", "the value of a is of type int, not text; write it in quotes"),
         (NAME + "configuration: {1: a}", "the name 1 is not text"),
-        (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it is refuse"),
+        (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it must be refuse"),
         (NAME + "libraries: a.sql", "libraries: entries of the form"),
         (NAME + "libraries: [{file: {path: a.sql}}]", "libraries: entries of the form"),
         (NAME + "libraries: [{glob: {include: a/*.sql}}]", "the pattern a/*.sql is refused, as by Spark"),

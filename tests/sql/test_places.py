@@ -67,7 +67,7 @@ WRONG = [
     ("SELECT §INTERVAL 3 DAYS AS x FROM r", "an INTERVAL can only be added to"),
     ("SELECT §d - d AS x FROM r", "use datediff"),
     ("SELECT §sum(d) AS x FROM r", "sum takes numbers, not DATE"),
-    ("SELECT §cofactor(a, s) AS x FROM r", "cofactor takes numbers, not STRING; CATEGORY(...)"),
+    ("SELECT §cofactor(a, s) AS x FROM r", "cofactor takes numbers, not STRING; write CATEGORY(...)"),
     ("SELECT §year(a) AS x FROM r", "a DATE is needed here, not INT"),
     ("SELECT §substring(s) AS x FROM r", "substring takes 2 or 3 arguments, not 1"),
     ("SELECT §date_format(d, 'QQ') AS x FROM r", "date pattern"),
