@@ -76,6 +76,6 @@ def optional(check: Callable[[str, object], None], argument: str, value: object)
 
 def _expect(fine: bool, argument: str, expected: str, value: object) -> None:
     if not fine:
-        came = "None" if value is None else f"{shown(value)}, a {type(value).__name__}"
+        came = "None" if value is None else f"{shown(value)} of type {type(value).__name__}"
         raise ArgumentError(f"{argument}: {expected} is expected, not {came}")
 

@@ -89,7 +89,7 @@ def test_a_join_tree_that_lacks_a_relation_of_the_view_is_refused(script: Path) 
     script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
     result = run("check", script)
     assert result.exit_code == 1
-    assert "a join tree must have each of r1, r2 once" in result.stderr
+    assert "a join tree must name each of r1, r2 once" in result.stderr
 
 
 CYCLIC = """CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL);

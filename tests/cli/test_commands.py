@@ -78,8 +78,8 @@ def test_check_refuses_a_number_of_cells_that_a_run_would_refuse(tmp_path: Path)
     result = run("check", script, "--cells", "2")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
-        "table t: rows of Debezium envelopes are split by the PRIMARY KEY of the table, which has none; use one cell, "
-        "with --cells 1\n"
+        "table t: rows of Debezium envelopes are split by the PRIMARY KEY of the table, but the table has none; use "
+        "one cell, with --cells 1\n"
     )
     assert run("check", script, "--cells", "1").exit_code == 0
 

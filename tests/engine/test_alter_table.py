@@ -174,7 +174,7 @@ def test_columns_are_added_to_a_trusted_table(db: fv.Database) -> None:
 def test_a_not_null_column_without_a_default_is_added_only_to_an_empty_table(db: fv.Database) -> None:
     shop(db)
     script = "CREATE TABLE other (a INT);\nALTER TABLE t ADD COLUMNS (a INT,\n  c INT NOT NULL)"
-    with pytest.raises(SqlError, match="give it a DEFAULT, or leave NOT NULL out") as raised:
+    with pytest.raises(SqlError, match="give the column a DEFAULT, or leave NOT NULL out") as raised:
         db.execute(script)
     assert (raised.value.line, raised.value.column) == (3, 3)
     assert isinstance(raised.value, fv.CatalogError)
@@ -194,7 +194,7 @@ def test_a_table_is_unchanged_if_memory_runs_out_in_alter_table(monkeypatch: pyt
     monkeypatch.setattr(growing, "ROWS", 1)
     add, calls = BaseTable.add, iter(range(9))
     monkeypatch.setattr(BaseTable, "add", lambda *given: Stopped(0, True) if next(calls) == 2 else add(*given))
-    with pytest.raises(fv.OutOfMemory, match="memory ran out while table t got its new columns; it is as before"):
+    with pytest.raises(fv.OutOfMemory, match="while table t got its new columns; the table is as before"):
         db.execute("CREATE TABLE u (a INT); ALTER TABLE t ADD COLUMN c INT")
     monkeypatch.undo()
     assert db.tables == ("t",) and Counter(db.table("t")) == Counter(ROWS)
@@ -355,7 +355,7 @@ def test_alter_table_may_only_raise_the_limit_of_a_varchar(kind: str, refused: s
 
 @pytest.mark.parametrize(("kind", "text"), [("FLOAT", "1e300"), ("FLOAT", "16777217"), ("DOUBLE", "9007199254740993")])
 def test_a_default_that_would_be_rounded_is_refused(kind: str, text: str) -> None:
-    with pytest.raises(SqlError, match=r"it would be rounded|it does not fit FLOAT"):
+    with pytest.raises(SqlError, match=r"the value would be rounded|the value does not fit FLOAT"):
         fv.Database().execute(f"CREATE TABLE t (a INT, b {kind} DEFAULT {text})")
 
 

@@ -180,9 +180,9 @@ def test_an_arrow_structure_with_a_negative_length_or_count_is_refused(db: fv.Da
 
 def test_column_names_that_are_not_utf8_are_refused(db: fv.Database) -> None:
     batch = sent(pa.record_batch({"identity": [1]}), b"identity", b"ident\xfftt")
-    with pytest.raises(fv.BatchError, match="table t: a name of a column in the Arrow schema is not valid UTF-8"):
+    with pytest.raises(fv.BatchError, match="table t: a column name in the Arrow schema is not valid UTF-8"):
         db.insert("t", batch)
-    with pytest.raises(BadChange, match="a name of a column in the Arrow schema is not valid UTF-8"):
+    with pytest.raises(BadChange, match="a column name in the Arrow schema is not valid UTF-8"):
         signed_rows(batch, table("CREATE TABLE t (id BIGINT)"), AppendOnly())
 
 

@@ -65,6 +65,6 @@ def test_edges_from_few_nodes_lower_the_exponent_and_the_triangle_count_stays_ri
 
 def test_the_exponent_auto_is_refused_for_a_single_table() -> None:
     db = Database()
-    with pytest.raises(PlanError, match="or 'auto'"):
+    with pytest.raises(PlanError, match="must be 'auto', a number"):
         db.execute(VIEW.format("ivm_eps").replace("'auto'", "'r auto'"))
     db.close()

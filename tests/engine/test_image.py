@@ -232,7 +232,7 @@ def test_an_image_cannot_be_written_before_the_change_of_the_view_is_taken(tmp_p
         with maintained("sums", dictionary, strategy) as view:
             view.wants_change = True
             run(view, batches(random.Random(0), dictionary, 5))
-            with pytest.raises(ValueError, match="an image would lose the change of view sums: take"):
+            with pytest.raises(ValueError, match="view sums has a change, which its image would not have; take"):
                 view.write_image(tmp_path / "image")
             view.take_change()
             view.write_image(tmp_path / "image")
@@ -302,7 +302,7 @@ def test_the_error_of_a_damaged_image_names_the_file_and_the_place(
         monkeypatch.setattr(array_file, "FORMAT", 99)
         view.write_image(path)
         monkeypatch.undo()
-        with pytest.raises(StoreError, match=f"{path} is of format 99; .*open it with the freshviews that wrote it"):
+        with pytest.raises(StoreError, match=f"{path} is of format 99; .*open it with the release that wrote it"):
             view.read_image(path)
         with pytest.raises(StoreError, match="could not be written"):
             view.write_image(tmp_path / "missing" / "image")

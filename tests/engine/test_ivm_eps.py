@@ -162,7 +162,7 @@ def test_the_planner_chooses_ivm_eps_for_triangle_counts_and_first_order_for_cou
 def test_the_error_of_an_invalid_exponent_shows_the_accepted_forms(epsilon: str) -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
-    with pytest.raises(PlanError, match="number from 0 to 1, or one for each of r, s, t"):
+    with pytest.raises(PlanError, match="number from 0 to 1, or such a number for each of r, s, t"):
         properties = f"TBLPROPERTIES ('freshviews.epsilon' = '{epsilon}')"
         db.execute(f"CREATE MATERIALIZED VIEW v {properties} AS SELECT COUNT(*) AS n {JOIN}")
     db.close()

@@ -174,7 +174,7 @@ def test_the_planner_chooses_ivm_eps_for_a_grouped_query_only_if_an_exponent_is_
 def test_aggregates_that_need_held_groups_are_refused_with_a_remedy(what: str) -> None:
     db = Database()
     db.execute(";".join(TABLES.values()))
-    with pytest.raises(PlanError, match=r"MIN, MAX, DISTINCT aggregates.*take 'view_tree'"):
+    with pytest.raises(PlanError, match=r"MIN, MAX, DISTINCT aggregates.*set 'view_tree'"):
         properties = PROPERTIES.format("0.5")
         text = f"SELECT r.a, {what} FROM r JOIN s ON r.b = s.b GROUP BY r.a"
         db.execute(f"CREATE MATERIALIZED VIEW v {properties} AS {text}")

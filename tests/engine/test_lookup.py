@@ -167,7 +167,7 @@ def test_errors_name_keys_that_cannot_be_looked_up() -> None:
         stored = db.table("t")
         with pytest.raises(TypeError, match="not list"):
             stored.lookup([1])
-        with pytest.raises(fv.BatchError, match=r"no column k; its primary key is \(k\)"):
+        with pytest.raises(fv.BatchError, match=r"no column k; the primary key is \(k\)"):
             stored.lookup(pa.table({"v": [1]}))
         with pytest.raises(fv.BatchError, match="more than one column k"):
             stored.lookup(pa.table([pa.array([1])] * 2, names=["k", "K"]))

@@ -85,7 +85,7 @@ def test_a_text_column_that_rows_lack_is_null() -> None:
     ("rows", "error"),
     [
         ([(1, 7)], "row 0, column note: 7: STRING accepts str, not int"),
-        ([(1, "a"), (2, "\ud800")], "row 1, column note: .* it is not valid Unicode text"),
+        ([(1, "a"), (2, "\ud800")], "row 1, column note: .* the text is not valid Unicode"),
         (pa.table({"id": [1], "note": pa.array([b"\xff"]).view(pa.string())}), "column note: .* not valid UTF-8"),
         (pa.table({"id": [1], "note": [5]}), "column note: 'int64': STRING accepts a column of strings"),
     ],

@@ -63,7 +63,7 @@ def test_a_refused_batch_leaves_the_window_unchanged() -> None:
     with Database() as db:
         db.execute(ROWS)
         db.insert("g", [(i, 0) for i in range(5)])
-        with pytest.raises(BatchError, match="a window, which deletes its rows itself"):
+        with pytest.raises(BatchError, match="the window of the table deletes old rows"):
             db.delete("g", [(0, 0)])
         with pytest.raises(BatchError):
             db.insert("g", [(7, 0), ("no", 0)])
@@ -144,9 +144,9 @@ def test_a_window_remembers_the_order_of_equal_rows(tmp_path: Path) -> None:
         ("a INT", "many rows", "'100000 rows' or '180 days on created' is accepted"),
         ("a INT", "0 rows", "is not a window"),
         ("a INT", "5 days", "needs the name of a DATE or TIMESTAMP column"),
-        ("a DATE NOT NULL, b DATE NOT NULL", "5 days", "name of a DATE or TIMESTAMP column: '5 days on column'"),
+        ("a DATE NOT NULL, b DATE NOT NULL", "5 days", "name of a DATE or TIMESTAMP column; write '5 days on column'"),
         ("a DATE", "5 days", "a must be NOT NULL"),
-        ("a DATE NOT NULL", "5 hours", "a is a DATE; write days"),
+        ("a DATE NOT NULL", "5 hours", "a is a DATE; write the window in days"),
     ],
 )
 def test_an_invalid_window_is_refused(columns: str, window: str, message: str) -> None:

@@ -255,5 +255,5 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
     ],
 )
 def test_queries_over_four_relations_without_an_ivm_eps_plan_are_refused(text: str) -> None:
-    with pytest.raises(PlanError, match="4-cycles, 4-paths and Loomis-Whitney"):
+    with pytest.raises(PlanError, match="a 4-cycle, 4-path or Loomis-Whitney"):
         ivm_eps_four.plan(query(text))

@@ -177,7 +177,7 @@ def test_multiplicities_may_be_negative(name: str) -> None:
     ],
 )
 def test_unsupported_queries_are_refused_with_an_alternative(text: str) -> None:
-    with pytest.raises(PlanError, match="take 'view_tree'"):
+    with pytest.raises(PlanError, match="set 'view_tree'"):
         ivm_eps_hierarchical.plan(query(text))
 
 

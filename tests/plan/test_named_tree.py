@@ -36,8 +36,8 @@ def test_every_valid_tree_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("R(S)", "a join tree must have each of R, S, T once"),
-        ("R(S, T, S)", "a join tree must have each of R, S, T once"),
+        ("R(S)", "a join tree must name each of R, S, T once"),
+        ("R(S, T, S)", "a join tree must name each of R, S, T once"),
         ("R(S, X)", "'X' is no relation of the query; there are R, S, T"),
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes that have b are not connected"),
@@ -65,7 +65,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.join_tree' = 'r(s, t)'", "the nodes that have"),
         ("'freshviews.join_tree' = 'g(s)'", "'g' is no relation of the query; there are r, s, t"),
         ("'freshviews.join_tree' = 's(r, t)', 'freshviews.strategy' = 'view_tree'", "is for strategy crown"),
-        ("'freshviews.updates' = 'r many'", "'r many' must be a table of the view, or a bag"),
+        ("'freshviews.updates' = 'r many'", "'r many' must be a table or bag of the view"),
     ],
 )
 def test_create_view_refuses_a_tree_that_is_not_free_connex(properties: str, message: str) -> None:

@@ -224,7 +224,7 @@ def test_an_integer_multiplies_any_real(a: Real, k: Real) -> None:
 
 @pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
 def test_two_reals_have_no_product_unless_one_is_an_integer(x: float) -> None:
-    with pytest.raises(RingError, match=r"neither of the reals .* is an integer"):
+    with pytest.raises(RingError, match=r"needs one factor that is an integer"):
         REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
 
 
@@ -294,7 +294,7 @@ def test_a_double_is_lifted_to_the_nearest_fixed_point() -> None:
 
 def test_a_cofactor_of_other_variables_or_too_large_for_its_words_is_refused() -> None:
     ring = named(ring_over("cofactor.integer", [0]))
-    with pytest.raises(RingError, match="beyond"):
+    with pytest.raises(RingError, match="has a variable that"):
         ring.to_words(Cofactor(1, ((1, 1),)))
     with pytest.raises(RingError, match="64 bits"):
         ring.to_words(Cofactor(1, ((0, 2**63),)))

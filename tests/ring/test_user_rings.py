@@ -77,9 +77,9 @@ def test_the_laws_of_arithmetic_modulo_a_prime_do_not_survive_an_overflow() -> N
 
 
 REFUSED: dict[str, tuple[fv.UserRing, str]] = {
-    "a double as a word": (one_word(lift=lambda x: x * 0.5), "lift of argument 1 .* double .* x \\+ y - y"),
+    "a double as a word": (one_word(lift=lambda x: x * 0.5), "lift of argument 1 .* double, but sums of doubles"),
     "a function of the module math": (one_word(lift=lambda x: round(math.sqrt(x))), "lift of argument 1 .* math"),
-    "an argument as an index": (one_word(lift=lambda x: (1, 2, 3)[x]), "an argument cannot be an index"),
+    "an argument as an index": (one_word(lift=lambda x: (1, 2, 3)[x]), "of the function cannot be an index"),
     "a loop as long as an argument": (one_word(lift=lambda x: sum(1 for _ in range(x))), "length of a loop"),
     "a loop until a test": (one_word(lift=lambda x: _halvings(x)), "more than 64 tests"),
     "an unknown name": (one_word(lift=lambda x: unknown(x)), "NameError"),  # type: ignore[name-defined] # noqa: F821
@@ -249,7 +249,7 @@ def test_a_ring_survives_a_round_trip_through_json(ring: str) -> None:
     assert aggregate_over(ring) == registered
     with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
         aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
-    with pytest.raises(StoreError, match="cannot read the stored form of a ring: KeyError"):
+    with pytest.raises(StoreError, match="a stored ring cannot be read: KeyError"):
         aggregate_from_json({name: one for name, one in held.items() if name != "sum"})
 
 
@@ -368,7 +368,7 @@ def test_a_batch_with_a_failed_lift_is_undone_exactly() -> None:
     ("sql", "message"),
     [
         ("SELECT GAUSS(x) FROM a", r"gauss takes 2 arguments \(BIGINT, BIGINT\), not 1"),
-        ("SELECT GAUSS(x, 1.5) FROM a", r"argument 2 of gauss is of type DECIMAL\(2, 1\); it takes BIGINT"),
+        ("SELECT GAUSS(x, 1.5) FROM a", r"argument 2 of gauss must be BIGINT, not DECIMAL\(2, 1\)"),
         ("SELECT GAUSS(x, x) + 1 FROM a", "several columns"),
         ("SELECT MODULO(DISTINCT x) FROM a", "DISTINCT"),
         ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),

@@ -64,7 +64,7 @@ REFUSED = [
     ("v(p) <- agg<<p = provenance()>> r(a, b), !s(b, _).", 1, 42, "provenance of a negated atom, which holds"),
     ("v(p) <- agg<<p = provenance()>> r(_, _) ; s(_, _).", 1, 18, "provenance of several bodies; write each body"),
     ("v(g) <- agg<<g = gauss(a)>> r(a, _).", 1, 18, "gauss takes 2 arguments (BIGINT, BIGINT), as gauss(x1, x2)"),
-    ("v(g) <- agg<<g = gauss(a, n)>> w(a, _, n).", 1, 18, "argument 2 of gauss is of type STRING; it takes BIGINT"),
+    ("v(g) <- agg<<g = gauss(a, n)>> w(a, _, n).", 1, 18, "argument 2 of gauss must be BIGINT, not STRING"),
     ("v[n] = a <- agg<<n = count()>> r(a, _).", 1, 1, "the value of v must be the result of its aggregate"),
     ("v[a] = 3 <- r(a, _).", 1, 8, "'3' does not go here"),
     ("v[a] = b <- r(a, c), b = z[c] + 1.", 1, 27, "'[' does not go here"),

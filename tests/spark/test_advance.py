@@ -245,16 +245,16 @@ def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_pa
     )
     for deletes, message in (
         ({"good": one}, "unknown table good; did you mean goods"),
-        ({"items": one}, "table items: keys to delete need a PRIMARY KEY, and the table has none"),
-        ({"sure": one}, "table sure: keys to delete need stored rows, and the table is trusted"),
-        ({"goods": one.drop("b")}, "table goods: keys to delete need the column b; there are a"),
+        ({"items": one}, "table items: keys to delete need a PRIMARY KEY, but the table has none"),
+        ({"sure": one}, "table sure: keys to delete need stored rows, but the table is trusted"),
+        ({"goods": one.drop("b")}, "table goods: keys to delete need the column b; the DataFrame has a"),
         ({"goods": spark.readStream.format("rate").load()}, "table goods: a streaming DataFrame has no end"),
     ):
         with pytest.raises(SourceError, match=message):
             made.advance(deletes=deletes)
-    with pytest.raises(SourceError, match="keys to delete go together with changes 'upsert', or with an op column"):
+    with pytest.raises(SourceError, match="keys to delete can only come with changes 'upsert' or an op column"):
         goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
-    with pytest.raises(SourceError, match=r"goods: keys to delete are applied before all rows .* whatever their at"):
+    with pytest.raises(SourceError, match=r"keys to delete are applied before all rows .* whatever the values of at"):
         at = sold(spark, (1, "x", 1), at="1 AS at")
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 

@@ -133,7 +133,7 @@ def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, 
     wrong = "CREATE MATERIALIZED VIEW wrong AS SELECT SUM(9223372036854775807 + src * src) AS x FROM edges;"
     script.write_text(script.read_text() + wrong)
     query = Pipeline.from_script(spark, script).start()
-    with pytest.raises(PipelineError, match=r"^wrong cannot be backfilled: .*; remove it from the script"):
+    with pytest.raises(PipelineError, match=r"^wrong cannot be backfilled: .*; remove the view from the script"):
         query.awaitTermination(120)
     assert latest(store_of(tmp_path / "script.checkpoint")) == before
     world.write()

@@ -40,7 +40,7 @@ STEPS = [
     ("log written", "worker", "cannot be written"),  # the changes
     ("manifest half written", "driver", "cannot be written"),
     ("manifest in place", "driver", "did not take it"),  # a sink
-    ("sink written", "driver", "did not take it|to record it"),  # the next sink, or the note
+    ("sink written", "driver", "did not take it|cannot record it"),  # the next sink, or the note
 ]
 
 

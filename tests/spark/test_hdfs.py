@@ -142,7 +142,7 @@ def test_a_stopped_datanode_is_skipped(tmp_path: Path, monkeypatch: pytest.Monke
 def test_an_error_of_permission_names_the_user(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HADOOP_USER_NAME", "nobody-known")
     store = new_store(hdfs.web)
-    with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*right owner"):
+    with pytest.raises(CheckpointError, match=r"Permission denied: user=nobody-known, .*correct the owner"):
         check_store(store)
     with pytest.raises(PermissionError):
         store.write("x", DATA * 100)
@@ -237,6 +237,6 @@ def test_a_server_that_ignores_the_options_of_rename_is_refused(hdfs: Hdfs, monk
     store.write("x", b"before")
     monkeypatch.setattr(_Web, "ask", ask)
     for write in (store.write, store.write_if_absent):
-        with pytest.raises(OSError, match="does not support options of a rename; give a namenode"):
+        with pytest.raises(OSError, match="does not support the options of a rename; use a namenode"):
             write("x", b"after")
     assert store.read("x") == b"before" and names(store, "aside/") == []

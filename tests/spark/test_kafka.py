@@ -265,9 +265,9 @@ def test_the_error_of_a_failed_sink_has_the_cause(spark: Any, kafka: str) -> Non
         deliver(spark, view, change, Due(3), None)
     good = ViewSpec("v", "", "kafka", {**options, "topic": topic.name}, "upsert", Written(("a",), text=True))
     twice = pa.table({"a": ["x", "x"], "b": [1, 2], "_multiplicity": [1, 1]})
-    with pytest.raises(SinkError, match=r"several rows have the key \{'a': 'x'\}; take output 'changes'"):
+    with pytest.raises(SinkError, match=r"several rows have the key \{'a': 'x'\}; set output 'changes'"):
         deliver(spark, good, twice, Due(3), None)
-    with pytest.raises(SinkError, match="NULL in a, which has no text; take keys 'json'"):
+    with pytest.raises(SinkError, match="NULL in its key a, which cannot be written as text; set keys 'json'"):
         deliver(spark, good, pa.table({"a": pa.array([None], pa.string()), "_multiplicity": [1]}), Due(3), None)
     assert topic.messages() == []
     deliver(spark, good, change, Due(3), None)

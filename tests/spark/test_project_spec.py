@@ -45,7 +45,7 @@ def test_files_are_found_below_the_folder_and_others_refused(tmp_path: Path) -> 
         file.write_text("")
     assert [path.name for path in found.files()] == ["a.sql", "b.py"]
     (tmp_path / "more" / "notes.txt").write_text("")
-    with pytest.raises(ProjectError, match=r"notes\.txt: a file of definitions ends with \.sql or \.py; move it"):
+    with pytest.raises(ProjectError, match=r"notes\.txt: a file of definitions ends with \.sql or \.py; move"):
         found.files()
 
 
@@ -66,7 +66,7 @@ BOMB = NAME + "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n"
         (NAME + "configuration: [a]", "configuration: names with values are expected"),
         (NAME + "configuration: {a: 1}", "the value of a is of type int, not text; write it in quotes"),
         (NAME + "configuration: {1: a}", "the name 1 is not text"),
-        (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it is refuse"),
+        (NAME + "configuration: {freshviews.unsupported: skip}", "freshviews.unsupported is skip; it must be refuse"),
         (NAME + "libraries: a.sql", "libraries: entries of the form"),
         (NAME + "libraries: [{file: {path: a.sql}}]", "libraries: entries of the form"),
         (NAME + "libraries: [{glob: {include: a/*.sql}}]", "the pattern a/*.sql is refused, as by Spark"),
@@ -111,7 +111,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
 
 def test_commands_for_scripts_and_options_for_scripts_refuse_a_project() -> None:
     for words, message in (
-        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml: a project; freshviews run and check take it"),
+        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml is a project, which only freshviews run and check"),
         (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),
         (("run", "shop.sql", "--full-refresh-all"), "--full-refresh-all is for a project, spark-pipeline.yml"),
         (("check", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script"),

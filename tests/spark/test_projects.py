@@ -201,7 +201,7 @@ def test_each_refresh_updates_the_tables_that_it_names(spark: Any, tmp_path: Pat
     [
         ("nothing", "", False, "the project has no table nothing; it has arrived, counted"),
         ("counted", "counted", False, "counted is in --refresh and in --full-refresh; name it in one of them"),
-        ("counted", "", True, "--full-refresh-all resets every table, so --refresh is refused"),
+        ("counted", "", True, "--full-refresh-all resets every table; leave --refresh out"),
     ],
 )
 def test_wrong_names_of_tables_are_refused(
@@ -245,7 +245,7 @@ VIEW = "@dp.materialized_view\ndef v():\n    "
             "sources.py:15: v: its function returns spark.table.*"
             r"SELECT part, sum\(qty\) AS q FROM arrived WHERE qty > 1 GROUP BY part",
         ),
-        (VIEW + "return 1 if spark.table('arrived').count() > 1 else 2", "", "v: its function needs rows while"),
+        (VIEW + "return 1 if spark.table('arrived').count() > 1 else 2", "", "v: its function reads rows, which"),
         (VIEW + "return 1 / 0", "", "sources.py:15: v: its function fails: ZeroDivisionError"),
         (VIEW + "return None", "", "v: its function returns NoneType, not a DataFrame; write the query in SQL"),
         ("import nothing_there", "", "sources.py:15: ModuleNotFoundError: .*; correct the file"),

@@ -253,7 +253,7 @@ BY_ID = "SELECT id, price FROM sales"
             JDBC.format("upsert"),
             "SELECT shop, node, COUNT(*) AS n FROM sales GROUP BY shop, node",
             "SELECT shop, MAX(node) AS node, COUNT(*) AS n FROM sales GROUP BY shop",
-            r"is delivered by the key \(shop\), and was delivered by \(shop, node\)",
+            r"is delivered by the key \(shop\), but was delivered by \(shop, node\)",
         ),
         (JDBC.format("upsert"), BY_ID, f"{BY_ID} WHERE price > 1", None),
         (JDBC.format("upsert"), BY_ID, "SELECT id, shop FROM sales", "other columns.* and its sink table has the old"),
@@ -275,7 +275,7 @@ def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
     if reason is None:
         check_replaced(now, made, replaced, (), False)
     else:
-        with pytest.raises(FreshviewsError, match=f"^view v .*{reason}.*give the new one another name"):
+        with pytest.raises(FreshviewsError, match=f"^view v .*{reason}.*give the new view another name"):
             check_replaced(now, made, replaced, (), False)
     # A function that gets changes cannot undo earlier ones.
     if not sink:

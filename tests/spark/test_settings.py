@@ -68,7 +68,7 @@ def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(SettingError, match=message):
             settings_of(words)
-    with pytest.raises(SettingError, match="--packages spark-avro: GROUP:NAME:VERSION is accepted"):
+    with pytest.raises(SettingError, match="--packages spark-avro: write GROUP:NAME:VERSION"):
         packages_with({}, "spark-avro")
 
 

@@ -122,7 +122,7 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SinkError, match=r"view v, version 3: .*out did not take it: .*delivered at the next start"):
         give(sink("json", tmp_path / "out"))
-    with pytest.raises(SinkError, match=r"table t, version 3: .*out did not take the rows set aside"):
+    with pytest.raises(SinkError, match=r"table t, version 3: .*rows set aside could not be written to .*out"):
         (tmp_path / "bad.json").write_text("{}\n")
         publish_bad(tmp_path / "bad.json", tmp_path / "out", "t", 3)
 
@@ -142,7 +142,7 @@ def test_a_folder_with_changes_of_another_view_is_refused(tmp_path: Path) -> Non
     check_new(definition, ())
     give(view)
     check_new(definition, {"v"})
-    with pytest.raises(SinkError, match=r"view v is new, but .*out already has .*, such as version-0+3\.parquet"):
+    with pytest.raises(SinkError, match=r"view v is new, but .*out has .*, such as version-0+3\.parquet"):
         check_new(definition, ())
     check_new(Definition(views=(sink("parquet", tmp_path / "out", "complete"),)), ())
 

@@ -129,7 +129,7 @@ def test_a_store_is_checked_by_two_conflicting_writes(store: Store, monkeypatch:
     if store.is_local:
         return
     monkeypatch.setattr(type(store), "write_if_absent", type(store).write)
-    with pytest.raises(CheckpointError, match="conditional puts is needed"):
+    with pytest.raises(CheckpointError, match="conditional puts"):
         check_store(store)
 
 
@@ -251,7 +251,7 @@ def test_a_missing_google_bucket_or_azure_container_is_named(
         ({"AZURE_STORAGE_CONNECTION_STRING": "nonsense"}, "is invalid: "),
         (
             {"AZURE_STORAGE_CONNECTION_STRING": "AccountName=other;AccountKey=a2V5;EndpointSuffix=core.windows.net"},
-            "is of account other, not of mine",
+            "names account other, not mine",
         ),
     ],
 )
@@ -269,7 +269,7 @@ def test_a_google_address_without_credentials_is_refused(tmp_path: Path, monkeyp
     pytest.importorskip("google.cloud.storage", reason="it is not installed; pip install 'freshviews[gcs]'")
     monkeypatch.delenv("STORAGE_EMULATOR_HOST", raising=False)
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "none.json"))
-    message = r"checkpoint gs://b/x: no credentials .*none\.json.*; .* GOOGLE_APPLICATION_CREDENTIALS, .* gcloud auth"
+    message = r"checkpoint gs://b/x: no Google .*none\.json.*; .* GOOGLE_APPLICATION_CREDENTIALS, .* gcloud auth"
     with pytest.raises(AddressError, match=message):
         store_of("gs://b/x")
     script = tmp_path / "s.sql"

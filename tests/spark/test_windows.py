@@ -130,7 +130,7 @@ def test_windows_in_several_cells_equal_a_window_over_all_rows(spark: Any, tmp_p
     clicks.write(bad=0)
     run(spark, tmp_path, more=LATER)
     clicks.check()
-    with pytest.raises(CheckpointError, match="clicks has a window, which cannot continue in one cell: its rows in 2"):
+    with pytest.raises(CheckpointError, match="the window of table clicks cannot continue in one cell: its rows in 2"):
         run(spark, tmp_path, 1, more=LATER)
 
 

@@ -254,7 +254,7 @@ def test_explain_shows_a_relation_and_its_numbers() -> None:
     "select, message",
     [
         ("SELECT COVAR_MATRIX(x, CATEGORY(c)) FROM t", "CATEGORY in COVAR_MATRIX is not supported; COFACTOR(x, "),
-        ("SELECT CORR_MATRIX(CATEGORY(c), x, n) FROM t", "and freshviews.learn models with categories"),
+        ("SELECT CORR_MATRIX(CATEGORY(c), x, n) FROM t", "or freshviews.learn for models"),
         ("SELECT SUM(CATEGORY(n)) FROM t", "CATEGORY here is not supported; it is an argument of COFACTOR"),
         ("SELECT COFACTOR(x, CATEGORY(c) || 'x') FROM t", "CATEGORY here is not supported"),
         ("SELECT k FROM t GROUP BY CATEGORY(c)", "CATEGORY here is not supported"),

@@ -152,7 +152,7 @@ def test_damage_before_the_last_sync_is_reported_as_corruption(tmp_path: Path) -
         broken = bytearray(data)
         broken[place] ^= 1
         log.write_bytes(broken)
-        with pytest.raises(fv.StoreError, match=r"offset \d+: the record is corrupt, and valid ones follow"):
+        with pytest.raises(fv.StoreError, match=r"offset \d+: the record is corrupt, but valid records follow"):
             fv.Database(tmp_path)
     log.write_bytes(data)
     with fv.Database(tmp_path) as db:

@@ -42,7 +42,7 @@ def test_without_a_name_the_reserved_columns_determine_the_format():
     assert format_for(None, ["id", "part"]) == AppendOnly()
     assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
     assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()
-    with pytest.raises(FormatError, match="name the one to use"):
+    with pytest.raises(FormatError, match="name one of them"):
         format_for(None, ["_multiplicity", "_change_type"])
 
 

@@ -58,9 +58,14 @@ def aggregate_from_json(held: Json) -> RingAggregate:
         results = tuple((name, SqlType(*one)) for name, one in held["results"])
         found = RingAggregate(held["name"], arguments, results, held["single"], ring)
     except (KeyError, TypeError) as error:
-        raise StoreError(f"this release cannot read the stored form of a ring: {error!r}") from error
+        raise StoreError(
+            f"a stored ring cannot be read: {error!r}; open the database with the release that wrote it"
+        ) from error
     if found.family != held["family"]:
-        raise StoreError(f"ring {found.name} is {found.family}, but was {held['family']} in the release that stored it")
+        raise StoreError(
+            f"ring {found.name} is {found.family}, but was {held['family']} in the release that stored it; use that "
+            "release"
+        )
     remember(found)
     return found
 

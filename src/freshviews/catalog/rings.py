@@ -70,15 +70,16 @@ def register(ring: UserRing) -> RingAggregate:
     arguments = tuple(_type(ring, f"argument {i}", text) for i, text in enumerate(ring.arguments, 1))
     listed = {"": ring.results} if isinstance(ring.results, str) else dict(ring.results)
     if not listed:
-        raise RingDefinitionError(f"ring {ring.name}: results is empty; give at least one value, with its type")
+        raise RingDefinitionError(f"ring {ring.name}: results is empty; give at least one result, with its type")
     results = tuple((name, _type(ring, f"result {name}".rstrip(), text)) for name, text in listed.items())
     if ring.value is None and any(of.is_float for _, of in results):
         raise RingDefinitionError(
-            f"ring {ring.name}: give value=, which converts the integer words of an element to a double"
+            f"ring {ring.name}: give value=, which computes a DOUBLE result from the integer words of an element"
         )
     if ring.value is None and len(results) != ring.words:
         raise RingDefinitionError(
-            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which makes the results"
+            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which computes the "
+            "results"
         )
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
@@ -136,8 +137,8 @@ def _import_modules(names: str) -> None:
             raise
         except Exception as error:
             raise RingDefinitionError(
-                f"{MODULES} names the module {name}, which cannot be imported: {type(error).__name__}: {error}; it "
-                "must be on the Python path of this process"
+                f"{MODULES} names the module {name}, which cannot be imported: {type(error).__name__}: {error}; put "
+                "the module on the Python path of this process"
             ) from error
 
 

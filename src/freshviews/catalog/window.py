@@ -51,18 +51,20 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
-            raise ValueError(f"'{text}': a window of rows takes no ON: its rows are in the order of arrival")
+            raise ValueError(
+                f"'{text}': a window of rows takes no ON, as rows are in the order of arrival; leave ON out"
+            )
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
     if found[3] is not None:
         times = [c for c in times if c.name.lower() == found[3].lower()]
     if len(times) != 1:
-        raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column: '{number} {unit}s on column'")
+        raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column; write '{number} {unit}s on column'")
     (column,) = times
     if column.nullable:
         raise ValueError(f"'{text}': {column.name} must be NOT NULL, because every row needs a time")
     if column.type.name == "DATE":
         if unit != "day":
-            raise ValueError(f"'{text}': {column.name} is a DATE; write days")
+            raise ValueError(f"'{text}': {column.name} is a DATE; write the window in days")
         return Window(column=column.name, width=number)
     return Window(column=column.name, width=number * _SECONDS[unit] * 1_000_000)

@@ -231,7 +231,9 @@ class CellPlan:
         """Read a plan. Raises ValueError if it has another format."""
         made = json.loads(text)
         if made.get("format") != FORMAT:
-            raise ValueError(f"the plan of cells has format {made.get('format')}; this version reads {FORMAT}")
+            raise ValueError(
+                f"the plan of cells has format {made.get('format')}, but this release of freshviews reads {FORMAT}"
+            )
         return CellPlan(
             made["cells"],
             tuple(map(_read_role, made["roles"])),

@@ -71,7 +71,9 @@ def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> Ce
 def _refuse(catalog: Catalog) -> None:
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
-            raise PlanError(f"the name {name} has an @, which is for cells; give it another name, or use 1 cell")
+            raise PlanError(
+                f"the name {name} has an @, which is reserved for cells; choose another name, or use 1 cell"
+            )
 
 
 def _heavy_values(

@@ -136,11 +136,11 @@ def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tu
     for name, encoder in encoders.items():
         path, table = _read(folder, name)
         if ORDER not in table.column_names:
-            raise StreamError(f"{path} has no column {ORDER}: a BIGINT with the position of each update in the stream")
+            raise StreamError(f"{path} needs a column {ORDER}, a BIGINT with the position of each update in the stream")
         try:
             orders[name] = encode_arrow(BIGINT, table[ORDER], Dictionary(), nullable=False)
         except (TypeError, ValueError) as error:
-            raise StreamError(f"{path}, column {ORDER}: {error}; the position of an update is a BIGINT") from None
+            raise StreamError(f"{path}, column {ORDER}: {error}; the position of an update must be a BIGINT") from None
         rows = table.drop_columns([ORDER])
         sign = 0 if MULTIPLICITY in rows.column_names else 1
         try:
@@ -173,7 +173,7 @@ def _read(folder: Path, name: str) -> tuple[Path, pa.Table]:
             except (pa.ArrowException, OSError, ValueError) as error:
                 kind = path.suffix[1:]
                 reason = "it is a directory" if path.is_dir() else str(error).partition("\n")[0]
-                columns = f"with the columns of table {name} and {ORDER}"
+                columns = f"with {ORDER} and the columns of table {name}"
                 raise StreamError(f"{path} cannot be read: {reason}; a {kind} file {columns} is accepted") from None
     raise StreamError(f"{folder} has no {name}.csv or {name}.parquet with the updates of table {name}")
 

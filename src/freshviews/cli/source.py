@@ -41,11 +41,11 @@ def read(name: str) -> Source:
     if not name:
         raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
     if "\0" in name:
-        raise ReadError(f"{name}: the name has a NUL character, which no file name has; a file with SQL is accepted")
+        raise ReadError(f"{name}: a file name cannot have a NUL character; a file with SQL is accepted")
     if is_project(name):
         raise ReadError(
-            f"{name}: a project; freshviews run and check take it, and its tables are in Spark's catalog. Here a file "
-            "with SQL is accepted, or - for standard input"
+            f"{name} is a project, which only freshviews run and check accept; name a file with SQL, or - for standard "
+            "input"
         )
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:

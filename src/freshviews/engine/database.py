@@ -223,8 +223,8 @@ class Database:
         """
         if parameters or named:
             raise SqlError(
-                "Database.execute takes a script of SQL alone, without parameters; write each value into the script, "
-                "as 5, 'text' or DATE '2026-01-31'"
+                "Database.execute takes no parameters; write each value into the script, as 5, 'text' or DATE "
+                "'2026-01-31'"
             )
         _check_text("a script of SQL", sql)
         with self._lock:
@@ -299,7 +299,9 @@ class Database:
         with self._lock:
             self._check_usable()
             if self._directory is not None:
-                raise FreshviewsError(f"{self._directory.path} keeps its definitions as SQL; use execute")
+                raise FreshviewsError(
+                    f"{self._directory.path} is durable and keeps its definitions as SQL; use Database.execute"
+                )
             catalog = self._relations.catalog
             for statement in statements:
                 if isinstance(statement, TableDef | ViewDefs | PlainView):
@@ -455,8 +457,8 @@ class Database:
                     raise CatalogError(f"{name} is a table, not a view")
                 if name.lower() in self._relations.plain:
                     raise CatalogError(
-                        f"view {name} is not materialised, so it has no rows to read; CREATE OR REPLACE MATERIALIZED "
-                        "VIEW, or read a materialised view that selects from it"
+                        f"view {name} is not materialised, so it has no rows to read; write CREATE OR REPLACE "
+                        "MATERIALIZED VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
             return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
@@ -666,7 +668,9 @@ class Database:
         check_rows("Database.apply_net", rows)
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
-            raise CatalogError(f"table {target.name} has a window: which rows leave depends on the order of updates")
+            raise CatalogError(
+                f"Database.apply_net accepts no changes of table {target.name}, which has a window; use Database.apply"
+            )
         return net_change(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
@@ -1267,9 +1271,7 @@ def _sync_seconds(sync: str, seconds: float | None) -> float:
         raise ArgumentError(f"sync must be 'commit' or 'interval', not {shown(sync)}")
     if sync == "commit":
         if seconds is not None:
-            raise ArgumentError(
-                "sync_seconds needs sync='interval': with sync='commit' every version is synced when it is committed"
-            )
+            raise ArgumentError("sync_seconds needs sync='interval'; with sync='commit' every commit is synced")
         return 0.0
     if seconds is None:
         return SYNC_SECONDS
@@ -1322,4 +1324,4 @@ def _check_statements(method: str, statements: object) -> None:
         )
     for one in statements:
         if not isinstance(one, Statement):
-            raise SqlError(f"{method} takes parsed statements, as of freshviews.sql.parse_script, not {shown(one)}")
+            raise SqlError(f"{method} takes statements as returned by freshviews.sql.parse_script, not {shown(one)}")

@@ -197,8 +197,8 @@ class Draft:
             added = statement.table.columns[-statement.added :]
             column = next(column for column in added if not column.may_be_absent)
             raise NameProblem(
-                f"table {old.name} has rows, which have no value for the NOT NULL column {column.name}; give it a "
-                "DEFAULT, or leave NOT NULL out",
+                f"table {old.name} has rows, which have no value for the NOT NULL column {column.name}; give the "
+                "column a DEFAULT, or leave NOT NULL out",
                 *statement.place,
             )
         self.make_table(statement.table, old.number)
@@ -229,9 +229,9 @@ class Draft:
             spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: add, multiply or scale of ring {spoiling[0]} has other "
-                    "operations than sums and products of words, so an overflow needs a backfill, but the rows of the "
-                    f"trusted table {source.name} are not stored; leave freshviews.trusted out"
+                    f"view {definition.name.split('#')[0]}: ring {spoiling[0]} has operations besides sums and "
+                    f"products, so an overflow needs the rows of the trusted table {source.name}; leave "
+                    "freshviews.trusted out"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)

@@ -345,8 +345,8 @@ class View(Readable):
             names = state.maintained.group_columns
             if not names:
                 raise CatalogError(
-                    f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, "
-                    "or if its SELECT has all columns of its GROUP BY"
+                    f"view {self.name} has no group key to look up; write SELECT DISTINCT, or select all columns of "
+                    "GROUP BY"
                 )
             values = key if isinstance(key, tuple) else (key,)
             if len(values) != len(names):
@@ -375,7 +375,7 @@ class View(Readable):
                 try:
                     code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise KeyError(f"{name} of view {self.name}: {shown(value)}: {error}") from None
+                    raise KeyError(f"column {name} of view {self.name}: {shown(value)}: {error}") from None
             codes.append(code)
         return tuple(codes)
 

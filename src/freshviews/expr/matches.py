@@ -19,7 +19,7 @@ def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
     """The group of the first match; empty if there is no match, or the group takes no part in it."""
     count, found = finder(pattern)
     if not 0 <= group <= count:
-        raise ValueError(f"{pattern!r} has {count} groups, and no group {group}")
+        raise ValueError(f"the pattern {pattern!r} has {count} groups, and no group {group}")
     span = next((match[group] for match in found(text)), None)
     return "" if span is None else text[span[0] : span[1]]
 
@@ -64,7 +64,8 @@ def _pieces(by: str, count: int) -> tuple[str | int, ...]:
         found = _PIECE.match(by, place)
         if found is None or int(found["group"] or 0) > count:
             raise ValueError(
-                f"replacement {by!r}: at character {place + 1}, $ needs one of {count} groups, \\ a character"
+                f"replacement {by!r}: at character {place + 1}, $ must stand before a group from 0 to {count}, and \\ "
+                "before a character"
             )
         place = found.end()
         made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])

@@ -41,8 +41,8 @@ def _reader(pattern: str) -> re.Pattern[str]:
         if len(run) > _MOST.get(letter, 0) or letter in seen:
             accepted = ", ".join(letter * most for letter, most in _MOST.items())
             raise ValueError(
-                f"{run!r} in the pattern {pattern!r} is not supported; accepted: {accepted} or shorter, each "
-                "letter in one run, and 'quoted text'"
+                f"{run!r} in the pattern {pattern!r} is not supported; accepted: 'quoted text', and one run of each "
+                f"letter, at most {accepted}"
             )
         seen.add(letter)
         parts.append(f"(?P<{letter}>{_digits(letter, len(run))})")

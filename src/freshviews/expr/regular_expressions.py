@@ -125,7 +125,9 @@ def to_re2(pattern: str) -> str:
 def _written(parser: _Parser) -> str:
     pattern = parser.pattern
     if len(pattern) > LONGEST:
-        raise ValueError(f"a regular expression of {len(pattern)} characters is too long; {LONGEST} are accepted")
+        raise ValueError(
+            f"a regular expression of {len(pattern)} characters is too long; at most {LONGEST} are accepted"
+        )
     try:
         made = parser.alternatives(_Flags(), True)
     except RecursionError:
@@ -225,7 +227,7 @@ class _Parser:
         if found is None:
             return ""
         if found[1] == "+":
-            self.refuse("a possessive quantifier", "leave the + after it out")
+            self.refuse("a possessive quantifier", "leave out the + after the quantifier")
         if one in ("", _LINE_END_AT_END, f"({_LINE_END_AT_END})"):
             self.refuse("a repetition of flags or of $", "leave it out", start)
         self.place = found.end()

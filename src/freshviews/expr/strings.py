@@ -176,7 +176,7 @@ def locate(part: str, text: str, position: int = 1) -> int:
 def split_part(text: str, delimiter: str, number: int) -> str:
     """The part at a 1-based position, from the end if negative; empty if there is none."""
     if number == 0:
-        raise ValueError("split_part counts parts from 1, or backwards from -1, not 0")
+        raise ValueError("split_part counts parts from 1, or from -1 backwards; there is no part 0")
     parts = text.split(delimiter) if delimiter else [text]
     index = number - 1 if number > 0 else len(parts) + number
     return parts[index] if 0 <= index < len(parts) else ""

@@ -28,8 +28,8 @@ def matrix_of(frame: Any, features: Sequence[str], model: str) -> Vector:
         found = _numbers(frame, "the frame", model)
         if found.ndim != 2 or found.shape[1] != len(features):
             raise LearnError(
-                f"model {model}: the array has shape {found.shape}; it needs (rows, {len(features)}), the features "
-                f"{', '.join(features)} in this order"
+                f"model {model}: the array has shape {found.shape}, not (rows, {len(features)}); its columns must be "
+                f"the features {', '.join(features)} in this order"
             )
         return found
     lacking = [name for name in features if name not in list(columns)]
@@ -99,8 +99,8 @@ def places_of(
         if unknown == "error" and (places < 0).any():
             value = column[int(places.argmin())]
             raise LearnError(
-                f"model {model}: no row has the value {value!r} in column {name}; predict accepts the values of "
-                "categories_; with unknown='zero' it also accepts values that no row has"
+                f"model {model}: no row has the value {value!r} in column {name}; pass a value of categories_, or "
+                "unknown='zero'"
             )
         found.append(places)
     return found

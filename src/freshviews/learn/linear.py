@@ -201,8 +201,8 @@ class LinearRegression(Model):
         scale, scaled = in_units(fit.gram)
         if freedom < 1 or depend(scaled):
             raise LearnError(
-                f"model {self.name}: no standard errors of {len(fit.coef)} coefficients over {fit.moments.count} rows; "
-                "they need more rows than coefficients, and linearly independent features"
+                f"model {self.name}: {len(fit.coef)} coefficients over {fit.moments.count} rows have no standard "
+                "errors; give more rows than coefficients, and linearly independent features"
             )
         inverse: Vector = np.linalg.inv(scaled) / np.outer(scale, scale)
         return inverse, fit.residual / freedom

@@ -151,7 +151,7 @@ def _preferred_strategy(request: Request) -> Choice:
         if reason is not None:
             lines = tuple(("large", f"{name} is preferred for at most {limit}") for name, limit in passed.items())
             return Choice(one.strategy, reason, one.note, lines)
-    raise AssertionError("the last preference takes every query")
+    raise AssertionError("no preference takes this query")
 
 
 def _rows(relation: TableDef | ViewDef) -> float:

@@ -70,10 +70,12 @@ class Rule:
             raise ValueError(f"the order {self.order} is not an order of the variables {tuple(sorted(bound))}")
         used = {v for atom in self.atoms for v in atom.variables}.union(*map(columns_of, self.conditions))
         if not used <= bound:
-            raise ValueError(f"{tuple(sorted(used - bound))} are in no atom that could bind them")
+            raise ValueError(
+                f"a condition or a negated atom uses {tuple(sorted(used - bound))}, which no other atom binds"
+            )
         for atom in self.atoms:
             if not atom.variables or len(set(atom.variables)) != len(atom.variables):
-                raise ValueError(f"{atom}: an atom has a different variable for each column")
+                raise ValueError(f"{atom}: give each column of an atom a variable of its own")
 
     def permutation(self, atom: Atom) -> tuple[int, ...]:
         """The columns of an atom in the order of its trie."""

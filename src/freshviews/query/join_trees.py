@@ -272,7 +272,7 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
     it)."""
     names = [node.name for node in tree.nodes() if node.name is not None]
     if sorted(names) != sorted(edge.name for edge in graph.edges):
-        raise ValueError(f"a join tree must have each of {', '.join(e.name for e in graph.edges)} once")
+        raise ValueError(f"a join tree must name each of {', '.join(e.name for e in graph.edges)} once")
     if not tree.variables <= graph.free:
         raise ValueError("the root of a free-connex join tree must have only free variables")
     tops: dict[str, int] = {}
@@ -288,7 +288,9 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
             if relation_above:
                 raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] must be above a relation, not below")
             if not any(node.variables <= child.variables for child in node.children):
-                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] needs a child that has its variables")
+                raise ValueError(
+                    f"[{', '.join(graph.ordered(node.variables))}] needs a child that has all of these variables"
+                )
         if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
             raise ValueError(f"free variables of {node.name} first occur below a bound variable")
         for child in node.children:

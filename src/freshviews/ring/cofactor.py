@@ -107,7 +107,7 @@ class CofactorRing:
         size, square = _SIZES[self.number]
         sums, products = dict(a.sums), dict(a.products)
         if not (sums.keys() <= set(self.variables) and products.keys() <= set(self.pairs)):
-            raise RingError(f"{a} has variables beyond {self.name}")
+            raise RingError(f"{a} has a variable that {self.name} lacks")
         numbers = [(sums.get(i, 0), size) for i in self.variables]
         numbers += [(products.get(pair, 0), square) for pair in self.pairs]
         found: list[int] = []

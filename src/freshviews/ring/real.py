@@ -69,7 +69,7 @@ class RealRing:
             return self.scale(a, k)
         if (k := a.integer) is not None:
             return self.scale(b, k)
-        raise RingError(f"neither of the reals {a} and {b} is an integer, as one factor of a product must be")
+        raise RingError(f"the product of the reals {a} and {b} needs one factor that is an integer")
 
     def scale(self, a: Real, k: int) -> Real:
         return Real(a.finite * k, a.nans * k, a.positive * k, a.negative * k)

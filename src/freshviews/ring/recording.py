@@ -59,8 +59,8 @@ class _Recorder:
             at = len(self.tests)
             if at >= MOST_TESTS:
                 raise RecordingError(
-                    f"the function makes more than {MOST_TESTS} tests: a loop whose length depends on an argument has "
-                    "no formula"
+                    f"the function makes more than {MOST_TESTS} tests; the length of a loop must not depend on an "
+                    "argument"
                 )
             known = self.script[at] if at < len(self.script) else True
             self.tests.append(number)
@@ -111,12 +111,14 @@ class Symbol:
         return self
 
     def __index__(self) -> int:
-        raise RecordingError("an argument cannot be an index, the length of a loop, or the argument of int()")
+        raise RecordingError(
+            "a parameter of the function cannot be an index, the length of a loop, or the argument of int()"
+        )
 
     __int__ = __index__
 
     def __float__(self) -> float:
-        raise RecordingError("float() and functions of the module math need a number that is known; write x * 1.0")
+        raise RecordingError("float() and functions of the module math take constants only; write x * 1.0 for float(x)")
 
     def __iter__(self) -> Any:
         raise RecordingError("a number cannot be indexed or iterated over")
@@ -324,8 +326,8 @@ def _result(value: Any, kind: str) -> Any:
         return _as_double(value)
     if not _is_whole(value):
         raise RecordingError(
-            "the function returns a double instead of an integer: sums of doubles are rounded, so x + y - y may "
-            "differ from x, and a batch could not be taken back; lift a double to an integer, as round(x * 2**20)"
+            "the function returns a double, but sums of doubles are rounded, so a delete might not undo its insert; "
+            "return an integer, as round(x * 2**20)"
         )
     return value
 

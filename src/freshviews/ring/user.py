@@ -206,7 +206,7 @@ def user_ring_named(name: str) -> RecordedRing | None:
 def check_form(ring: UserRing) -> None:
     """Check the name and the number of words. Raises RingDefinitionError."""
     if not isinstance(ring.name, str) or not _WRITTEN.fullmatch(ring.name):
-        raise RingDefinitionError(f"ring {ring.name}: SQL cannot call it by this name; GAUSS is accepted")
+        raise RingDefinitionError(f"ring {ring.name}: SQL cannot call it by this name; write a name such as GAUSS")
     if not isinstance(ring.words, int) or not 1 <= ring.words <= MOST_WORDS:
         raise RingDefinitionError(f"ring {ring.name}: words={ring.words!r}; an element needs 1 to {MOST_WORDS} words")
 
@@ -221,10 +221,12 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
         raise RingDefinitionError(f"ring {ring.name}: arguments is empty; an aggregate takes 1 or more arguments")
     lifts = list(ring.lift) if isinstance(ring.lift, Sequence) else [ring.lift] * len(kinds)
     if len(lifts) != len(kinds):
-        raise RingDefinitionError(f"ring {ring.name}: {len(lifts)} lifts for {len(kinds)} arguments; give one for each")
+        raise RingDefinitionError(
+            f"ring {ring.name}: {len(lifts)} lifts for {len(kinds)} arguments; give one lift for each argument"
+        )
     if ring.multiply is None and len(kinds) > 1:
         raise RingDefinitionError(
-            f"ring {ring.name} has {len(kinds)} arguments, whose lifts are multiplied: give multiply="
+            f"ring {ring.name} multiplies the lifts of its {len(kinds)} arguments; give multiply="
         )
     words = [WHOLE] * size
 
@@ -311,7 +313,8 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
         raise RingDefinitionError(f"{broken}; {remedy}" if remedy else broken) from error
     except RingError as error:
         raise RingDefinitionError(
-            f"ring {ring.name}: a law cannot be checked, as {error}; its functions must have a value for all elements"
+            f"ring {ring.name}: a law cannot be checked: {error}; each function of a ring must have a value for all "
+            "elements"
         ) from error
     if made.product is not None:
         _check_fidelity(ring, made, lifted)
@@ -325,6 +328,6 @@ def _check_fidelity(ring: UserRing, made: RecordedRing, lifted: Sequence[Element
         returned = numbers(ring.multiply(*given), made.size)
         if tuple(map(int, returned)) != made.multiply(a, b):
             raise RingDefinitionError(
-                f"ring {ring.name}: multiply returned {returned} for {a} and {b}, and {made.multiply(a, b)} when it "
+                f"ring {ring.name}: multiply returned {returned} for {a} and {b}, but {made.multiply(a, b)} when it "
                 "was recorded; its result must depend on its arguments alone"
             )

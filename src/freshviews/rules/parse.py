@@ -177,7 +177,7 @@ class _Trees(Transformer[Token, Any]):
         (what,) = parts
         if isinstance(what, Either):
             raise RuleError(
-                "only an atom can be negated; make a rule of what is in parentheses, and negate its head",
+                "only an atom can be negated; make a rule of the text in parentheses, and negate the head of the rule",
                 meta.line,
                 meta.column,
             )

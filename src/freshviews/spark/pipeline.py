@@ -226,8 +226,8 @@ class Pipeline:
         wrong = [column for column, kind in kinds.items() if kind is None]
         if wrong:
             raise SourceError(
-                f"table {name}: column {wrong[0]} is {frame.schema[wrong[0]].dataType.simpleString()}, "
-                "a type that no table column can have; drop or cast it"
+                f"table {name}: column {wrong[0]} is {frame.schema[wrong[0]].dataType.simpleString()}, a type that no "
+                "table column can have; drop or cast the column"
             )
         columns = [f"`{column}` {kind}" for column, kind in kinds.items()]
         if primary_key:
@@ -361,7 +361,7 @@ class Pipeline:
         arguments.optional(arguments.pairs, f"view {name}: options", options)
         connector = connector_of(format)
         if output not in connector.outputs:
-            raise SqlError(f"output must be {' or '.join(map(repr, connector.outputs))}, not {output!r}")
+            raise SqlError(f"view {name}: output must be {' or '.join(map(repr, connector.outputs))}, not {output!r}")
         held = dict(options or {})
         if path is not None:
             is_place = "://" not in str(path) and not connector.named

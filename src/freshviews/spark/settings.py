@@ -24,8 +24,8 @@ _REASONS = {
     "spark.sql.session.timeZone": "timestamps have no zone in freshviews",
     "spark.sql.files.ignoreCorruptFiles": "the rows of a file that cannot be read would be lost unnoticed; mend the "
     "file, or put it where the source does not see it",
-    "spark.sql.files.ignoreMissingFiles": "the rows of a file that was deleted before it was read would be lost in "
-    "silence; keep files until a version has them",
+    "spark.sql.files.ignoreMissingFiles": "the rows of a file that was deleted before it was read would be lost "
+    "unnoticed; keep files until a version has them",
 }
 """The reason for which each of FIXED is fixed, and the remedy."""
 
@@ -63,7 +63,10 @@ def spark_home() -> Path | None:
 def need_spark() -> None:
     """Raise NoSpark if pyspark is not installed."""
     if spark_home() is None:
-        raise NoSpark("this needs pyspark: pip install 'freshviews[spark]' (and [java], where there is no Java)")
+        raise NoSpark(
+            "pyspark is not installed: pip install 'freshviews[spark]', or 'freshviews[spark,java]' where there is no "
+            "Java"
+        )
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:
@@ -120,8 +123,8 @@ def packages_with(settings: Mapping[str, str], packages: str | None) -> dict[str
     for one in named:
         if not _PACKAGE.fullmatch(one):
             raise SettingError(
-                f"--packages {one or 'with nothing between commas'}: GROUP:NAME:VERSION is accepted, several with "
-                "commas between them, as in org.apache.spark:spark-avro_2.13:4.1.1"
+                f"--packages {one or 'with nothing between commas'}: write GROUP:NAME:VERSION, as in "
+                "org.apache.spark:spark-avro_2.13:4.1.1, with commas between several packages"
             )
     known = [settings["spark.jars.packages"]] if settings.get("spark.jars.packages") else []
     return {**settings, "spark.jars.packages": ",".join([*known, *named])}

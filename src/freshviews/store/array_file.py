@@ -153,8 +153,8 @@ class ArrayFile:
         _, written_as, crc, offset, length = _PREAMBLE.unpack(head[: _PREAMBLE.size])
         if written_as not in READ:
             raise StoreError(
-                f"{self.path} is of format {written_as}; this freshviews reads formats {READ[0]} to {READ[-1]}: "
-                "open it with the freshviews that wrote it"
+                f"{self.path} is of format {written_as}; this release of freshviews reads formats {READ[0]} to "
+                f"{READ[-1]}: open it with the release that wrote it"
             )
         if os.fstat(self._file.fileno()).st_size != offset + length:
             raise self.damaged(offset)

@@ -51,7 +51,7 @@ class Directory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path}: not a directory, and it cannot be created: {error}") from error
+            raise StoreError(f"{self.path} is not a directory and cannot be created: {error}") from error
         self._lock: BinaryIO | None = None
         self._lock_path = str(self.path / _LOCK)
         try:
@@ -93,7 +93,7 @@ class Directory:
         except (ValueError, KeyError, TypeError, OverflowError):
             raise StoreError(f'{meta}, offset 0: the file is corrupt; it should be {{"format": {FORMAT}}}') from None
         if found != FORMAT:
-            raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")
+            raise StoreError(f"{self.path} is a database of format {found}; this release of freshviews reads {FORMAT}")
         return recorded
 
     def _check_complete(self, recorded: int) -> None:
@@ -105,10 +105,11 @@ class Directory:
         first = self.log.first_sequence
         if first is not None and first > needed:
             raise StoreError(
-                f"{self.path}: the log begins at record {first}, but {needed} is needed: a file is missing"
+                f"{self.path}: the log begins at record {first}, but record {needed} is needed; restore the missing "
+                "file from a copy"
             )
         if first is None and self.snapshot is not None:
-            raise StoreError(f"{self.path}: the log from record {needed} on is missing")
+            raise StoreError(f"{self.path}: the log from record {needed} on is missing; restore it from a copy")
 
     def records(self) -> Iterator[Record]:
         """The log's records after the snapshot."""
@@ -118,7 +119,9 @@ class Directory:
                 yield record
                 self._since_snapshot += len(record.payload)
         if self.log.sequence < held:
-            raise StoreError(f"{self.path}: the log from record {self.log.sequence + 1} on is missing")
+            raise StoreError(
+                f"{self.path}: the log from record {self.log.sequence + 1} on is missing; restore it from a copy"
+            )
         if self.log.dropped:
             _LOGGER.warning(self.log.dropped)
 
@@ -155,7 +158,7 @@ class Directory:
             write_whole(self.path / _META, json.dumps({"format": FORMAT, "log": sequence}).encode())
             reach("segment recorded")
         except OSError as error:
-            raise StoreError(f"{self.path}: no segment of the log could be created: {error}") from error
+            raise StoreError(f"{self.path}: a new file of the log could not be created: {error}") from error
 
     @property
     def snapshot_due(self) -> bool:

@@ -96,12 +96,12 @@ class Log:
                         break
                     if record.sequence != expected:
                         raise StoreError(
-                            f"{path}, offset {offset}: record {record.sequence} is where {expected} should be"
+                            f"{path}, offset {offset}: record {record.sequence} is in the place of record {expected}"
                         )
                     expected += 1
                     yield record
             if path != self._segments[-1] and expected != _sequence_of(self._following(path)):
-                raise StoreError(f"{path}, offset {size}: record {expected} is missing at the end")
+                raise StoreError(f"{path}, offset {size}: record {expected} is missing at the end of the file")
         self.sequence = max(expected - 1, 0)
         if self._segments:
             # A process that was killed may have left records that the disk does not have yet.
@@ -119,7 +119,8 @@ class Log:
         later = self._segments[self._segments.index(path) + 1 :]
         if synced_before(path, offset + 1) or any(one.stat().st_size for one in later):
             raise StoreError(
-                f"{path}, offset {offset}: the record is corrupt, and valid ones follow; restore the file from a copy"
+                f"{path}, offset {offset}: the record is corrupt, but valid records follow; restore the file from a "
+                "copy"
             )
         self.dropped_bytes = size - offset
         self.dropped = (

@@ -73,7 +73,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
         return None
     _, kind, late, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
     if written_as != FORMAT:
-        raise StoreError(f"{file.name} has records of format {written_as}; this freshviews reads {FORMAT}")
+        raise StoreError(f"{file.name} has records of format {written_as}; this release of freshviews reads {FORMAT}")
     if length > size - file.tell():
         return None
     payload = file.read(length)

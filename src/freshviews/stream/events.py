@@ -111,7 +111,9 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
     if not len(events):
         return none, np.empty(0, np.int64)
     if lookup is None:
-        raise TypeError(f"table {table.name}: changes by key need lookup=, which gives the stored rows of keys")
+        raise TypeError(
+            f"table {table.name}: changes by key need lookup=, a function that returns the stored rows of keys"
+        )
     keys = [events.arrays[i] for i in places]
     names = [table.columns[i].name for i in places]
     found = as_batch(lookup(pa.RecordBatch.from_arrays(keys, names)))

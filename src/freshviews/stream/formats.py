@@ -238,11 +238,13 @@ def format_for(changes: str | None = None, columns: Iterable[str] = ()) -> Chang
     if changes is None:
         found = [name for name in (MULTIPLICITY, CHANGE_TYPE) if name in there]
         if len(found) == 2:
-            raise FormatError(f"the input has columns {MULTIPLICITY} and {CHANGE_TYPE}: name the one to use")
+            raise FormatError(
+                f"the input has columns {MULTIPLICITY} and {CHANGE_TYPE}; name one of them as the change format"
+            )
         return _NAMED[found[0]] if found else AppendOnly()
     word = changes.strip().lower()
     if not word:
-        raise FormatError(f"the change format has no name; {_accepted(there.values())}")
+        raise FormatError(f"the name of the change format is empty; {_accepted(there.values())}")
     if word in _NAMED:
         return _NAMED[word]
     if there and word not in there:
@@ -349,8 +351,8 @@ def check_format(form: ChangeFormat, table: TableDef) -> None:
     """Raise FormatError if the table cannot take changes in this format."""
     if not table.has_primary_key and (isinstance(form, Upserts) or (isinstance(form, DebeziumJson) and form.by_key)):
         raise FormatError(
-            f"table {table.name}: changes by key need a PRIMARY KEY, and the table has none; declare one, "
-            "or use a format of whole rows (signed, delta, debezium, or an op column)"
+            f"table {table.name}: changes by key need a PRIMARY KEY, but the table has none; declare one, or use a "
+            "format of whole rows (signed, delta, debezium, or an op column)"
         )
     if isinstance(form, DebeziumJson):
         return

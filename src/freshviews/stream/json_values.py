@@ -137,8 +137,8 @@ def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
     if isinstance(value, int) and kind.name == "TIMESTAMP":
         if reading.unit is None:
             raise ValueError(
-                "the unit of this timestamp is not known: set timestamps='ms', 'us' or 'ns', or have the connector "
-                "write its schema beside the payload"
+                "the unit of this timestamp is not known; set timestamps='ms', 'us' or 'ns', or have the connector "
+                "write the schema beside the payload"
             )
         return np.datetime64(value, reading.unit)
     if isinstance(value, float) and kind.is_decimal:
@@ -157,7 +157,7 @@ def _decimal(value: Any, scale: int) -> Decimal:
         digits = int.from_bytes(base64.b64decode(value, validate=True), "big", signed=True)
         return Decimal(digits).scaleb(-scale, _WIDE)
     except (ValueError, TypeError, KeyError, ArithmeticError):
-        raise ValueError("a decimal in base64 accepts the bytes of its unscaled value") from None
+        raise ValueError("a decimal in base64 must be the bytes of its unscaled value") from None
 
 
 def _name(value: Any) -> str:

@@ -37,7 +37,7 @@ def key_numbers(columns: Sequence[ColumnDef], arrays: Sequence[pa.Array]) -> Num
         numbers = numbers * np.int64(distinct) + here
         size *= distinct
     if numbers is None:
-        raise ValueError("a key has at least one column")
+        raise ValueError("a key needs at least one column")
     return numbers
 
 

@@ -66,7 +66,7 @@ def _floats(kind: SqlType, texts: pa.Array) -> pa.Array:
 
 def _timestamps(kind: SqlType, texts: pa.Array) -> pa.Array:
     if pc.any(pc.equal(pc.binary_length(texts), len("2026-01-01T10"))).as_py():
-        raise ValueError("an hour alone is not accepted")
+        raise ValueError("a time of only an hour is not accepted")
     try:
         return _cast(kind, texts)
     except pa.ArrowInvalid:

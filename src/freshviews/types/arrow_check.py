@@ -34,10 +34,10 @@ def columns_of(rows: pa.Table | pa.RecordBatch) -> list[tuple[str, Any]]:
             _chunks(column)
         return list(zip(rows.schema.names, rows.columns, strict=True))
     except UnicodeDecodeError:
-        raise ValueError("a name of a column in the Arrow schema is not valid UTF-8 text") from None
+        raise ValueError("a column name in the Arrow schema is not valid UTF-8 text") from None
     except KeyError:  # pyarrow has no class for some types, such as months.
         types = ", ".join(map(str, rows.schema.types))
-        raise ValueError(f"pyarrow cannot read one of the columns, of types {types}") from None
+        raise ValueError(f"pyarrow cannot read one of the columns, whose types are {types}") from None
 
 
 def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None:

@@ -330,7 +330,7 @@ def decode_array(
     """
     if kind.name == "STRING":
         if dictionary is None:
-            raise ValueError("strings are decoded by the dictionary of their database")
+            raise ValueError("codes of STRING are decoded by a dictionary; give dictionary=")
         return dictionary.decode_array(codes)
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.

@@ -197,7 +197,7 @@ class _Recent(dict[str, int]):
         try:
             data = text.encode()
         except UnicodeEncodeError as error:
-            raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
+            raise ValueError(f"the text is not valid Unicode: {error.reason}") from None
         code = self.store.enter(text, data)
         self.remember(text, code)
         return code

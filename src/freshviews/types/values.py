@@ -215,7 +215,7 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
         elif _is_null(value):
             return null()
         else:
-            hint = "; decimal.Decimal(str(value)) has the digits that it prints" if isinstance(value, float) else ""
+            hint = "; write decimal.Decimal(str(value)) for the printed digits" if isinstance(value, float) else ""
             raise TypeError(f"{_refuse_type(str(kind), value, 'decimal.Decimal and int')}{hint}")
         if low <= code <= high:
             return code
@@ -255,7 +255,7 @@ def _day_code(days: int) -> int:
 def _micros_code(micros: int) -> int:
     if NULL < micros < 2**63:
         return micros
-    raise OverflowError("TIMESTAMP accepts what fits 64 bits of microseconds from 1970")
+    raise OverflowError("TIMESTAMP accepts times that fit 64 bits of microseconds from 1970")
 
 
 _MICROS_PER_UNIT = {"h": 3600 * 10**6, "m": 60 * 10**6, "s": 10**6, "ms": 10**3, "us": 1}

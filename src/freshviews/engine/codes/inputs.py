@@ -89,7 +89,7 @@ def _refuse_column(table: str, name: str, column: Any) -> NoReturn:
     before = pa.Array.from_pandas(column.iloc[:least]).type
     try:
         pa.Array.from_pandas(column.iloc[least : least + 1])
-        reason = f"{rule}; the values before it are {before}"
+        reason = f"{rule}; the earlier values are {before}"
     except _REFUSED as error:
         reason = f"Arrow has no type for it: {error}"
     raise BatchError(

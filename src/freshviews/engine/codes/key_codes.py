@@ -37,7 +37,7 @@ def key_codes(
     for name in names:
         if given.count(name.lower()) != 1:
             many = "no column" if name.lower() not in given else "more than one column"
-            rule = f"its primary key is ({', '.join(names)})"
+            rule = f"the primary key is ({', '.join(names)})"
             raise BatchError(
                 f"table {table.name}: the keys to look up have {many} {name}; {rule}",
                 table=table.name,

@@ -76,5 +76,5 @@ class TextResults(Dictionary):
             try:
                 text.encode()
             except UnicodeEncodeError as error:
-                raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
+                raise ValueError(f"the text is not valid Unicode: {error.reason}") from None
         return self.function.of(text)

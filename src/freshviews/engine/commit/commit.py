@@ -280,8 +280,8 @@ def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "me
             table = relations.tables.get(name.lower())
             if table is not None and table.stored is None and table.written:
                 raise Broken(
-                    f"{why} while view {view.name.split('#')[0]} changed, and table {table.name}, "
-                    "which feeds it, is trusted: its rows are not stored, so the view cannot be backfilled"
+                    f"{why} while view {view.name.split('#')[0]} changed, and the view cannot be backfilled from the "
+                    f"trusted table {table.name}"
                 )
     try:
         for view in views:

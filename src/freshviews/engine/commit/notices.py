@@ -47,6 +47,6 @@ class Notices:
         if failed is not None:
             change, cause = failed
             raise SubscriberError(
-                f"a subscriber of view {change.view} raised an error at version {change.version}: {cause!r}; "
-                "the version is committed all the same"
+                f"a subscriber of view {change.view} raised an error at version {change.version}: {cause!r}; the "
+                "version stays committed"
             ) from cause

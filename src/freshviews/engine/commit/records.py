@@ -75,7 +75,7 @@ def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[Ta
         return []
     columns = table.definition.columns
     if len(columns) != width:
-        raise ValueError(f"table {table.name} has {len(columns)} columns, and the record has {width}")
+        raise ValueError(f"table {table.name} has {len(columns)} columns, but the record has {width}")
     at = _WORDS.size + 8 * rows * (width + 1)
     words = np.frombuffer(payload[_WORDS.size : at], "<i8").reshape(width + 1, rows).astype(np.int64)
     found: dict[str, Codes] = {}

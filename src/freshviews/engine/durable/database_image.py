@@ -57,7 +57,7 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
     """
     aside = folder.with_name(folder.name + TEMPORARY)
     if folder.exists():
-        raise StoreError(f"{folder} exists already; an image is never written over another one")
+        raise StoreError(f"{folder} exists already; write the image to a new folder")
     try:
         aside.mkdir(parents=True, exist_ok=True)
         write_strings(aside / STRINGS, dictionary, 0, sync=sync)
@@ -113,8 +113,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
                 continue
             if part["print"] != prints[table.name.lower()]:
                 raise StoreError(
-                    f"{folder}: table {table.name} has other columns or keys than when the image was written; "
-                    "define it as it was"
+                    f"{folder}: table {table.name} has other columns or keys than when the image was written; define "
+                    "the table as it was"
                 )
             if table.stored is not None:
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
@@ -123,8 +123,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
                 restore_window(table, _window_rows(folder / part["window"], verify))
             elif table.has_window and part["written"]:
                 raise StoreError(
-                    f"{folder}: table {table.name} had no window when the image was written, so the order of its "
-                    "rows is unknown; define it without a window, or insert its rows again"
+                    f"{folder}: table {table.name} had no window when the image was written, so the order of its rows "
+                    "is unknown; define the table without a window, or insert its rows again"
                 )
 
     def restore(view: ViewState, relations: Relations) -> bool:
@@ -139,8 +139,8 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             table = relations.get(name)
             if isinstance(table, TableState) and not table.is_stored and _written(about, table):
                 raise OtherProgram(
-                    f"{folder}: the image of view {view.name} is out of date, and the view cannot be "
-                    f"backfilled, because the rows of the trusted table {table.name} are not stored; insert them again"
+                    f"{folder}: the image of view {view.name} is out of date, and the view cannot be backfilled from "
+                    f"the trusted table {table.name}; insert the rows of the table again"
                 )
         return False
 

@@ -151,8 +151,8 @@ def _from_snapshot(
         try:
             if view.name not in images.views:
                 raise OtherProgram(
-                    f"{images.folder} has no image of view {view.name}, and it cannot be backfilled, because rows of a "
-                    "trusted table are not stored; open it with the freshviews that wrote it"
+                    f"{images.folder} has no image of view {view.name}, and the view cannot be backfilled from a "
+                    "trusted table; open the database with the release that wrote it"
                 )
             view.maintained.read_image(images.folder / images.views[view.name], verify=True)
         except OtherProgram:

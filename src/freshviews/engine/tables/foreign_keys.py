@@ -62,9 +62,9 @@ def links_of(
         parent, parent_stored = parents[key.table.lower()]
         if parent_stored is None:
             raise CatalogError(
-                f"table {child.name}, FOREIGN KEY ({', '.join(key.columns)}): {parent.name} is trusted, so its "
-                f"rows are not stored and cannot be checked; declare {child.name} trusted as well, or leave "
-                "the foreign key out"
+                f"table {child.name}, FOREIGN KEY ({', '.join(key.columns)}): the rows of the trusted table "
+                f"{parent.name} are not stored, so the key cannot be checked; declare {child.name} trusted as well, or "
+                "leave the key out"
             )
         parent_side = next(s for s in parent_stored.keys if set(s.columns) == set(key.referenced))
         positions = np.array([key.referenced.index(name) for name in parent_side.columns], np.int64)

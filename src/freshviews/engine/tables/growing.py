@@ -39,7 +39,9 @@ def store_again(old: TableState, new: TableState, whole: Callable[[], AbstractCo
                 if batch is None:
                     break
                 if new.stored.add(_with_columns(batch, added, dictionary)) is not None:
-                    raise OutOfMemory(f"memory ran out while table {old.name} got its new columns; it is as before")
+                    raise OutOfMemory(
+                        f"memory ran out while table {old.name} got its new columns; the table is as before"
+                    )
                 new.stored.settle()
     if old.held is not None:
         held = rows_in_window(new)
@@ -58,8 +60,8 @@ def with_new_columns(table: TableState, encoded: Encoded) -> Encoded:
     for column in missing:
         if not column.may_be_absent:
             raise BatchError(
-                f"table {table.name}: NOT NULL column {column.name} was added while the batch was open; give its rows "
-                "again",
+                f"table {table.name}: NOT NULL column {column.name} was added while the batch was open; give the rows "
+                "again, with this column",
                 table=table.name,
                 column=column.name,
                 rule="NOT NULL",

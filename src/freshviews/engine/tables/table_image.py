@@ -57,8 +57,8 @@ def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictio
         packing = _packing_of(about, table)
         if packing is None:
             raise OtherProgram(
-                f"{path}: the image of table {name} has other columns, keys or layout than the table; open it with "
-                "the freshviews that wrote it"
+                f"{path}: the image of table {name} has other columns, keys or layout than the table; open it with the "
+                "release that wrote it"
             )
         check_mark(path, f"table {name}", about, dictionary)
         mapping = file.map(0, len(file), verify)

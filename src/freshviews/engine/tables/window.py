@@ -34,8 +34,8 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
     if len(wrong):
         row = encoded.position(int(wrong[0]))
         raise BatchError(
-            f"table {table.name}, row {row}: the table has a window, which deletes its rows itself; insert "
-            f"each row with _multiplicity 1, not {int(batch.multiplicities[wrong[0]])}",
+            f"table {table.name}, row {row}: the window of the table deletes old rows; insert each row with "
+            f"_multiplicity 1, not {int(batch.multiplicities[wrong[0]])}",
             table=table.name,
             row=row,
         )

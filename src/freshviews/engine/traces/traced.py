@@ -206,7 +206,7 @@ class TracedRule:
         (n, variables + 1), with the product of multiplicities last; valid until the next batch. See ``failure``."""
         handle = address(self._rule)
         if keep_version(handle) == 0:
-            raise OutOfMemory("memory ran out; versions were not kept")
+            raise OutOfMemory("memory ran out while a traced join kept a version of its tries")
         for (relation, order), tree in self.trees.items():
             if relation in edits:
                 columns, more = edits[relation]

@@ -366,7 +366,9 @@ class MaintainedView:
         file cannot be written.
         """
         if self._upkeep.has_change():
-            raise ValueError(f"an image would lose the change of view {self.view.name}: take or discard it first")
+            raise ValueError(
+                f"view {self.view.name} has a change, which its image would not have; take or discard the change first"
+            )
         self._upkeep.settle()
         states = [block.state for block in self.blocks]
         write_image(path, self.view.name, states, self._upkeep.stored_rows(), self._dictionary, sync)

@@ -39,9 +39,13 @@ def write_image(
     """
     for state in states:
         if state.failed():
-            raise StoreError(f"{path} was not written: memory ran out in view {view}; clear and fill it first")
+            raise StoreError(
+                f"{path} was not written: memory ran out in view {view}; clear and backfill the view first"
+            )
         if state.has_changes():
-            raise ValueError(f"an image would lose the change of view {view}: take or discard it first")
+            raise ValueError(
+                f"view {view} has a change, which its image would not have; take or discard the change first"
+            )
     arrays: list[Array] = []
     parts = []
     for state in states:
@@ -124,8 +128,8 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} is out of date: its SQL, its inputs or freshviews "
-            "have changed; open it with the release that wrote it"
+            f"{path}: the image of view {view} is out of date: the SQL or inputs of the view, or freshviews, have "
+            "changed; open it with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

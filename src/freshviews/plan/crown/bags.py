@@ -83,12 +83,18 @@ def attached(program: Program, guards: Mapping[str, Atom], readers: tuple[Reader
     parts to rebalance, or does not hold the bag in a view that it only adds to.
     """
     if isinstance(program.upkeep, Evaluated):
-        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reports no changes")
+        raise PlanError(
+            f"{program.name}: a strategy that reports no changes, such as {program.strategy}, cannot maintain a bag"
+        )
     if program.balancing is not None:
-        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it has heavy and light parts")
+        raise PlanError(
+            f"{program.name}: a strategy with heavy and light parts, such as {program.strategy}, cannot maintain a bag"
+        )
     result = program.result
     if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
-        raise PlanError(f"{program.name}: {program.strategy} cannot maintain a bag, as it reads its result")
+        raise PlanError(
+            f"{program.name}: a strategy that reads its result, such as {program.strategy}, cannot maintain a bag"
+        )
     bag = readers[0].name
     prefix = _Prefix(bag, names)
     views = {view.name: prefix.of("view", view.name) for view in program.views}

@@ -39,7 +39,7 @@ def _choose_tree(made: Prepared, updates: Mapping[str, float], named: str | None
             return parse_tree(named, graph)
         except ValueError as error:
             beside = [atom.name for atom in query.occurrences if not query.is_ordinary(atom)]
-            more = f"; {', '.join(beside)}, of outer joins and NOT EXISTS, are attached to it" if beside else ""
+            more = f"; leave out {', '.join(beside)}, which outer joins or NOT EXISTS attach" if beside else ""
             raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}{more}") from None
     of_bags = {
         name: sum(updates.get(atom, 1.0) for atom in bag.members)
@@ -81,8 +81,8 @@ def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> di
             known = {bag.lower(): bag for bag in _bags(view)} | known
         if name not in known or not number.isdecimal():
             raise PlanError(
-                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a table of the view, or a bag, and "
-                f"its number of updates, as '{next(iter(inputs))} 1000'; the view reads {', '.join(inputs)}"
+                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a table or bag of the view and its "
+                f"number of updates, as '{next(iter(inputs))} 1000'; the view reads {', '.join(inputs)}"
             )
         found[known[name]] = float(number)
     return found

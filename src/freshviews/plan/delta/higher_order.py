@@ -210,8 +210,8 @@ class _Recursion:
             self.begun += 1
             if self.begun > MOST_VIEWS:
                 raise PlanError(
-                    f"higher_order would store more than {MOST_VIEWS} views for {self.query.name}; "
-                    "view_tree keeps one per variable"
+                    f"higher_order would store more than {MOST_VIEWS} views for {self.query.name}; set view_tree, "
+                    "which stores one per variable"
                 )
             self._maintain(part, view)
             self.views[part] = view

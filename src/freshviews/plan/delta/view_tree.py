@@ -143,11 +143,11 @@ def _why_held(request: Request) -> str | None:
     if request.block.kind != "bag":
         return "groups are stored; only a SELECT of rows, without aggregates and DISTINCT, is factorised"
     if request.negative:
-        return f"multiplicities of {', '.join(request.negative)} may be negative; only those of trusted tables can be"
+        return f"multiplicities of {', '.join(request.negative)} may be negative, as in any trusted table"
     if request.kinds:
         return f"a view tree with {' and '.join(sorted(request.kinds))} has its result stored"
     if _factorised_order(request.query, request.dependencies) is None:
-        return "select all columns of conditions between tables, and columns of every table"
+        return "select all columns of conditions between tables, and a column of every table"
     return None
 
 
@@ -273,7 +273,9 @@ class _Builder:
         # A view has one default row; two branches that are looked up by the same values need one each.
         several = sum(b.given is not None and set(b.given) <= set(given) for b in branches) > 1
         if factors or several or not set(view.key).issuperset(given):
-            raise PlanError(f"{self.query.name}: view_tree cannot build {view.name} of outer joins; set first_order")
+            raise PlanError(
+                f"{self.query.name}: view_tree cannot build {view.name}, which has outer joins; set first_order"
+            )
         return optional_view(view, given, self.names)
 
     def _spanning_below(self, node: OrderNode) -> list[str]:
@@ -437,7 +439,7 @@ def _plan(request: Request) -> Program:
     form = request.options.get(RESULT_FORM, HELD)
     if form not in (HELD, FACTORISED_FORM):
         raise PlanError(
-            f"view {request.view.name}: '{RESULT_FORM}' takes '{HELD}' and '{FACTORISED_FORM}', not '{form}'"
+            f"view {request.view.name}: '{RESULT_FORM}' takes '{HELD}' or '{FACTORISED_FORM}', not '{form}'"
         )
     if form == FACTORISED_FORM:
         why = _why_held(request)

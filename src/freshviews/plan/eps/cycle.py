@@ -130,15 +130,15 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
     query = forgotten(query)
     if len(query.atoms) != 3:
         raise PlanError(
-            f"{query.name}: ivm_eps maintains queries over three relations, and this one has {len(query.atoms)}; "
-            "take 'first_order' or 'view_tree'"
+            f"{query.name}: ivm_eps maintains queries over three relations, not {len(query.atoms)}; set 'first_order' "
+            "or 'view_tree'"
         )
     for atom in query.atoms:
         lonely = [v for v in atom.variables if sum(v in other.variables for other in query.atoms) == 1]
         if lonely:
             raise PlanError(
-                f"{query.name}: ivm_eps cannot partition {atom.name}: its {', '.join(lonely)} is in no join, "
-                "but in GROUP BY or in a comparison with another relation; take 'first_order'"
+                f"{query.name}: {atom.name} has {', '.join(lonely)} in GROUP BY or in a comparison, but in no join, so "
+                f"ivm_eps cannot partition {atom.name}; set 'first_order'"
             )
     one, two, three = query.atoms
     orders = ((one, two, three), (one, three, two))

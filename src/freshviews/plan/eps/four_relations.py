@@ -100,8 +100,8 @@ def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Pr
     found = shape_of(query)
     if found is None:
         raise PlanError(
-            f"{query.name}: of joins of four relations ivm_eps takes only 4-cycles, 4-paths and Loomis-Whitney "
-            "joins, without groups and conditions across relations; take 'first_order' or 'view_tree'"
+            f"{query.name}: ivm_eps maintains four relations only as a 4-cycle, 4-path or Loomis-Whitney join, without "
+            "GROUP BY or conditions across relations; set 'first_order' or 'view_tree'"
         )
     shape, order, sides = found
     query, namer = forgotten(query), Namer(query)

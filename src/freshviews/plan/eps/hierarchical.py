@@ -102,7 +102,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     if not is_kept(query):
         raise PlanError(
             f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS, "
-            "and without conditions or summed expressions that may fail or need several relations; take 'view_tree'"
+            "and without conditions or sums over several relations; set 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

@@ -59,8 +59,8 @@ def _plan_square(request: Request) -> Program:
             return _with_choices(request, hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {request.view.name}: ivm_eps lists the groups of this query, but MIN, MAX, DISTINCT aggregates "
-                "and grouping sets need groups that are held; take 'view_tree'"
+                f"view {request.view.name}: ivm_eps stores no groups of this query, but MIN, MAX, DISTINCT aggregates "
+                "and grouping sets need stored groups; set 'view_tree'"
             )
     if block.kind == "bag" or (request.is_distinct and not request.negative):
         listing = triangle_listing.plan(main, given, block.kind != "bag")
@@ -116,8 +116,8 @@ def epsilons_of(request: Request) -> Mapping[str, float]:
             value, known = -1.0, ""
         if not 0 <= value <= 1 or len(name) > 1:
             raise PlanError(
-                f"view {request.view.name}: '{EPSILON}' must be a number from 0 to 1, or one for each of "
-                f"{', '.join(names)} as in '{next(iter(names), 'r')} 0.5', or 'auto', not {text!r}"
+                f"view {request.view.name}: '{EPSILON}' must be 'auto', a number from 0 to 1, or such a number for "
+                f"each of {', '.join(names)}, as in '{next(iter(names), 'r')} 0.5', not {text!r}"
             )
         found[known] = value
     return found

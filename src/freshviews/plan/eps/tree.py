@@ -142,4 +142,4 @@ def most_covering(node: CanonicalNode) -> int:
         for chosen in combinations(atoms, count):
             if wanted <= {v for atom in chosen for v in atom.variables}:
                 return count
-    raise AssertionError("every free variable is in an atom")
+    raise AssertionError("a free variable is in no atom")

@@ -129,12 +129,14 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
     all_of = f"'{PROPERTY}' takes all of {', '.join(main.joined)}"
     for name in named:
         if name not in known:
-            raise PlanError(f"view {view.name}: there is no variable '{name}'; {all_of}, in the order to be bound")
+            raise PlanError(
+                f"view {view.name}: there is no variable '{name}'; {all_of}, in the order in which to bind them"
+            )
         if named.count(name) > 1:
             raise PlanError(f"view {view.name}: '{name}' is given twice in '{PROPERTY}'; name it once")
     missing = [v for v in main.joined if v not in named]
     if missing:
-        raise PlanError(f"view {view.name}: '{missing[0]}' is missing; {all_of}, in the order to be bound")
+        raise PlanError(f"view {view.name}: '{missing[0]}' is missing; {all_of}, in the order in which to bind them")
     return (*(v for v in named if v in query.joined), *(v for v in query.joined if v not in named))
 
 

@@ -49,7 +49,7 @@ def write_project(name: str) -> Path:
     if not name or "\0" in name:
         raise ProjectError(f"{name!r} is not the name of a folder; freshviews init shop is accepted")
     if folder.exists():
-        raise ProjectError(f"{name} is there already; give another name, or delete it")
+        raise ProjectError(f"{name} exists already; give another name, or delete it")
     path = folder.absolute()
     texts = {"name": path.name, "storage": f"file://{path}/pipeline-storage"}
     files = {
@@ -64,5 +64,5 @@ def write_project(name: str) -> Path:
             (folder / place).write_text(text, encoding="utf-8")
         (folder / "pipeline-storage").mkdir()
     except OSError as error:
-        raise ProjectError(f"{name}: cannot be written: {error.strerror}; choose a folder that can be") from None
+        raise ProjectError(f"{name}: cannot be written: {error.strerror}; choose a folder that is writable") from None
     return folder / "spark-pipeline.yml"

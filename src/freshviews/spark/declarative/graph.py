@@ -287,7 +287,7 @@ class Graph:
         if full_all:
             if refresh or full:
                 other = "--refresh" if refresh else "--full-refresh"
-                raise ProjectError(f"--full-refresh-all resets every table, so {other} is refused; leave it out")
+                raise ProjectError(f"--full-refresh-all resets every table; leave {other} out")
             return Selection(frozenset(), None)
         if not refresh and not full:
             return Selection(None, frozenset())

@@ -174,8 +174,8 @@ class Project:
             pipeline.view(name).select(*columns).write.insertInto(one.quoted, overwrite=True)
         except SPARK_ERRORS as error:
             raise ProjectError(
-                f"{one.place}: materialized view {one.name}: its table did not take it: {cause(error)}; correct the "
-                "cause, then run again"
+                f"{one.place}: materialized view {one.name} could not be written to its table: {cause(error)}; correct "
+                "the cause, then run again"
             ) from None
         store.write(_WRITTEN, json.dumps({**written, one.key: version}).encode())
         report(one, MAINTAINED)

@@ -85,7 +85,7 @@ class Definitions(GraphElementRegistry):
                     raise ProjectError(f"{what}: its function returns {returned}; {write(select_of(made))}")
                 made = replayed(made, self._session)
         except UsedTooEarly:
-            raise ProjectError(f"{what}: its function needs rows while it is defined; {example}") from None
+            raise ProjectError(f"{what}: its function reads rows, which exist only in a run; {example}") from None
         except ProjectError:
             raise
         except PySparkException as error:

@@ -55,8 +55,8 @@ class ProjectSpec:
         for path in kept:
             if path.suffix not in (".py", ".sql"):
                 raise ProjectError(
-                    f"{path}: a file of definitions ends with .sql or .py; move it, or write narrower patterns under "
-                    f"libraries in {self.file}"
+                    f"{path}: a file of definitions ends with .sql or .py; move this file, or write narrower patterns "
+                    f"under libraries in {self.file}"
                 )
         return kept
 
@@ -78,7 +78,9 @@ def read_spec(name: str) -> ProjectSpec:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ProjectError(f"{name}: cannot be read: {reason}; a specification in YAML is accepted") from None
     if len(data) > _LONGEST:
-        raise ProjectError(f"{name}: longer than {_LONGEST} bytes; a specification names files, and has no definitions")
+        raise ProjectError(
+            f"{name}: longer than {_LONGEST} bytes; a specification only names the files with definitions"
+        )
     return _unpacked(file, _loaded(name, text))
 
 
@@ -154,7 +156,7 @@ def _configuration(file: Path, given: object) -> dict[str, str]:
     chosen = given.get(UNSUPPORTED, REFUSE)
     if chosen not in (REFUSE, RECOMPUTE):
         raise ProjectError(
-            f"{file}: configuration: {UNSUPPORTED} is {short(chosen)}; it is {REFUSE} (the default) or {RECOMPUTE}"
+            f"{file}: configuration: {UNSUPPORTED} is {short(chosen)}; it must be {REFUSE} (the default) or {RECOMPUTE}"
         )
     return dict(given)
 
@@ -178,8 +180,8 @@ def _includes(file: Path, given: object) -> tuple[str, ...]:
         everything = pattern.endswith("/**")
         if glob.has_magic(pattern[:-3] if everything else pattern):
             raise ProjectError(
-                f"{file}: libraries: the pattern {short(pattern)} is refused, as by Spark; a file, or all files below "
-                "a folder (transformations/**), is accepted"
+                f"{file}: libraries: the pattern {short(pattern)} is refused, as by Spark; name a file, or all files "
+                "below a folder (transformations/**)"
             )
         found.append(f"{pattern}/*" if everything else pattern)
     return tuple(found)

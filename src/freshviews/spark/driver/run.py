@@ -354,9 +354,9 @@ class Run:
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
-                f"{self.store.address} cannot continue with another number of cells than {old.cells}, or with other "
-                f"columns or SELECTs: the rows of the trusted table {trusted[0]} are not stored; keep all of them as "
-                "they were, or begin with a new checkpoint"
+                f"{self.store.address}: the rows of the trusted table {trusted[0]} are not stored, so the columns, the "
+                f"SELECTs and the number of cells ({old.cells}) cannot change; keep them as they were, or begin with a "
+                "new checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog
@@ -535,8 +535,8 @@ class Run:
             return
         if batch != before.batch + 1:
             raise checkpoint.CheckpointError(
-                f"micro-batch {batch} comes after {before.batch}, which is the last in version {before.version}: the "
-                f"folders in {self.store.address} are of different times; begin with a new checkpoint"
+                f"micro-batch {batch} comes after micro-batch {before.batch} of version {before.version}: the folders "
+                f"in {self.store.address} are from different times; begin with a new checkpoint"
             )
         names = [source.table.name for source in streaming]
         base = replace(

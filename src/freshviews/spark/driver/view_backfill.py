@@ -98,7 +98,7 @@ class Filling:
 
     def _remedy(self) -> str:
         if not self._replaced:
-            return "remove it from the script to continue without it"
+            return "remove the view from the script to continue without it"
         return f"write {' and '.join(self._replaced)} as before to continue with the rows that are there"
 
     def finished(self, latest: Manifest) -> Manifest:

@@ -139,11 +139,11 @@ def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: S
         elif name in changed:
             reason = "the table has other columns than the rows in the window"
         elif not old.windowed and defined(old.catalog, name).foreign_keys:
-            reason = "the table has a foreign key, which the one cell with the window checks"
+            reason = "only the one cell with the window checks the foreign key of the table"
         if reason is not None:
             raise CheckpointError(
-                f"table {name} has a window, which cannot continue in {at[new.cells]}: {reason}; leave columns and "
-                "cells as they were, or begin with a new checkpoint"
+                f"the window of table {name} cannot continue in {at[new.cells]}: {reason}; leave columns and cells as "
+                "they were, or begin with a new checkpoint"
             )
     # A single cell maintains windows itself: its image and log have them, and their other content is left out.
     entry = before.cells.get(str(old.cells) if old.windowed else "0", EMPTY)

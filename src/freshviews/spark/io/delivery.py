@@ -160,7 +160,9 @@ class Deliveries:
             # A sink that accepts versions again may catch up.
             if manifest.version - first >= MOST_BEHIND and name in self._refused:
                 cause = self._refused[name]
-                raise SinkError(f"view {name}: its sink lacks {MOST_BEHIND} versions, from {first} on: {cause}")
+                raise SinkError(
+                    f"the sink of view {name} lacks {MOST_BEHIND} versions, from version {first} on: {cause}"
+                )
 
     def stop(self) -> None:
         """Stop trying sinks that are behind. Waits for tries under way, but not if called from one: another run may
@@ -271,8 +273,8 @@ def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Mani
             known = begun(sinks.store).get(view.name)
             if known is None and view.output != COMPLETE and not _is_new(sinks, view, manifest):
                 raise SinkError(
-                    f"view {view.name}, version {manifest.version}: the view existed before its sink table, so "
-                    "the sink table would lack rows; give the view another name, or begin with a new checkpoint"
+                    f"view {view.name}, version {manifest.version}: the view existed before its sink table, which "
+                    "would lack rows; give the view another name, or begin with a new checkpoint"
                 )
             due = replace(due, checkpoint=identity_of(sinks.store), begun=bool(known))
         deliver(sinks.spark, view, rows, due, sinks.receivers.get(view.name))

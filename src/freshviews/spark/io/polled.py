@@ -58,7 +58,7 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
         return _new_rows(store, source, poll, column, position)
     except (PySparkException, Py4JJavaError) as error:
         reason = without_secrets(cause(error), source.spec.options)
-        raise SourceError(f"table {source.table.name}: it cannot be polled: {reason}") from error
+        raise SourceError(f"table {source.table.name} cannot be polled: {reason}") from error
 
 
 def _next_position(
@@ -78,8 +78,8 @@ def _next_position(
             before += f", with a column {changed[0]} that was {position['columns'][changed[0]]}"
     if loaded and not isinstance(source.form, Upserts):
         raise CheckpointError(
-            f"table {source.table.name} was {before} in {store.address}, so {column} does not show which of "
-            f"its rows are new; read the table as before, declare a PRIMARY KEY, or begin with a new checkpoint"
+            f"table {source.table.name} was {before} in {store.address}, so {column} does not show which rows are new; "
+            "read the table as before, declare a PRIMARY KEY, or begin with a new checkpoint"
         )
     return None
 
@@ -116,9 +116,8 @@ def _new_rows(
     assert found is not None
     if found["none"]:
         raise SourceError(
-            f"table {source.table.name}: {found['none']:,} rows have NULL in {column}, by which the table is polled, "
-            f"so changes of these rows would not be seen; declare {column} NOT NULL in the database, or poll a query "
-            "without these rows"
+            f"table {source.table.name}: {found['none']:,} rows have NULL in {column}, so a poll by {column} would "
+            f"miss their changes; declare {column} NOT NULL in the database, or poll a query without these rows"
         )
     if found["highest"] is None:
         return None
@@ -137,8 +136,8 @@ def _new_rows(
         lowest = lowered(found["highest"], kind, lag)
     except (ValueError, OverflowError) as error:
         raise SourceError(
-            f"table {source.table.name}: all rows have times before the year 1 in {column}, so the table cannot be "
-            "polled by this column; give one of the rows a later time, or poll by another column"
+            f"table {source.table.name}: all rows have times before the year 1 in {column}, by which the table is "
+            "polled; give one of the rows a later time, or poll by another column"
         ) from error
     if position is not None:
         # Rows below are no longer known.
@@ -164,8 +163,8 @@ def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) ->
         if isinstance(source.form, Upserts):
             return ""
         raise SourceError(
-            f"table {source.table.name}: more than {MOST_KNOWN:,} rows are from {first} on, within poll_lag, which is "
-            "more than can be distinguished; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
+            f"table {source.table.name}: poll_lag covers more than {MOST_KNOWN:,} rows (from {first} on), too many to "
+            "tell apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
         )
     bundle = Bundle(store, "polled")
     bundle.add("known", known.schema, known.to_batches())
@@ -181,7 +180,9 @@ def polled_column(source: Source) -> str:
     name = next((one for one in source.frame.columns if one.lower() == poll.column.lower()), None)
     if name is None:
         have = ", ".join(source.frame.columns)
-        raise SourceError(f"table {source.table.name}: poll {poll.column!r} is not in the source; it has {have}")
+        raise SourceError(
+            f"table {source.table.name}: poll {poll.column!r} is not in the source; the source has {have}"
+        )
     _lag(source, poll, name)
     return str(name)
 
@@ -196,13 +197,15 @@ def _lag(source: Source, poll: Poll, column: str) -> int:
     times = isinstance(kind, _TIMES)
     if not times and not isinstance(kind, (*_BITS, T.DecimalType)):
         raise SourceError(
-            f"table {source.table.name}: poll {column!r} is a column of {kind.simpleString()}; a column of "
-            "integers, decimals, dates or timestamps, with growing values, is accepted"
+            f"table {source.table.name}: poll {column!r} has type {kind.simpleString()}; poll by a column of growing "
+            "integers, decimals, dates or timestamps"
         )
     lag = poll.seconds if times else poll.numbers
     if lag is None:
         accepted = "a time, such as '5 minutes'" if times else "a number, such as '1000'"
-        raise SourceError(f"table {source.table.name}: {column} is a {kind.simpleString()}, so poll_lag is {accepted}")
+        raise SourceError(
+            f"table {source.table.name}: {column} is a {kind.simpleString()}, so poll_lag must be {accepted}"
+        )
     return lag
 
 

@@ -39,8 +39,8 @@ def check_replaced(
                 reason += "; if its SELECT * has new columns, write ALTER TABLE ... ADD COLUMN below the view instead"
         if reason is not None:
             raise CheckpointError(
-                f"view {view.name} {reason}; give the new one another name and sink, or run once without it, which "
-                "drops the old one"
+                f"view {view.name} {reason}; give the new view another name and sink, or drop the old view by one run "
+                "without it"
             )
 
 
@@ -50,7 +50,7 @@ def _of_key(view: ViewSpec, old: ViewDef, new: ViewDef, key: list[str] | None) -
     if view.output != UPSERT or view.written is None:
         return None
     if key is not None and key != list(view.written.key):
-        return f"is delivered by the key ({', '.join(view.written.key)}), and was delivered by ({', '.join(key)})"
+        return f"is delivered by the key ({', '.join(view.written.key)}), but was delivered by ({', '.join(key)})"
     if not connector_of(view.provider).messages:
         return None
     before, now = ({column.name: column.type for column in one.columns} for one in (old, new))

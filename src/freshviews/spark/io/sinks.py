@@ -124,9 +124,8 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
         found = next(iter(sorted(folder.glob("version-*"))), None)
         if found is not None:
             raise SinkError(
-                f"view {view.name} is new, but {folder} already has changes of another view or another "
-                f"checkpoint, such as {found.name}; a reader would count them as changes of this view; delete them, or "
-                "name another folder"
+                f"view {view.name} is new, but {folder} has changes of another view or checkpoint, such as "
+                f"{found.name}; delete them, or name another folder"
             )
 
 
@@ -136,8 +135,8 @@ def publish_bad(lines: bytes, folder: Path, table: str, version: int) -> None:
         publish(folder / f"{table}-{version:012d}.json", lines)
     except OSError as error:
         raise SinkError(
-            f"table {table}, version {version}: {folder} did not take the rows set aside: {error}; the version is "
-            "kept, and they are written at the next start: correct the cause, then start again"
+            f"table {table}, version {version}: the rows set aside could not be written to {folder}: {error}; correct "
+            "the cause, then start again to write them"
         ) from error
 
 

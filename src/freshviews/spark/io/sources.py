@@ -156,8 +156,8 @@ def given_sources(
         frame = changes.get(spec.name)
         if frame is not None and spec.message is not None:
             raise SourceError(
-                f"table {spec.name}: its columns are in messages of {spec.provider}, and a DataFrame of changes has "
-                "columns; declare a table without USING for it"
+                f"table {spec.name} reads messages of {spec.provider}, but a DataFrame of changes has columns; declare "
+                "a table without USING for the DataFrame"
             )
         if spec.name in keys:
             frame, spec = _with_deletes(frame, keys[spec.name], spec, tables[spec.name])
@@ -175,13 +175,14 @@ def _by_table(definition: Definition, frames: Mapping[str, DataFrame]) -> dict[s
             raise SourceError(unknown("table", name, names.values()))
         if frame.isStreaming:
             raise SourceError(
-                f"table {names[name.lower()]}: a streaming DataFrame has no end; give it to table, and call start"
+                f"table {names[name.lower()]}: a streaming DataFrame has no end; give it to Pipeline.table, and call "
+                "start"
             )
         first = given.setdefault(name.lower(), name)
         if first != name:
             raise SourceError(
-                f"table {names[name.lower()]}: {first} and {name} name the same table; give it one DataFrame, a union "
-                "of both"
+                f"table {names[name.lower()]}: {first} and {name} name the same table; give the union of both "
+                "DataFrames under one name"
             )
     return {names[name.lower()]: frame for name, frame in frames.items()}
 
@@ -193,26 +194,26 @@ def _with_deletes(
     """
     who = f"table {table.name}: keys to delete"
     if not table.has_primary_key:
-        raise SourceError(f"{who} need a PRIMARY KEY, and the table has none; give whole rows, with an op column")
+        raise SourceError(f"{who} need a PRIMARY KEY, but the table has none; give whole rows, with an op column")
     if table.trusted:
-        raise SourceError(f"{who} need stored rows, and the table is trusted; give whole rows, with an op column")
+        raise SourceError(f"{who} need stored rows, but the table is trusted; give whole rows, with an op column")
     form = Upserts(_free(table)) if frame is None else form_of(spec.changes, spec.form_options, tuple(frame.columns))
     if not isinstance(form, Upserts | OpColumn):
         raise SourceError(
-            f"{who} go together with changes 'upsert', or with an op column; give changes of another format in a call "
-            "of their own"
+            f"{who} can only come with changes 'upsert' or an op column; give changes of another format in a call of "
+            "their own"
         )
     if isinstance(form, Upserts) and form.order is not None:
         raise SourceError(
-            f"{who} are applied before all rows of a DataFrame, whatever their {form.order}; give them in a "
-            f"call of their own, or as rows with {form.order} and an op column"
+            f"{who} are applied before all rows of the DataFrame, whatever the values of {form.order}; give the keys "
+            f"in a call of their own, or as rows with {form.order} and an op column"
         )
     op = form.column or _free(table)
     needed = table.keys[0]
     there = {name.lower(): name for name in keys.columns}
     lacking = next((name for name in needed if name.lower() not in there), None)
     if lacking is not None:
-        raise SourceError(f"{who} need the column {lacking}; there are {', '.join(keys.columns)}")
+        raise SourceError(f"{who} need the column {lacking}; the DataFrame has {', '.join(keys.columns)}")
     deleted = keys.select(*(F.col(f"`{there[name.lower()]}`").alias(name) for name in needed))
     deleted = deleted.withColumn(op, F.lit(REMOVES))
     if frame is None:

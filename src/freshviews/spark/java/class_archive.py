@@ -72,7 +72,7 @@ def _end_java() -> None:
     """Wait until Java has ended; it ends when its input does."""
     java = java_process()
     if java is None:
-        raise JavaError("Spark was started by another process, which alone can archive its classes")
+        raise JavaError("only the process that started Spark can archive its classes")
     if java.stdin is not None:
         java.stdin.close()
     try:

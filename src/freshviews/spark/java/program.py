@@ -42,7 +42,7 @@ def java_home(environment: Mapping[str, str]) -> str | None:
     if home:
         java = Path(home) / "bin" / "java"
         if not java.exists():
-            raise JavaError(f"JAVA_HOME is {home}, where there is no bin/java; {_REMEDY}")
+            raise JavaError(f"JAVA_HOME is {home}, which has no bin/java; {_REMEDY}")
         _check(java, f"JAVA_HOME ({home})")
         return None
     found = shutil.which("java", path=environment.get("PATH", ""))

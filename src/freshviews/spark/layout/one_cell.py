@@ -29,11 +29,11 @@ def _envelopes(definition: Definition, catalog: Catalog) -> str | None:
         split = f"table {table.name}: rows of Debezium envelopes are split by the PRIMARY KEY of the table"
         found = catalog.tables[table.name]
         if not found.has_primary_key:
-            return f"{split}, which has none"
+            return f"{split}, but the table has none"
         taken = {form.column.lower(), *TAKEN}
         for name in found.keys[0]:
             if name.lower() in taken or "`" in name:
-                return f"{split}, whose column {name} has a name that the shuffle needs itself"
+                return f"{split}, but the shuffle reserves the name of its column {name}"
     return None
 
 

@@ -125,8 +125,7 @@ class _Place:
                 return
         raise FreshviewsError(
             f"view {self.view} has other columns at version {version} than at the start of this read, as its SELECT "
-            "was changed; read only versions with the same columns, and begin a stream again with another "
-            "checkpointLocation"
+            "was changed; read versions with the same columns, or begin the stream again with a new checkpointLocation"
         )
 
 

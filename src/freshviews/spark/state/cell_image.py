@@ -49,7 +49,7 @@ def begun(store: Store, number: str, entry: Entry, database: Database) -> dict[s
     def ended(code: int) -> None:
         try:
             if code != 0:
-                raise StoreError(f"{writing.folder} was not finished (exit code {code})")
+                raise StoreError(f"the image {writing.folder} was not finished (exit code {code})")
             writing.finish()
         except (StoreError, OSError) as error:
             _LOGGER.warning("%s; the log grows until another image is written", error)

@@ -74,12 +74,12 @@ def check_store(store: Store) -> None:
             store.delete([name])
     except OSError as error:
         raise CheckpointError(
-            f"the checkpoint {store.address} cannot be written: {error.strerror or error}; free some space, give it "
-            "the right owner or credentials, or name another place with --checkpoint"
+            f"the checkpoint {store.address} cannot be written: {error.strerror or error}; free some space, correct "
+            "the owner or credentials, or name another place with --checkpoint"
         ) from error
     raise CheckpointError(
-        f"the checkpoint {store.address} cannot be used: the server overwrites an object although the request says "
-        "If-None-Match, so of two pipelines neither would notice the other; a server with conditional puts is needed"
+        f"the checkpoint {store.address} cannot be used: the server ignores If-None-Match, so two pipelines could "
+        "overwrite each other; use a server with conditional puts"
     )
 
 
@@ -100,13 +100,13 @@ def check_query(folder: Path, manifest: Manifest) -> None:
     found = spark_query(folder)
     if found is None:
         raise CheckpointError(
-            f"{folder} is gone, so the input of version {manifest.version} is unknown; put it back, "
-            "or begin with a new checkpoint, which reads all input again"
+            f"{folder} is gone, so the input of version {manifest.version} is unknown; put the folder back, or begin "
+            "with a new checkpoint, which reads all input again"
         )
     if found != manifest.query:
         raise CheckpointError(
-            f"{folder} is of another streaming query than the versions; put the right one back, or begin with a new "
-            "checkpoint, which reads all input again"
+            f"{folder} belongs to another streaming query than the versions of the checkpoint; put the right folder "
+            "back, or begin with a new checkpoint, which reads all input again"
         )
 
 
@@ -128,18 +128,18 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
     for name in changed:
         reason = refusal(before[name], now[name])
         if reason is None and before[name].trusted:
-            reason = "its rows are not stored, as it is trusted"
+            reason = "rows of a trusted table are not stored"
         if reason is not None:
             raise CheckpointError(
-                f"table {name} differs from its definition in this checkpoint: {reason}; it was: "
-                f"{_short(manifest.tables[name])}; write it as it was, or begin with a new checkpoint"
+                f"table {name} differs from its definition in this checkpoint: {reason}; write it as it was "
+                f"({_short(manifest.tables[name])}), or begin with a new checkpoint"
             )
     if manifest.sources is not None and list(streaming) != manifest.sources:
         for name in sorted(set(streaming) ^ set(manifest.sources)):
             what = "is new" if name in streaming else "is not there any more"
             raise CheckpointError(
-                f"streaming table {name} {what}, and the streams of a checkpoint are fixed once it has begun; "
-                "begin with a new checkpoint"
+                f"streaming table {name} {what}, but a checkpoint keeps the streams that it began with; begin with a "
+                "new checkpoint"
             )
     return Difference(tuple(changed), tuple(replaced_views(known, wanted)))
 

@@ -35,7 +35,9 @@ class Delivered:
         except FileNotFoundError:
             pass
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise StoreError(f"{store.address}/{_NAME}, which says what sinks have, cannot be read: {error}") from None
+            raise StoreError(
+                f"{store.address}/{_NAME}, which records the versions of sinks, cannot be read: {error}"
+            ) from None
 
     def note(self, version: int, behind: Mapping[str, int]) -> None:
         """Record the deliveries to sinks. Raises NotNoted."""
@@ -44,8 +46,8 @@ class Delivered:
             self._store.write(_NAME, json.dumps(held).encode())
         except OSError as error:
             raise NotNoted(
-                f"version {version} is delivered, but {self._store.address}/{_NAME} cannot be written to record it: "
-                f"{error}; free some space there, then start again, which delivers the version once more"
+                f"version {version} is delivered, but {self._store.address}/{_NAME} cannot record it: {error}; free "
+                "some space there, then start again, which delivers the version once more"
             ) from error
         self.version, self.behind = version, dict(behind)
         reach("delivery noted")

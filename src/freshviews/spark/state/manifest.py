@@ -160,7 +160,8 @@ class Manifests:
             self._store.write_if_absent(_name(manifest.version), to_json(manifest))
         except FileExistsError:
             raise VersionExists(
-                f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint"
+                f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint; "
+                "stop one of them"
             ) from None
         reach("manifest in place")
 

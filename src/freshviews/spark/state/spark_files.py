@@ -49,8 +49,8 @@ class SparkFiles:
             return []
         if (self.folder / "state").exists():
             raise StoreError(
-                f"the rows of a table come from a stateful operator of Spark (such as dropDuplicates), whose state "
-                f"would not be in {self._store.address}; leave the operator out, or use a checkpoint in a folder"
+                f"{self._store.address} cannot store the state of a stateful operator of Spark, such as "
+                "dropDuplicates; leave the operator out of the rows of a table, or use a checkpoint in a folder"
             )
         there = set(_files(self.folder))
         whole = len(names) >= MOST
@@ -87,8 +87,8 @@ def _restored(store: Store, names: Sequence[str], folder: Path) -> set[str]:
                 found.add(file)
     except (OSError, ValueError) as error:
         raise StoreError(
-            f"Spark's offsets cannot be read from {store.address}/{name}: {error}; so the input of the last version "
-            "is unknown; put the object back, or begin with a new checkpoint, which reads all input again"
+            f"Spark's offsets cannot be read from {store.address}/{name}: {error}; put the object back, or begin with "
+            "a new checkpoint, which reads all input again"
         ) from error
     return found
 

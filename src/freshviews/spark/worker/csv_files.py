@@ -47,15 +47,15 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
             raise NotByArrow(f"{path} has more than {_MOST_BYTES} bytes")
         data = Path(path).read_bytes()
         if any(other in data for other in _OTHER):
-            raise NotByArrow(f"{path} has quotes, backslashes, returns or a mark of its encoding")
+            raise NotByArrow(f"{path} has quotes, backslashes, carriage returns or a byte order mark")
         end = data.find(b"\n")
         if form.header and data[: max(end, 0)].decode() != form.separator.join(form.columns):
-            raise NotByArrow(f"{path} has another header than {form.separator.join(form.columns)}")
+            raise NotByArrow(f"{path} has a header other than {form.separator.join(form.columns)}")
         if not data or (form.header and end == len(data) - 1):
             return pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
         names = list(form.columns)
         if len(names) == 1:
-            raise NotByArrow(f"{path} has one column, which may have lines without text")
+            raise NotByArrow(f"{path} has one column, so an empty line may be a row")
         texts = csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(use_threads=threads, column_names=names, skip_rows=int(form.header)),
@@ -85,7 +85,7 @@ def _column(path: str, texts: pa.Table, name: str, kind: str) -> pa.ChunkedArray
         whole, part = wanted.precision - wanted.scale, wanted.scale
         pattern = f"-?[0-9]{{1,{whole}}}" + (rf"(\.[0-9]{{1,{part}}})?" if part else "") if whole else ""
     if not pc.all(pc.match_substring_regex(column, f"^({pattern})$"), min_count=0).as_py():
-        raise NotByArrow(f"{path}: column {name} has a text that Spark may read otherwise")
+        raise NotByArrow(f"{path}: column {name} has a text that Spark may read differently")
     found = column.cast(wanted)
     check_times(path, name, found)
     return found

@@ -45,19 +45,22 @@ def row_groups(path: str, columns: Mapping[str, str]) -> list[RowGroup]:
             names = [name.lower() for name in schema.names]
             for name, kind in columns.items():
                 if name not in leaves or names.count(name.lower()) != 1:
-                    raise NotByArrow(f"{path} has no one column {name}")
+                    raise NotByArrow(f"{path} has no column {name}, or several")
                 leaf = file.schema.column(leaves[name])
                 found = schema.field(name).type
                 if not _is_read(kind, found):
-                    raise NotByArrow(f"{path}: column {name} is {found}, and Spark reads {kind}")
+                    raise NotByArrow(f"{path}: column {name} is {found}, but Spark reads {kind}")
                 if pa.types.is_timestamp(found):
                     written = json.loads(leaf.logical_type.to_json())
                     if written.get("isAdjustedToUTC") is not (found.tz is not None):
-                        raise NotByArrow(f"{path}: the times of column {name} may have a zone or none")
+                        raise NotByArrow(f"{path}: column {name} does not show whether its times have a zone")
                 for group in groups:
                     chunk = group.column(leaves[name])
                     if chunk.compression not in _CODECS or not _ENCODINGS.issuperset(chunk.encodings):
-                        raise NotByArrow(f"{path}: column {name} is encoded as {chunk.compression}, {chunk.encodings}")
+                        raise NotByArrow(
+                            f"{path}: column {name} has a compression or encoding that is not supported: "
+                            f"{chunk.compression}, {chunk.encodings}"
+                        )
     except (pa.ArrowException, OSError) as error:
         raise NotByArrow(f"{path} cannot be read by Arrow: {error}") from error
     return [RowGroup(path, columns, metadata, number) for number in range(len(groups)) if groups[number].num_rows]

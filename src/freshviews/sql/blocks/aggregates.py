@@ -84,7 +84,7 @@ class Collector:
             self._check_own(node)
             name, arguments, distinct, keep = self._parts(node)
             if distinct:
-                raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+                raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
             ring = aggregate_over(name)
             chosen = {i: category_in(name, one) for i, one in enumerate(arguments) if ring is None and is_category(one)}
             args = [self._scalar.bind(chosen.get(i, argument)) for i, argument in enumerate(arguments)]
@@ -114,7 +114,7 @@ class Collector:
         """A variance, covariance or regression: an expression over references to sums."""
         name, arguments, distinct, keep = self._parts(node)
         if distinct:
-            raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+            raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
         args = [keep(self._scalar.bind(argument)) for argument in arguments]
         return moment(name, args, self._reference)
 
@@ -149,13 +149,13 @@ class Collector:
         ring = aggregate_over(name)
         if ring is not None:
             if distinct:
-                raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+                raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
             return filtered(call_of_ring(ring, [self._scalar.bind(argument) for argument in arguments]), keep)
         if name in ("count", "count_distinct"):
             return self._count(arguments, distinct or name == "count_distinct", keep)
         if name in BY:
             if len(arguments) != 2:
-                raise Fault(f"{name} takes 2 arguments, a value and the value to order by, not {len(arguments)}")
+                raise Fault(f"{name} takes 2 arguments (a value and the value to order by), not {len(arguments)}")
             value, by = (self._typed(self._scalar.bind(argument)) for argument in arguments)
             return AggregateCall(name, (value, keep(by)), False, value.type)
         if len(arguments) != 1:

@@ -46,7 +46,7 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
     name = node.name.lower()
     written = _written(node)
     if not 1 <= len(written.arguments) <= 2:
-        raise Fault(f"{name} takes 1 or 2 arguments, the value and the separator, not {len(written.arguments)}")
+        raise Fault(f"{name} takes 1 or 2 arguments (the value and the separator), not {len(written.arguments)}")
     value = keep(_typed(bind(written.arguments[0])))
     separator = _separator(name, [bind(one) for one in written.arguments[1:]])
     test = call("is_not_null", (value,), BOOLEAN)
@@ -76,7 +76,7 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
 def provenance_call(arguments: Sequence[Node], distinct: bool, filtered: bool) -> AggregateCall:
     """The call of PROVENANCE, without its sources. Raises Fault."""
     if arguments:
-        raise Fault(f"{PROVENANCE} takes no arguments, not {len(arguments)}; it covers all tables in FROM")
+        raise Fault(f"{PROVENANCE} takes no arguments; it covers all tables in FROM")
     if distinct or filtered:
         raise Refusal(f"{PROVENANCE} with {'DISTINCT' if distinct else 'FILTER'}", "select the rows by WHERE")
     return AggregateCall(PROVENANCE, (), False, STRING, gathering=Gathering(()))

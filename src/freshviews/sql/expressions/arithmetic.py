@@ -141,7 +141,7 @@ def subtract(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
 
 def _day_count(days: Expr) -> Expr:
     if days.type == BIGINT:
-        raise Fault("a DATE takes an INT number of days; CAST the BIGINT to INT")
+        raise Fault("a number of days must be an INT, not BIGINT; CAST it to INT")
     return retyped(days, INT)
 
 

@@ -347,7 +347,7 @@ class Binder:
             with perhaps():
                 return scalar(name, [first, *map(self._value, inner.expressions[1:])])
         if name in _WITH_UNIT and len(inner.expressions) == 3 and not is_unit(inner.expressions[0]):
-            raise Fault(f"{name} with three arguments takes a unit as a word first, as in {name}(MONTH, ...)")
+            raise Fault(f"{name} with three arguments takes a unit first, as in {name}(MONTH, ...)")
         bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
         return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
@@ -466,7 +466,7 @@ def _float(node: exp.Literal, to: SqlType) -> Expr:
     """A constant such as 1.5D and 1.5F; 1e39F, which would be infinity, is refused."""
     value = float(node.name)
     if isinf(value) or (to == FLOAT and abs(value) > _GREATEST_FLOAT):
-        raise Fault(f"{node.name}{to.name[0]} is greater than every {to}; CAST('Infinity' AS {to}) is infinity")
+        raise Fault(f"{node.name}{to.name[0]} is greater than every {to}; write CAST('Infinity' AS {to}) for infinity")
     return cast(Literal(value, DOUBLE), to)
 
 
@@ -518,7 +518,7 @@ def _number(digits: str) -> Expr:
             raise Fault(f"{digits} is not a number; an exponent has digits, as in 1E3")
         value = float(digits)
         if isinf(value):
-            raise Fault(f"{digits} is greater than every DOUBLE; CAST('Infinity' AS DOUBLE) is infinity")
+            raise Fault(f"{digits} is greater than every DOUBLE; write CAST('Infinity' AS DOUBLE) for infinity")
         return Literal(value, DOUBLE)
     if "." in digits:
         return literal_decimal(digits)

@@ -99,7 +99,9 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
     if table is None:
         known = catalog.named(target.name)
         if known is not None:
-            raise NameProblem(f"{known.name} is not a table; {_ADDING} of a table", *text.at(target))
+            raise NameProblem(
+                f"{known.name} is not a table; only tables can be altered by ALTER TABLE", *text.at(target)
+            )
         raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
     if node.args.get("exists"):
         raise text.unsupported(node, "IF EXISTS of ALTER TABLE", f"{_ADDING} of an existing table")
@@ -320,7 +322,7 @@ def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) ->
             continue
         if isinstance(part, list):
             place = text.at(part[0]) if part else (0, 0)
-            raise SqlError(f"TBLPROPERTIES within TBLPROPERTIES; {_PROPERTY}", *place)
+            raise SqlError(f"TBLPROPERTIES cannot contain TBLPROPERTIES; {_PROPERTY}", *place)
         if type(part) is not exp.Property:
             raise text.unsupported(part, text.of(part), _PROPERTY)
         name = part.this.name if isinstance(part.this, exp.Literal) else text.of(part.this)

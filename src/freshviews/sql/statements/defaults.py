@@ -61,8 +61,8 @@ def _as(given: Expr, to: SqlType) -> Expr:
         raise Fault(f"a constant of {source} is not a {to}; {example} is accepted")
     infinite = isinstance(found, Literal) and isinstance(found.value, float) and isinf(found.value)
     if infinite and source.name != "STRING" and given != found:
-        raise Fault(f"it does not fit {to}")
+        raise Fault(f"the value does not fit {to}")
     loses = source.name != "STRING" and to.name != "STRING" and (source.is_integer or not to.is_float)
     if loses and isinstance(found, Literal) and cast(found, source) != given:
-        raise Fault("it would be rounded; write the exact value")
+        raise Fault("the value would be rounded; write the exact value")
     return found

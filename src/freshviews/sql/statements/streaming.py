@@ -163,7 +163,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
         )
     if at is None:
         if streaming:
-            raise SqlError(f"table {name} needs USING and the source of its rows", *_at(sql, tokens[0]))
+            raise SqlError(f"table {name} has no source; write USING, a format and OPTIONS (...)", *_at(sql, tokens[0]))
         return kind, name, None, blanks
     using, end = _using(sql, tokens, at)
     blanks.append((tokens[at].start, tokens[end].end + 1))

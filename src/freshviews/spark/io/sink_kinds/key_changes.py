@@ -39,7 +39,7 @@ def last_rows(rows: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.BooleanA
     found = added.group_by(list(key), use_threads=False).aggregate([("_place", "min"), ("_come", "sum")])
     repeated = found.filter(pc.greater(found.column("_come_sum"), 1)).select(list(key)).slice(0, 1).to_pylist()
     if repeated:
-        raise BadKey(f"several rows have the key {repeated[0]}; take output 'changes'")
+        raise BadKey(f"several rows have the key {repeated[0]}; set output 'changes'")
     # The new row of a key stands before the row that it replaces.
     chosen = np.sort(found.column("_place_min").to_numpy())
     return both.take(pa.array(chosen)).drop_columns([MULTIPLICITY]), pa.array(chosen < come.num_rows)

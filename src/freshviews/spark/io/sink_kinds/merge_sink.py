@@ -53,12 +53,12 @@ def merge_rows(
         return
     table = session.table(target)
     if noted is None and not table.isEmpty():
-        raise OtherTable(f"{target} has rows already, which are not of this view; delete them, or name another table")
+        raise OtherTable(f"{target} has rows that are not of this view; delete them, or name another table")
     there = {name.lower() for name in table.columns}
     lacking = next((name for name in names if name.lower() not in there), None)
     if lacking is not None:
         columns = ", ".join(table.columns)
-        raise OtherTable(f"{target} has no column {lacking}; it has {columns}; add it, or name another table")
+        raise OtherTable(f"{target} has no column {lacking} (only {columns}); add the column, or name another table")
     owner = f"freshviews {checkpoint} {view.name}"
     for name, value in merging.commits.items():
         session.conf.set(name, value.format(note=_note(due), owner=owner, version=version))

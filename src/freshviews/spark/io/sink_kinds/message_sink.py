@@ -78,7 +78,9 @@ def _texts(rows: pa.Table) -> pa.Array:
 def _key_text(keys: pa.Table) -> pa.Array:
     (column,) = keys.columns
     if column.null_count:
-        raise BadKey(f"a row has NULL in {keys.schema.names[0]}, which has no text; take keys 'json'")
+        raise BadKey(
+            f"a row has NULL in its key {keys.schema.names[0]}, which cannot be written as text; set keys 'json'"
+        )
     return column.cast(pa.string())
 
 

@@ -29,7 +29,9 @@ def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, compl
     again = f"{empty}, and begin with a new checkpoint"
     if noted is None:
         if begun and not complete:
-            raise OtherTable(f"{target} had versions of view {due.view} before, but its note is missing; {again}")
+            raise OtherTable(
+                f"{target} had versions of view {due.view}, but the record of its last version is missing; {again}"
+            )
         return False
     if (noted.view, noted.checkpoint) != (due.view, due.checkpoint):
         other = "" if noted.view != due.view else " of another checkpoint"
@@ -40,5 +42,5 @@ def has_version(target: str, noted: Noted | None, due: Noted, begun: bool, compl
             f"checkpoint was set back; {again}"
         )
     if noted.version < due.version and not begun and not complete:
-        raise OtherTable(f"{target} has rows of an earlier view {due.view}, which was dropped; {again}")
+        raise OtherTable(f"{target} has rows of an earlier view {due.view} that was dropped; {again}")
     return noted.version == due.version

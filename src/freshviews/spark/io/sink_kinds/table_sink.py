@@ -200,16 +200,14 @@ def _note(database: _Database, target: str, view: str, checkpoint: str, before: 
     where = "target = ? AND view_name = ? AND checkpoint = ? AND version = ?"
     values = (version, target, view, checkpoint, before)
     if database.run(f"UPDATE {VERSIONS} SET version = ? WHERE {where}", *values) != 1:
-        raise OtherTable(f"{target} was changed by another process: two pipelines write to it")
+        raise OtherTable(f"{target} was changed by another process: two pipelines write to it; stop one of them")
 
 
 def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Table, target: str) -> None:
     """Make the table if it is not there. Raises OtherTable if it has rows, which would be mixed with the view's."""
     if database.has(target):
         if database.rows(f"SELECT 1 FROM {target}"):
-            raise OtherTable(
-                f"{target} has rows already, which are not of this view; delete them, or name another table"
-            )
+            raise OtherTable(f"{target} has rows that are not of this view; delete them, or name another table")
         return
     # As an append: a table that exists but is invisible is not replaced.
     _write(spark, database, _table(view, rows).slice(0, 0), target, "append")

@@ -41,7 +41,7 @@ def _store_of(address: str) -> Store:
     if kind == "file":
         path = re.sub(r"^//(localhost)?(?=/)", "", rest)
         if path.startswith("//"):
-            raise AddressError(f"checkpoint {address}: a file is on this machine, so file:/path is accepted")
+            raise AddressError(f"checkpoint {address}: a file address cannot name a host; file:/path is accepted")
         return Folder(Path(path).absolute())
     if kind in ("s3", "s3a"):
         return Cached(_s3(address, rest), cache_of(address))
@@ -112,6 +112,6 @@ def _hdfs(address: str, kind: str, rest: str) -> Objects:
         raise AddressError(f"checkpoint {address}: {error}; http://host:port is accepted in {WEB}") from error
     if not rest.startswith("//") or not web or not folder.strip("/"):
         raise AddressError(
-            f"checkpoint {address}: {kind}://namenode/folder is accepted; hdfs:///folder where {WEB} is set"
+            f"checkpoint {address}: {kind}://namenode/folder is accepted, or hdfs:///folder if {WEB} is set"
         )
     return Hdfs(address, web, folder)

@@ -97,7 +97,7 @@ def _service(address: str, host: str, environment: Mapping[str, str]) -> Any:
             raise AddressError(f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is invalid: {error}") from error
         if service.account_name != account:
             raise AddressError(
-                f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING is of account {service.account_name}, not of "
+                f"checkpoint {address}: AZURE_STORAGE_CONNECTION_STRING names account {service.account_name}, not "
                 f"{account}"
             )
         return service

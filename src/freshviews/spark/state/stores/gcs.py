@@ -95,7 +95,7 @@ def _client(address: str) -> Any:
             credentials, project = google.auth.default(scopes=["https://www.googleapis.com/auth/devstorage.read_write"])
         except GoogleAuthError as error:
             raise AddressError(
-                f"checkpoint {address}: no credentials of Google: {error}; name a file of credentials in "
+                f"checkpoint {address}: no Google credentials: {error}; name a file of credentials in "
                 "GOOGLE_APPLICATION_CREDENTIALS, log in with gcloud auth application-default login, or give the "
                 "machine a service account"
             ) from error

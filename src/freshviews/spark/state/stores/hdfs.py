@@ -140,7 +140,7 @@ class Hdfs:
                     raise
                 self._web.ask("PUT", path.rpartition("/")[0], "MKDIRS")
         if b"false" in done:
-            raise OSError(f"{path}: {self._web} does not support options of a rename; give a namenode, not HttpFS")
+            raise OSError(f"{path}: {self._web} does not support the options of a rename; use a namenode, not HttpFS")
 
     def _was_renamed(self, aside: str, name: str, data: bytes) -> bool:
         """True if an earlier request, whose answer was lost, has done the rename. No other process knows the name of
@@ -161,7 +161,7 @@ def _login() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):
         raise AddressError(
-            "this process has no user name, by which HDFS gives rights; set the environment variable HADOOP_USER_NAME"
+            "HDFS needs a user name, but this process has none; set the environment variable HADOOP_USER_NAME"
         ) from None
 
 
@@ -199,7 +199,7 @@ class _Web:
             status = _check(self.ask_once("GET", path, {"op": "GETFILESTATUS"}), str(self))
             length = json_of(status)["FileStatus"]["length"]
             if length != len(data):
-                raise _Again(f"{path}: {self} has {length} of {len(data)} bytes that were written")
+                raise _Again(f"{path}: {self} has {length} of the {len(data)} bytes that were written")
             return path
 
         return _until_answered(write)
@@ -238,7 +238,7 @@ class _Attempts:
             self._failed.clear()
             raise said from error
         if answer.status != 307 or answer.location is None:
-            raise OSError(f"{path}: {self._web} names no datanode; give a namenode with WebHDFS")
+            raise OSError(f"{path}: {self._web} names no datanode; use a namenode with WebHDFS")
         server = urlsplit(answer.location).netloc
         try:
             found = _request(self._method, answer.location, path, data)
@@ -286,8 +286,8 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
             f"{server} does not answer ({error or type(error).__name__}): start HDFS, or name the web address of its "
-            f"namenode, as webhdfs://host:port/folder or with {WEB}=http://host:port; every machine must reach it and "
-            "the datanodes"
+            f"namenode, as webhdfs://host:port/folder or in {WEB}; every machine must reach the namenode and the "
+            "datanodes"
         ) from error
     finally:
         connection.close()

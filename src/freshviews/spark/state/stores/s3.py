@@ -55,7 +55,7 @@ class S3:
                 return
             except BlockingIOError:
                 continue
-        raise OSError(f"{self.address}/{name}: another process writes it at the same time")
+        raise OSError(f"{self.address}/{name}: another process writes the object at the same time")
 
     def list(self, prefix: str) -> list[Found]:
         pages = self._client.get_paginator("list_objects_v2")

@@ -45,7 +45,7 @@ def is_category(argument: Node) -> bool:
 def category_in(name: str, argument: Node) -> Node:
     """The argument of CATEGORY. Raises Fault and Refusal."""
     if name != "cofactor":
-        instead = "COFACTOR(x, CATEGORY(city)) has the sums, and freshviews.learn models with categories"
+        instead = "use COFACTOR(x, CATEGORY(city)) for the sums, or freshviews.learn for models"
         raise Refusal(f"CATEGORY in {name.upper()}", instead)
     if len(argument.expressions) != 1:
         raise Fault(f"category takes 1 argument, not {len(argument.expressions)}")
@@ -85,7 +85,7 @@ def columns_of_matrix(
 def _number(name: str, arg: Expr) -> Expr:
     # A text would be cast, as by SUM, and a text that is not a number would then refuse every batch.
     if arg.type in (STRING, BOOLEAN):
-        instead = "CATEGORY(...) makes it a category of COFACTOR, and CAST(... AS DOUBLE) a number"
+        instead = "write CATEGORY(...) for a category in COFACTOR, or CAST(... AS DOUBLE) for a number"
         raise Fault(f"{name} takes numbers, not {arg.type}; {instead}")
     return arithmetic.numeric(name, arg)
 

@@ -46,5 +46,5 @@ def _argument(ring: RingAggregate, number: int, arg: Expr, of: SqlType) -> Expr:
         return null(of)
     exact = arg.type.is_integer or (of.is_decimal and arg.type.is_decimal)
     if not (exact or (of.is_float and arg.type.is_numeric)):
-        raise Fault(f"argument {number} of {ring.name} is of type {arg.type}; it takes {of}: write CAST(... AS {of})")
+        raise Fault(f"argument {number} of {ring.name} must be {of}, not {arg.type}; write CAST(... AS {of})")
     return cast(arg, of)
