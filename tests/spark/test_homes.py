@@ -197,7 +197,7 @@ DYNAMIC = {
     "dynamicAllocation.shuffleTracking.enabled": "true",
     "dynamicAllocation.minExecutors": "0",
     "dynamicAllocation.maxExecutors": "2",
-    "dynamicAllocation.executorIdleTimeout": "3s",
+    "dynamicAllocation.executorIdleTimeout": "15s",
 }
 
 
