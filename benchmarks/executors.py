@@ -4,9 +4,9 @@ All executors run on this machine, so seconds by the clock say nothing. Measured
 a version, the bytes that its engine has, and the CPU seconds of the processes of its executor: the Python worker, and
 the Java process without the threads that compile. ``work`` is the largest executor's share of the CPU seconds of one.
 
-Every version has eight files of each table that grows. The first versions are small and not measured: Java compiles
-what runs often. Results are a file of
-benchmarks/results/executors; docs/scale.md has the conclusions.
+Every version has eight files of each table that grows. Spark reads them, also for one executor, where workers would read
+them by Arrow but for an option. The first versions are small and not measured: Java compiles what runs often. Results
+are a file of benchmarks/results/executors; docs/scale.md has the conclusions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Case:
             columns = ", ".join(f"{field.name} {_sql_type(field.type)}" for field in table.schema)
             key = f", PRIMARY KEY ({self.keys[name]})" if name in self.keys else ""
             limit = f", maxFilesPerTrigger '{FILES}'" if name in self.grows else ""
-            using = f" USING parquet OPTIONS (path '{name}'{limit})" if kind else ""
+            using = f" USING parquet OPTIONS (path '{name}', mergeSchema 'false'{limit})" if kind else ""
             declared.append(f"CREATE {kind} TABLE {name} ({columns}{key}){using};")
         return "\n".join(declared) + f"\nCREATE MATERIALIZED VIEW seen AS {self.view};"
 
