@@ -1,11 +1,12 @@
-"""Enclosureness: how hard a stream of updates is for change propagation without joins.
+"""Computes the enclosureness of a stream of updates: how hard the stream is for the strategy ``crown``.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
 insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
 within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
-For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in nodes below.
-An effective lifespan of a tuple ends at the first deletion below its node, or begins at the last insertion there. If
+For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in the nodes
+below its node. A tuple has two effective lifespans, each a part of its lifespan. One begins with the tuple and ends at
+the first deletion in a node below. The other begins at the last insertion in a node below and ends with the tuple. If
 the enclosureness for the join tree is lambda_T, an update takes O(lambda_T) steps on average.
 
 Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4, ...

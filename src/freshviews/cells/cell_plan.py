@@ -2,8 +2,8 @@
 
 A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
 role form a grid; its dimensions are called *dims*. A dim with a column sends a row to one coordinate, the hash of the
-value. A dim without a column copies the row to all coordinates. Cell number = (offset + sum of coordinate * stride) mod
-cells.
+value. A dim without a column copies the row to all coordinates. The number of a cell is the offset of the role plus the
+sum of coordinate * stride, modulo the number of cells.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Spreads a block that reads views over cells; each cell maintains these views from its own rows.
+"""Splits among cells the rows of a block that reads views; each cell maintains these views from its own rows.
 
-One variable splits the relations of the block. A view is split by a plain column: in each block of the view, a grouping
-column or an unchanged table column. A relation that the variable cannot split is whole in every cell.
+One variable splits the relations of the block. A view is split by an output column. In each block of the view, this
+column must be a grouping column or a column copied from a table. A relation that the variable cannot split is whole in
+every cell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes Python source: a generated module, the functions in it, and names that are Python identifiers.
 
-Lines and constants are only appended. Users may name columns freely. So local names differ from names of the module's
-functions (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``).
+Users may name columns freely. So local names differ from names of the module's functions (``FUNCTIONS``), of kernels
+and of builtins (``IMPORTABLE``).
 """
 
 from __future__ import annotations

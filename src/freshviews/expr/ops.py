@@ -31,7 +31,7 @@ eq_float ... ge_float (a, b)                       NaN equals NaN and is the gre
 null_safe_eq (a, b)                                any one type; never NULL
 only_value (a, b)                                  any one type: a, or an error if b is another value or NULL
 attempt (x), failed (x)                            x, or NULL if x fails; TRUE if x fails
-unless_counted (x, failed)                         x, or an error if an expression failed for a row that x counts
+unless_counted (x, failed)                         x, or an error if ``failed``: a row of the group had an error
 unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
 and or (a, b), not (x)                             three-valued
@@ -39,14 +39,14 @@ add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
 div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
 pmod_int (a, b)                                    ``((a % b) + b) % b`` with truncating ``%``, as Spark's
 bits_and bits_or bits_xor (a, b)                   of int; error where the result is the least int64
-check_range (x, low, high)                         x, or an error; result check of CAST and of arithmetic
+check_range (x, low, high)                         x; error outside low..high; checks results of CAST and arithmetic
 add_float sub_float mul_float (a, b) neg_float     IEEE
 div_float mod_float (a, b)                         error where b = 0
 ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <= -1
 sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
 tanh abs_float (x), power atan2 (a, b)             IEEE: NaN where undefined
 quotient_float (a, b)                              a / b, infinite or NaN where b = 0
-mul_rest (a, b)                                    a * b less its nearest double; 0 where that is infinite
+mul_rest (a, b)                                    the exact a * b minus its nearest double; 0 if the double is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
                                                    x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
@@ -56,9 +56,9 @@ scale_down (x, factor)                             x / factor, HALF_UP
 mul_decimal (a, b, divisor)                        a * b / divisor: exact product, HALF_UP, checked
 div_decimal (a, b, multiplier)                     a * multiplier / b: exact product, HALF_UP, checked
 floor_decimal ceil_decimal (x, factor)             x / factor rounded down, up
-round_decimal (x, unit)                            multiple of unit, HALF_UP (code keeps its scale)
+round_decimal (x, unit)                            x rounded HALF_UP to a multiple of unit; the scale stays
 int_to_float (x), decimal_to_float (x, factor)     nearest double of x, of x / factor
-float_to_int (x, low, high)                        truncates; error outside, or NaN
+float_to_int (x, low, high)                        truncates; error outside low..high or for NaN
 float_to_decimal (x, factor, limit)                shortest text of x, times factor, HALF_UP; error past limit
 float_to_float32 (x)                               nearest float32, as a double
 float_to_bool int_to_bool (x)                      x <> 0 (NaN is true)
@@ -72,7 +72,7 @@ add_months (d, n), add_months_timestamp (t, n)     day of month clamps to the la
 add_micros (t, n)                                  checked
 trunc_date (d, unit)                               ``DATE_UNITS``: 0 year, 1 quarter, 2 month, 3 week (Monday)
 trunc_timestamp (t, unit)                          ``TIMESTAMP_UNITS``: also 4 day 5 hour 6 minute 7 second
-unix_timestamp (t), timestamp_seconds (n)          whole seconds since 1970 (down); their inverse, checked
+unix_timestamp (t), timestamp_seconds (n)          seconds since 1970, rounded down; n seconds as a TIMESTAMP, checked
 greatest_int least_int (a, b)                      NULLs are skipped
 greatest_float least_float (a, b)                  NULLs are skipped; NaN is the greatest
 sign_int (x), sign_float (x)                       -1, 0, 1 as the code of an int; as a DOUBLE
@@ -82,7 +82,7 @@ in_list (x, list)                                  x is a string or an integer c
 rlike (s, pattern)                                 found anywhere; the pattern is Java's
 concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings; error past ``strings.LONGEST``, as for
                                                    every operation whose result may be much longer than its arguments
-length (s), ascii (s)                              INT; characters (code points), first code point or 0
+length (s), ascii (s)                              number of characters (code points); the first code point or 0; INT
 substring (s, pos[, len])                          1-based; from the end where pos < 0
 trim ltrim rtrim (s[, characters])                 spaces if characters is absent
 replace (s, search, replacement)                   an empty search changes nothing
@@ -101,16 +101,18 @@ string_to_int (s, low, high)                       surrounding blanks allowed; d
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
 parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
-try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error, except for values that
-                                                   SQL has and 64 bits cannot hold
+try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error; still an error for a
+                                                   value that SQL has and 64 bits cannot hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
-regexp_replace (s, pattern, by)                    all matches; $1 in ``by`` is a group
-regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL if none or empty
-translate (s, from, to)                            characters, those past the end of ``to`` left out
-substring_index (s, delimiter, n)                  up to the nth delimiter, from the end where n < 0
-split_at (s, delimiter, n)                         the nth part, from 0, or NULL
-hex_int (x), hex_string (s)                        uppercase; of 64 bits, and of the bytes in UTF-8
-md5 sha256 (s), octet_length (s), character (n)    hexadecimal; bytes in UTF-8; of the code point n modulo 256
+regexp_replace (s, pattern, by)                    replaces all matches; $1 in ``by`` is a group
+regexp_count regexp_substr (s, pattern)            number of matches; the first match, or NULL if none or empty
+translate (s, from, to)                            each character of ``from`` becomes the one at its place in ``to``,
+                                                   or is removed if ``to`` is shorter
+substring_index (s, delimiter, n)                  the text before the nth delimiter; if n < 0, the text after the nth
+                                                   from the end
+split_at (s, delimiter, n)                         the nth part, counted from 0; NULL if there is none
+hex_int (x), hex_string (s)                        uppercase hexadecimal: the 64 bits of x; the UTF-8 bytes of s
+md5 sha256 (s), octet_length (s), character (n)    hexadecimal; number of UTF-8 bytes; the character n modulo 256
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
 """

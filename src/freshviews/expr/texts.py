@@ -1,8 +1,9 @@
 """Expressions over one text that compiled code computes from its UTF-8 bytes.
 
 ``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and a
-final operation that tests or measures this part. All other arguments are constants. Every other expression is left to
-``host_evaluation``, also if an operation refuses a constant: a compiled function never fails.
+final operation that tests or measures this part. All other arguments are constants. ``host_evaluation`` computes every
+other expression. It also computes those with a constant that an operation refuses, because a compiled function must
+never fail.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Commits a small batch of one table in one call.
 
 A commit of a few rows spends most of its time in the calls of its steps. Here one call does all steps: it checks and
-adds the rows to the stored table, runs the triggers, and counts the version. If a step refuses the batch, everything is
-undone, and the caller takes the general way (``engine.commit.commit``).
+adds the rows to the stored table, runs the triggers, and increments the version. If a step refuses the batch,
+everything is undone, and the caller takes the general way (``engine.commit.commit``).
 
-``apply_rows`` stops before it counts the version, so that the caller can read changes and write a log.
+``apply_rows`` stops before the version is incremented, so that the caller can read changes and write a log.
 ``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
 
 A *plan* of a table is one block of words: a header, the codes of a few rows, and the entries of each kind below. The

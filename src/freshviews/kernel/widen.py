@@ -1,4 +1,6 @@
-"""Widens the payloads of a table in place: narrow sums of doubles (``rings.narrow``) get all words of ``scalar.real``.
+"""Widens the payloads of a table in place.
+
+A narrow sum of doubles (4 words, ``rings.narrow``) becomes a sum of full length (37 words, ``scalar.real``).
 
 Rows keep their numbers, so slots, indexes and orders stay unchanged. The journal is widened too.
 """

@@ -2,13 +2,13 @@
 
 A listing becomes functions that resume at a *frame*, a block of words with the position of an enumeration.
 ``next_k(state, frame, variables)`` moves to the next values of the sources of a listing, in the order of nested loops,
-and returns whether there are any. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether one
-of the union's sets has given values. The frame of a listing::
+and returns whether there are any. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a
+given set of a union has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds
-    per UnionSource: number of sets, position in its rows ``light``, address of the frames of its sets, number of
-        frames that fit there, the values that it binds
+    per UnionSource: number of its ``heavy`` sets, position in its rows ``light``, address of the frames of the
+        sets, number of frames that fit there, the values that it binds
 
 ``close_k`` releases the frames of a union's sets. The state must not change between calls.
 

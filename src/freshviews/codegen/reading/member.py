@@ -4,8 +4,8 @@
 - ``read_group(state, key, changes)`` looks a row up, and appends it to ``changes`` if it exists; ``key`` is the address
   of the words of the free variables.
 - ``read_key(state, key, changes)`` appends the rows with given values of some variables to ``changes``.
-- ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
-  or zero if the group does not exist.
+- ``read_payload(state, key, payload)`` writes the payload of a group of an enumerated result to ``payload``, or zero if
+  the group does not exist.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ All readers write *raw rows* into a buffer: the free variables, the values of th
 expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
 
 - ``read_change(state, out)`` reads the journal and clears it. For each changed row it writes the old raw row with
-  multiplicity -1, and the new one with 1. For a SELECT without groups, it writes one row with the difference.
+  multiplicity -1, and the new one with 1. For a SELECT without GROUP BY and aggregates, it writes one row instead,
+  whose multiplicity is the difference.
 - ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
   the next position, or -1 at the end.
 - ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words. Returns

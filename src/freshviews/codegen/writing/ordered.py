@@ -1,7 +1,8 @@
 """Statements over ordered indexes.
 
-Scan computes an aggregate of a group, Top the first rows of an order. Beside, Forget and Renumber maintain neighbours
-and row numbers. Cross finds rows whose running value is within a limit. There are also sums and loops over ranges.
+Scan computes an aggregate of a group, Top the first rows of an order. Beside maintains pairs of neighbours; Forget and
+Renumber maintain row numbers. Cross finds rows whose running value is within a limit. RangeSum and RangeLoop read the
+rows of a range.
 """
 
 from __future__ import annotations

@@ -20,12 +20,17 @@ few rows change from then on.
 
 **Why no code in use is freed.** While a collection runs, it also marks every batch that a table or a view takes,
 including deletes. It marks every string that a function returns. Suppose a store has a row with some code when the
-marking ends. The code comes from an input row of the view, or from a string function of an input row. If the input row
-was inserted or deleted meanwhile, its batch was marked. Otherwise the stored row existed all the time, because only an
-update with the row's values changes the row. Then the scan marked it. The scan misses no row: it goes from the last row
-of a store to the first, and rows only move to lower numbers (``kernel.hash.pending``, ``renew``, ``shrink``). If
-functions compute strings for a reader, these strings are in no store. So the reader takes its rows into memory before a
-collection begins.
+marking ends. The code comes from an input row of the view, or from a string function of an input row. There are two
+cases:
+
+- A batch that came during the collection had that input row. The collection marked the codes of that batch, and what
+  functions returned for it.
+- No such batch had it. Then the input row was there all the time, and so was a stored row with its code. The scan
+  marked that row.
+
+The scan misses no row: it goes from the last row of a store to the first, and rows only move to lower numbers
+(``kernel.hash.pending``, ``renew``, ``shrink``). Strings that functions compute for a reader are in no store. So a
+reader of such a view takes its remaining rows into memory before a collection begins.
 
 **Where else codes are stored.** Memos of string functions are keyed by code, and cleared when codes are freed
 (``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.

@@ -2,13 +2,13 @@
 
 Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
 begins, so updates wait for a slow reader. The size of a piece is estimated from the changes of earlier pieces. If the
-view's result is enumerated, the updates of a piece run one by one. A piece with too large a change is undone and split.
-All other views have pieces of one update. So the changes in memory are at most a few batches, and the change of one
-update.
+view's result is enumerated, a piece may have many updates, which run one by one. A piece whose change is too large is
+undone and split. For all other views, a piece has one update. So the changes in memory are at most a few batches, and
+the change of one update.
 
 ``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
-first. A result row that is determined by its table rows vanishes or appears only once, so it is returned only once. In
-other views, such as projections, a row may vanish with one derivation and appear again with another.
+first. If a result row has only one possible derivation, it either vanishes or appears, so it is returned once. In other
+views, such as projections, a row may vanish with one derivation and appear again with another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Writes the error messages of ONLY_VALUE (a subquery used as a value), with the two values and the group.
+"""Writes the error messages of ONLY_VALUE, and of subqueries used as a value, with the two values and the group.
 
-Several rows with equal values are refused, too.
+A subquery with several rows is refused, even if their values are equal.
 """
 
 from __future__ import annotations

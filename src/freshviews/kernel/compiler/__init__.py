@@ -3,7 +3,7 @@
 Nothing else imports Numba. A process that finds its machine code in the cache never imports this package.
 
 - ``primitives`` and ``arithmetic`` write the machine code of functions that are not compiled from their Python bodies.
-- ``dispatch`` compiles all other functions; Numba's own cache keeps functions that it links into others.
+- ``dispatch`` compiles all other functions; Numba's own cache stores functions that Numba links into others.
 - ``entries`` writes the functions through which Python calls machine code.
 """
 

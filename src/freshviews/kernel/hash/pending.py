@@ -6,8 +6,9 @@ row has two stages:
 - A *pending* row is in no slot and no index. The last ``PENDING`` rows of the table are pending; several of them may
   have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. Operations that need a row by
   key, or each key once, call it first.
-- An *unlinked* row is in a slot but in no index; its words for indexes are NOWHERE. Its number is UNLINKED or higher.
-  ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it first.
+- An *unlinked* row is in a slot but in no index; its words for indexes are NOWHERE. Its number plus 1 is at least
+  UNLINKED. ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it
+  first.
 
 The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
 deferred rows like all others. A delete needs only the slots, so a row may be deleted without ever entering an index. A
@@ -18,9 +19,9 @@ row is flushed at most once to the slots and once to an index, so time bounds ho
 - Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and whenever the rows have doubled,
   ``repeats`` estimates the number of keys. If more than an eighth of the rows are repetitions, all rows are flushed,
   and no insert is deferred until the table has doubled.
-- Merging rows cannot overflow: the components of all deferred rows add up to less than ``LARGE`` in magnitude
-  (``ROOM``), and no component of another row reaches ``LARGE``. A table that once had a larger component never defers
-  again. So an overflow is reported in the batch that causes it.
+- Merging rows cannot overflow: the components of all deferred rows add up to less than ``LARGE`` in magnitude (``ROOM``
+  is what is left), and no component of another row reaches ``LARGE``. A table that once had a larger component never
+  defers again. So an overflow is reported in the batch that causes it.
 - ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with a journal or an ordered index
   never has deferred rows. The exception is the row table of a base table, which flushes them before it journals any
   row.

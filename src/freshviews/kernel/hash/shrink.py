@@ -9,7 +9,8 @@ both are shrunk by the same steps:
    lowest free number, until no lower number is free. Moving a row updates its slot and its places in indexes; moving a
    group updates the words of its rows. A group moves in one piece, so a step may take longer than its bound, by the
    rows of one group. The lookups of several moves run together, so that their cache misses overlap.
-2. If the written part of the array above the used entries is more than a sixteenth of the used part, it is cut off.
+2. Memory of the array above the used entries may have been written to. If it is more than a sixteenth of the used part,
+   it is cut off.
 3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. A range of
    new homes is filled from a few ranges of the old slots, without reading entries. Until the new array is complete,
    inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then the old array is

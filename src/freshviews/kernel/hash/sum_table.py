@@ -1,10 +1,10 @@
 """A hash table of sums by key that is emptied in constant time.
 
-A join that caches sums below a binding empties its table once per binding, so emptying must be cheap. An entry is
-``time | key ... | sum ...``; an entry with a time before the last emptying is absent. A table has several *areas*, each
-four times as large as the one before; only one area is in use. When it is half full, its entries are copied to the next
-area. Emptying returns to the first area, so that a few keys are close together in memory. An entry whose sum becomes
-zero stays.
+A join caches sums for one binding of its outer variables, and empties the table at the next binding. So emptying must
+be cheap. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent. A table has
+several *areas*, each four times as large as the one before; only one area is in use. When it is half full, its entries
+are copied to the next area. Emptying returns to the first area, so that a few keys are close together in memory. An
+entry whose sum becomes zero stays.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A table is a header block (its address is the handle), an array of rows, and slots (see ``slots``). A row keeps its
 number while it lives, so indexes and slots store row numbers. The words of a row::
 
-    key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
+    key ... | payload ... | one word per index | per ordered index: its words, folds and sums | stamp
 
 A row whose payload words are all zero is not in the relation. It is removed immediately, or, in a table with a journal,
 when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number

@@ -1,4 +1,6 @@
-"""Writes many sums of doubles of one view as loops over lists of values and of additions (``kernel.rings.doubles``).
+"""Writes many sums of doubles of one view as two loops (``kernel.rings.doubles``).
+
+One loop computes a list of values, the other executes a list of additions.
 
 With a statement for each of 400 sums, compiling would take minutes. Fewer than ``LEAST`` sums have a statement each, so
 that the compiler optimises them together with the code around them.
