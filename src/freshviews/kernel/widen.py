@@ -1,4 +1,4 @@
-"""Widens the payloads of a table in place: narrow sums of doubles (``rings.narrow``) get all words of ``scalar.real``.
+"""Widens the payloads of a table in place: a sum of doubles of 4 words (``rings.narrow``) becomes a sum of 37 words.
 
 Rows keep their numbers, so slots, indexes and orders stay unchanged. The journal is widened too.
 """
