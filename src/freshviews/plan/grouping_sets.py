@@ -24,8 +24,8 @@ store.
 Some aggregates must see each value of a set once: COUNT and SUM of distinct values, and aggregates of pairs. Then every
 set has its own store.
 
-If multiplicities may be negative, a value may cancel out in a set although its groups have it. Then, too, every set has
-its own store.
+If multiplicities may be negative, the counts of a value in several groups may be nonzero and add up to 0 in a coarser
+set. Then, too, every set has its own store.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ If S comes last, each row of S looks up two sums. If T comes last, its rows loop
 two edges. The final views do not depend on the order.
 
 The estimated cost of a trigger depends on which triggers ran before it, but not on their order. So dynamic programming
-over sets finds the order of least cost. Many triggers are ordered from the back: the last one is the trigger that costs
-least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of a Single Machine
-Subject to Precedence Constraints, Management Science 19(5), 1973).
+over sets finds the order of least cost. If there are many triggers, the order is chosen from the back: last comes the
+trigger that costs least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of
+a Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
     S(b, c) -> count, sum_x  by [b], [c]      a view: key, payload, indexes; then "ordered", "journal"
 
     on E(src as a, dst as b) += m:            a trigger: columns (under other names) and multiplicity
-        where gt(weight, 0)                       the rows it runs for
-        let x = ...                               a parameter that is an expression, or a Let
+        where gt(weight, 0)                       the trigger runs only for these rows
+        let x = ...                               names the value of an expression
         for c, s in S[b]:                         a loop over a slice; s is the payload
         for a, s in S[_, c]:                      the same, by the second column of the key
         for b, c, s in S:                         a loop over all rows
@@ -26,14 +26,20 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         if some S.joined[b]:                      runs if the slice has a row
         s.joins += 1; full at 2: ...              a tally; the body runs if it becomes 2
         S.joined += s                             a row enters a subset; "-=": it leaves
-            alone in [b]: ... not alone in [b]: ...     if its slice by [b] has no other row; if it has
+            alone in [b]: ...                     runs if the row's slice by [b] has no other row in the subset
+            not alone in [b]: ...                 runs if it has another row
         balance S[b, c]                           rebalancing, if sizes or degrees of values require it
         turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  an aggregate of an ordered view
-        for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
-        for number n of r, forgotten:             the last reported numbers or ranks of a row
-        for x, y, number n, d in all of R, new or wrong from [u, v] on:    numbers to report (d is 1) or take back (-1)
-        for x, y, (z) -1 or not o, d in R, as r grows by m: ...    pairs of a row and the row before it
+        for x, y, d in first 10 of R, as r grows by m:
+                                                  rows with d more copies among the first 10 than before (d < 0: fewer)
+        for number n of r, forgotten:             each number (or rank) reported for row r; they are cleared
+        for x, y, number n, d in all of R, new or wrong from [u, v] on:
+                                                  from row [u, v] on: a number that a row has and that was not
+                                                  reported (d is 1), or was reported and is wrong (-1)
+        for x, y, (z) -1 or not o, d in R, as r grows by m:
+                                                  each pair of a row and the row 1 before it that appears (d is 1) or
+                                                  vanishes (-1); z is a column of the other row; o is 0 if there is none
         for p, d in S[b, _] by value < c: ...     rows whose value is now (d is 1) or no longer (-1) less than c
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
         for t, p in P[g, x < t <= y]:             a loop over the rows of a range

@@ -1,8 +1,8 @@
 """Stable radix sort of rows of words by their first words.
 
 The sort begins with the least significant digit. It subtracts the least word of a column from all words of the column
-and skips the high bits that are then 0. So a column of small numbers, such as most codes, takes one or two passes. A
-pass moves whole rows. Short inputs are sorted by insertion.
+and skips the high bits that are then 0 in all of them. So a column of small numbers, such as most codes, takes one or
+two passes. A pass moves whole rows. Short inputs are sorted by insertion.
 """
 
 from __future__ import annotations

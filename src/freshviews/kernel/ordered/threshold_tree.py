@@ -4,9 +4,9 @@ A point is a row of the table. Its payload has the number of ``rows`` at this po
 weights that are not NULL, and whether the point is ``selected``. The points of a group agree on all key words except
 the last. They form a tree in the order of the last word.
 
-Each point has a value F. It is the sum of the weights before the point, or that sum plus its own weight, or its last
-key word. ``threshold_next`` selects the points with rows whose F is within the limit of their group, and unselects all
-others. Weights may be negative, so F need not be monotone.
+Each point has a value F: the sum of the weights before the point, or that sum plus the point's weight, or the point's
+last key word. ``threshold_next`` selects each point that has rows and whose F is within the limit of its group. It
+unselects all other points. Weights may be negative, so F need not be monotone.
 
 A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
 points. In a subtree, F is relative to its first point. If the greatest F of the tree is beyond the limit, or the least

@@ -1,7 +1,7 @@
 """Computes the values of aggregates, as codes, from the payload of a group.
 
-The argument ``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, all aggregates except
-COUNT are NULL.
+The parameter ``nonnull`` is the number of rows of the group for which the aggregated value is not NULL. If it is 0, all
+aggregates except COUNT are NULL.
 """
 
 from __future__ import annotations

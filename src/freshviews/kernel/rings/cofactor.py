@@ -4,8 +4,8 @@ An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products (`
 products x_i * x_j, i <= j, are ordered by i, then by j. For integers each number is a word. For doubles a sum has two
 words, and a sum of products has four (``kernel.rings.wide``).
 
-A product of elements, its *parts*, is added to a *target*. Generated code describes the product by these words, its
-*shape*:
+A product of elements is added to a *target*; the factors are the *parts* of the product. Generated code describes the
+product by these words, its *shape*:
 
 0 PARTS   number of parts
 1 DEGREE  degree of the target

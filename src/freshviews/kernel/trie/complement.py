@@ -1,7 +1,7 @@
 """The complement of a trie at its last level: the codes that the trie lacks.
 
-Inner pages count the rows below each child. An interval of codes has no gap if it has as many rows as codes. So one
-descent finds the end of a run of consecutive codes.
+Inner pages count the rows below each child. If the trie has as many rows in an interval as there are codes in it, the
+interval has no gap. So one descent finds the end of a run of consecutive codes.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 3.1.2.
 """

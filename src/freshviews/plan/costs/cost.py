@@ -1,8 +1,8 @@
 """The cost of an update: the number of lookups, visited rows and writes, as the mean over the rows of a relation.
 
 A walk over the triggers computes the cost. Degrees say how often, on average, a statement runs its body. A loop runs
-its body once per row of its slice; a lookup, with the probability that it finds a row. Steps are counted as in
-``program.reference.interpreter``.
+its body once per row of its slice; a lookup runs its body with the probability that it finds a row. Steps are counted
+as in ``program.reference.interpreter``.
 
 Assumptions: values from different relations are independent; half of the updates are deletes; no subscriber wants
 changes; conditions between relations hold; a range holds half of the rows. The cost of rebalancing is left out.

@@ -1,6 +1,4 @@
-"""Finds the origins of values in views: the triggers that add to a view, and the parameters whose values its columns
-get.
-"""
+"""Finds the origins of values in views: the triggers that add to a view, and the parameters that its columns copy."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one into those of the other, with
 equal relations and filters. The two triangles of a dumbbell over one table are an example. If nodes read different
-projections of their bags, the program's output has the variables of all projections. But a strategy that stores joins
-shares only equal projections, because larger joins may cost more than sharing saves.
+projections of their bags, the program's output has the variables of all projections. But if the strategy of the bags
+stores joins, bags share a program only if their projections are equal: a larger join may cost more than sharing saves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the lines of EXPLAIN for change propagation without joins: bounds, join tree and bags."""
+"""Writes what EXPLAIN shows of a CROWN plan: its bounds, its join tree and its bags."""
 
 from __future__ import annotations
 

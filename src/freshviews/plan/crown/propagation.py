@@ -14,8 +14,8 @@ of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
     V_p(R)  V_p(S)                   appears: T.joined += t
       |        |                        alone in [c]:      (c is new in V_p(T): P-update)
     R(a, b)  V_s(S)                         for b, s in S[_, c]:
-               |                                s.joins += 1; full at 1: S.joined += s ...
-             V_p(T)                      not alone in [c]: (c was there already: a witness)
+               |                                s.joins += 1; at 1, all children of S match: S.joined += s ...
+             V_p(T)                      not alone in [c]: (c was in V_p(T) already)
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
@@ -24,8 +24,9 @@ Departures:
 - Changed rows of the result are enumerated wherever the propagation ends. In the paper, the update passes through the
   whole tree first.
 - Live rows are maintained from the root down, and only while a subscriber wants changes.
-- Rows have payloads instead of set semantics (``counted``). A closed node passes sums up at every change; a free node
-  passes up only that a row appears or vanishes. For DISTINCT, rows are counted as in the paper.
+- Rows have payloads instead of set semantics (``counted``). A node is *free* if its variables and those of all nodes
+  above it are in the output, otherwise *closed* (``plan.crown.nodes``). A closed node passes sums up at every change; a
+  free node passes up only that a row appears or vanishes. For DISTINCT, rows are counted as in the paper.
 
 ``plan.crown.free_connex_query`` prepares the query. ``plan.crown.bags`` attaches the bags of cyclic queries,
 ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of updates.

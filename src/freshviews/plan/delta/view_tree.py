@@ -14,7 +14,8 @@ Departures:
 - A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are computed
   there, too.
 - A view is stored only if the update of a sibling or the enumeration reads it.
-- A delta climbs row by row. If all variables of a loop at X are summed out at X, only the sum climbs further.
+- A delta climbs row by row. If the loop over the siblings at X binds only variables that are summed out at X, and W_X
+  is not stored, the rows of the loop are added up and climb as one row.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

@@ -7,9 +7,9 @@ case. A strategy defines the cases (``Case``) and the views (``Auxiliary``). Thi
 A ``Part`` names variables and relations. A value of the variables is heavy if one of the relations has many rows with
 the value. There are few heavy values, and a light value has few rows in each relation.
 
-A join loops over the rows of a light value, the rows with a heavy value, or the heavy values: it takes the loop with
-the least bound on its length. If none applies, it loops over all rows that agree with the bound variables. If two loops
-bind the same variables, the program takes the shorter loop at run time.
+A join may loop over the rows of a light value, over the rows with a heavy value, or over the heavy values. It takes the
+loop with the least bound on its length. If none of these is possible, it loops over all rows that agree with the bound
+variables. If two loops bind the same variables, the program takes the shorter loop at run time.
 
 If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
 (``turn_``). A major rebalancing recomputes the views from the stored rows.

@@ -7,11 +7,13 @@ with the value. A light value has few rows in each relation. Views sum out all v
 **4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps. An update of
 R needs the sum over c and d of S T U:
 
-- c heavy, or c and d light: ``V_TU`` stores the sum of T U by c. A light b has few c, and there are few heavy c;
+- c heavy, or c and d light: ``V_TU`` stores the sum of T U by c. The update loops over c: over all c of a light b,
+  which are few, or over the heavy c, which are few too;
 - c light, d heavy: ``W_d`` stores the sum of S T by b and d. There are few heavy d;
 - b heavy, c and d light: ``X_b`` stores the sum of S T U by b.
 
-All views, and the updates of R and S; ``W_d[b] U`` loops over ``W_d[b]`` and looks up U::
+The views, and what an update of R or S adds to the count. ``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for
+each row. The updates of T and U are symmetric::
 
     V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
     V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
@@ -27,9 +29,9 @@ path of two or three relations, by the two ends of the path::
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
 
     on R(a, b): b and d heavy: U[a] H_ST        a and b light: U[a] S[b] T
-                a heavy, b light: S[b] H_TU where c is heavy, S[b] T[c] U where it is light
+                a heavy, b light: S[b] H_TU where c is heavy, and S[b] T[c] U where c is light
                 a light, b heavy: U[a] T[d] S where d is light
-                a and b heavy: L_TU where c is heavy, V_STU
+                a and b heavy: S[b] L_TU where c is heavy, and V_STU
 
 **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
 generalises the triangle in linear space (``triangle_linear``): pairs of values are heavy or light. An update of R needs

@@ -5,8 +5,8 @@ constant delay after each update. The paper gives no details. Here, each of R(a,
 its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as in
 ``triangle``, which only counts the rows.
 
-Each value of a triangle is heavy or light. Going around a, b, c, a, a heavy value is followed by a light value at most
-once:
+Each value of a triangle is heavy or light. On the way around the triangle (a, b, c, then a again), a light value
+follows a heavy one at most once:
 
 - all heavy or all light: an update finds few such triangles, and ``M`` stores them;
 - b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T, without R. An update of S finds the

@@ -5,7 +5,8 @@ The query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, V
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
 The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
-of a point is the sum of the weights before it. The limit is a row of an internal view.
+of a point is the sum of the weights before it. The limit is a row of an internal view. Below, ``runs before, or NULL``
+says that the value of a point is the sum before it, or NULL for a sum of no weights.
 
 A bid changes the values of all prices below its own, so values are not stored. The points are a search tree
 (``kernel.ordered.threshold_tree``). For each subtree it stores two values, relative to the subtree's first point: the

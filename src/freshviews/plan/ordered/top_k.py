@@ -2,7 +2,7 @@
 
 The rows are the nodes of a search tree (``kernel.ordered.places``). They are ordered by group, then by ORDER BY, then
 by all columns, so no two rows are equal. A subtree stores the number of copies of its rows, so a descent finds the row
-at a place (order statistics). There are three forms, here over ``r(g, x, id)``:
+at a place (order statistics). There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``:
 
 *First form: the first rows of each group.* If a row appears or vanishes before the last place, one row is shifted
 across that place. This takes O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY

@@ -11,7 +11,7 @@ head of the rule is a separate program, of a query whose only atom is the deriva
 
 Departures, besides those of the reference:
 
-- An expression that the head sums becomes a variable, the last one of its atom.
+- If the head sums an expression over an atom, the atom gets a variable for it, as its last one.
 - Conditions are part of the trace, each where the last of its variables is bound. A condition that raises an error
   there, for example an overflow, counts as TRUE. The head evaluates it again, and reports the error.
 - All derivations are counted, even if only their presence matters.

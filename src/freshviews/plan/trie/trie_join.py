@@ -8,9 +8,9 @@ Atserias, Grohe and Marx).
 The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
 key order. Departures:
 
-- Variables that are not in the result are summed over, not listed. Parts that share no unbound variable are summed
-  separately, and the sums are multiplied. A sum that depends on only some of the bound variables is cached by those
-  variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+- Variables that are not in the result are summed over, not listed. Parts of the join that share no unbound variable are
+  summed separately, and the sums are multiplied. A sum that depends on only some of the bound variables is cached by
+  those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
 - A sum may be *tabulated* by a variable that is bound later: it is computed for all values of that variable together.
 - If only the presence of a row matters, a sum ends at the first match.
 - Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.

@@ -1,9 +1,9 @@
 """The leapfrog join of one variable, one step at a time, which can start from any position of a former join.
 
 Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. All iterators are opened, and the greatest of their keys
-is the candidate. In turn, each iterator that is before the candidate seeks it. If it lands on a greater key, that key
-becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first iterator moves
-to its next key.
+is the candidate. In turn, each iterator that is before the candidate seeks it. If the iterator lands on a greater key,
+that key becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first
+iterator moves to its next key.
 
 Departures. The iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
 ``Position``. The paper sorts the iterators by their first keys: a change of one key could change the whole trace.
