@@ -144,7 +144,7 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
     [
         ("'a' = ('b' = 'c')", "the value of property a is not a constant: .'b' = 'c'."),
         ("'a' = TBLPROPERTIES ('b' = 'c')", "the value of property a is not a constant"),
-        ("TBLPROPERTIES ('b' = 'c')", "TBLPROPERTIES cannot contain TBLPROPERTIES"),
+        ("TBLPROPERTIES ('b' = 'c')", "a TBLPROPERTIES clause is nested in another one"),
         ("'a' = (1, 2)", "is not a constant"),
         ("'a' = b", "is not a constant: b"),
         ("'a' = NULL", "is not a constant"),

@@ -1,4 +1,4 @@
-"""Rewrites statements: renames variables and rows, scales additions, replaces statements."""
+"""Rewrites statements: renames variables and rows, multiplies additions by a constant, replaces statements."""
 
 from __future__ import annotations
 

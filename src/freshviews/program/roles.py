@@ -1,8 +1,8 @@
 """The roles that fields of statements have; each field declares its role in its annotation.
 
-Code that walks over a program reads these roles, and lists no kinds of statement (``program.structure``). A new kind of
-statement needs a class, its meaning in the interpreter, its printed text and its generated code. For example, a
-statement that runs a body for each value of a column of a view has this class::
+Code that walks over a program (``program.structure``) reads these roles, so it need not know the kinds of statement. A
+new kind of statement needs a class, its meaning in the interpreter, its printed text and its generated code. For
+example, a statement that runs a body for each value of a column of a view has this class::
 
     @hashed_once
     @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Sums of doubles are computed exactly, and rounded once, when they are read. So v
 leave no rounding error.
 
 There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words: it
-holds sums of doubles below 2^78 in magnitude that are multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
+holds sums of doubles that are below 2^78 in magnitude and multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
 report doubles that do not fit.
 
 A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:

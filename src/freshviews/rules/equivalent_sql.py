@@ -3,7 +3,7 @@
 Relations of rules are sets, so a table that may have equal rows is read with DISTINCT. A conjunction is a join. UNION
 combines the rules of a head, and the branches of a disjunction. A negated atom removes bindings by EXCEPT, or by NOT
 EXISTS if the view's strategy supports negated atoms. An aggregate ranges over the distinct bindings of the variables
-other than ``_``. Without bindings a head has no row, even if it aggregates without groups.
+other than ``_``. If the body has no binding, the head has no row, even if it aggregates without groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files of the strings of a dictionary. A file has the strings of a range of codes, so no string is written twice.
+"""Files of the strings of a dictionary. Each file has the strings of its own range of codes, so none is written twice.
 
 A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
 their codes; each range starts where the preceding range ends. A file with the codes of many files can replace them.

@@ -6,10 +6,10 @@ format                        a row of the batch
 ``AppendOnly``                is inserted
 ``Multiplicities``            is inserted or deleted as often as its signed ``_multiplicity`` says
 ``OpColumn``                  is inserted or deleted as the word in a column says: insert, D, +, -U, ...
-``DeltaFeed``                 is of a Delta change feed, with ``_change_type``
+``DeltaFeed``                 is a row of a Delta change feed, with ``_change_type``
 ``DebeziumJson``              is a Debezium envelope: JSON with op, before and after
 ``Upserts``                   replaces the row that has its primary key, or removes it
-``Snapshots``                 is of the table's whole current contents
+``Snapshots``                 is one of all current rows of the table
 ============================  ====================================================================
 """
 

@@ -3,7 +3,7 @@
 =========  ==========================================================================================
 BOOLEAN    true, false, 0, 1, text
 integers   an integer, text
-floats     a number, text (NaN and Infinity are not JSON)
+floats     a number, text (the only form of NaN and Infinity, which are no JSON numbers)
 DECIMAL    text, a number, base64 of the unscaled bytes, or {"scale": n, "value": base64}
 STRING     a string
 DATE       days since 1970-01-01, text

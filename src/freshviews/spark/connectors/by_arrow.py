@@ -1,4 +1,4 @@
-"""Decides from a script which tables' files workers may read by Arrow.
+"""Decides, from the declaration of a table in a script, whether workers may read its files by Arrow, without Spark.
 
 Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does. What
 the script does not show is checked later, on the opened source (``io.arrow_files``) and on the file (``worker.files``).

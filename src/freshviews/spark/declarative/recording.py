@@ -1,7 +1,7 @@
-"""A stand-in for the session, which records the calls of a project's function to find its query.
+"""Stands in for the Spark session while a function of a project runs, and records its calls, to find its query.
 
-``spark.sql(text)`` and ``spark.table(name)`` are queries. A DataFrame that is read from elsewhere
-(``spark.readStream.format(...).load()``) is made by replaying the calls with the session.
+If the calls are ``spark.sql(text)`` or ``spark.table(name)``, they give the query. If the rows come from elsewhere
+(``spark.readStream.format(...).load()``), the calls are repeated with the real session, and make a DataFrame.
 """
 
 from __future__ import annotations

@@ -180,8 +180,8 @@ def _includes(file: Path, given: object) -> tuple[str, ...]:
         everything = pattern.endswith("/**")
         if glob.has_magic(pattern[:-3] if everything else pattern):
             raise ProjectError(
-                f"{file}: libraries: the pattern {short(pattern)} is refused, as by Spark; name a file, or all files "
-                "below a folder (transformations/**)"
+                f"{file}: libraries: the pattern {short(pattern)} has a wildcard other than /** at its end, which "
+                "Spark refuses too; name a file, or all files below a folder (transformations/**)"
             )
         found.append(f"{pattern}/*" if everything else pattern)
     return tuple(found)

@@ -1,7 +1,7 @@
 """Finds the materialized views of a project that can be maintained, and makes a script of them.
 
 In the script, a streaming table is a table, and a temporary view is a plain view. Any other input, such as a file, is a
-table too. Each run compares the contents of this table with the last run.
+table too. Each run compares the contents of such a table with its contents in the last run.
 """
 
 from __future__ import annotations

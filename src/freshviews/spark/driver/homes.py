@@ -1,12 +1,12 @@
-"""Homes of cells: in every version, a cell runs on one executor, in one Python worker.
+"""Homes of cells: assigns each cell to an executor, where it stays in one Python worker from version to version.
 
 Spark offers a task to any executor, unless the task reads a cached partition. The *anchor* is a cached table of one key
-per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the cells of
-an executor are one partition, which runs there. The join adds no shuffle.
+per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the rows of
+an executor's cells are one partition, and its task runs on that executor. The join adds no shuffle.
 
 A cell stays at its executor while the executor runs. If the executor is lost between two versions, the next version
-waits some seconds for a replacement. Then the cells go to the executor with the fewest cells. A new executor gets a
-cell only if another executor has more than its share.
+waits some seconds for a replacement. Without one, each of its cells goes to the executor with the fewest cells. A new
+executor gets cells only from executors with more than the average number of cells, rounded up.
 """
 
 from __future__ import annotations

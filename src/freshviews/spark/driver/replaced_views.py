@@ -1,7 +1,8 @@
 """Deletes the old rows of views whose SELECT was replaced.
 
-In the first version with the new rows, the change of the view is its new rows minus its old rows. If the columns
-changed, the change has only new rows. The old rows are stored separately, for sinks with a key.
+In the first version with the new rows, the change of the view is its new rows minus its old rows. Old rows that do not
+fit the view's new columns cannot be part of this change, so then it has only the new rows. Such old rows are stored
+separately (``Manifest.gone``). A sink that is written by key (``upsert``) then deletes the keys that have no new row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Delivers versions to all sinks; if one sink refuses a version, the others still get it.
 
 A refused delivery is retried, and each refusal is logged. If all retries fail, the sink is *behind*. A continuous run
-then continues, while a thread retries until the sink has every version, in order. Any other run ends with an error when
-all other sinks have the version. The next run delivers the version to the refusing sink alone.
+then continues, while a thread retries until the sink has every version, in order. A run that is not continuous delivers
+the version to all other sinks, and then ends with an error. The next run delivers the version to the refusing sink
+alone.
 
 A delivery is recorded after the sink has the version, so a crash may lead to a second delivery: see ``sinks``.
 """

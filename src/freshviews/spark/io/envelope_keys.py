@@ -1,7 +1,7 @@
 """Reads the primary keys of Debezium envelopes in Spark, which routes the envelopes to cells by these keys.
 
-Spark converts a key as workers do. So an envelope goes to the cell of rows of other tables with equal values. All other
-fields of an envelope are read in its cell.
+Spark converts a key as workers do. So an envelope goes to the same cell as rows of other tables with these values. All
+other fields of an envelope are read in its cell.
 """
 
 from __future__ import annotations

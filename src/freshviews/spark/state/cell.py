@@ -13,7 +13,7 @@ amortised.
 
 When the log has as many rows as the image, a child process of the worker writes a new image. The new image is
 ``pending`` until it is complete (see ``engine.durable.database_image``). The next version then uses the new image, and
-drops the log up to it. If nothing was written for ``STALLED`` seconds, another image is begun.
+drops the log up to it. If the child process has written nothing for ``STALLED`` seconds, another image is begun.
 
 A loaded cell stays in the worker's memory under its token. The cell is used only if the manifest names this token, or
 if the manifest's log continues from it.

@@ -2,7 +2,7 @@
 
 If the rows of a table are stored, columns may be added or dropped, and types may become wider. DEFAULTs may change, and
 NOT NULL may be dropped. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
-view if each column keeps its name and no type becomes narrower. If not, ``io.replaced_sinks`` checks the sinks.
+view if each column keeps its name and no type becomes narrower. Otherwise ``io.replaced_sinks`` checks the sinks.
 """
 
 from __future__ import annotations

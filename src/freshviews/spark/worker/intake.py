@@ -1,4 +1,4 @@
-"""Converts the rows of a table that a cell gets to signed rows; bad rows are set aside or refused."""
+"""Makes signed rows of the input that a cell gets for a table; bad rows are set aside or refused."""
 
 from __future__ import annotations
 

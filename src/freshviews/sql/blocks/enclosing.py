@@ -1,4 +1,4 @@
-"""The names of enclosing queries that a subquery may use, and the values of the columns of these queries."""
+"""Resolves names in a subquery that belong to enclosing queries, and provides the values of their columns."""
 
 from __future__ import annotations
 

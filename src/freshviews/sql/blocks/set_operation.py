@@ -1,9 +1,12 @@
-"""UNION, EXCEPT and INTERSECT: each SELECT becomes the distinct rows of a join, with counts if ALL needs them.
+"""UNION, EXCEPT and INTERSECT: combines SELECTs, and makes the rows of each distinct if an operation looks them up.
 
-A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL. A
-SELECT is unchanged if its rows are distinct and can be looked up by their values. Any other SELECT becomes SELECT
-DISTINCT, with COUNT(*) inside EXCEPT ALL and INTERSECT ALL. A SELECT first becomes an internal view if it is grouped,
-or if different rows may have equal values.
+Every operation except UNION ALL looks up the rows of its operands by their values, also those of a UNION ALL below it.
+Each SELECT below such an operation is one of three cases. A SELECT DISTINCT is unchanged. A join without grouping
+becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT ALL needs the number of copies. Any other SELECT, such
+as one with aggregates, becomes an internal view first, and the distinct rows of this view are read. So does a SELECT
+whose output does not have each of its free variables as a column, because its rows cannot be looked up by their output.
+
+A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
+"""Aggregates whose value is a text made of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
 
 ``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of a group
 are ordered by y, then by x. If x is NULL in a row, or FILTER drops the row, all arguments are NULL. PROVENANCE has no

@@ -1,7 +1,7 @@
 """Marks the columns of enclosing queries that a subquery names.
 
 A column of the nearest enclosing query has one mark, a column of the next query further out has two. The marks are
-removed when the subquery is tied to the row of the enclosing query. A marked column is a constant for the subquery.
+removed when the subquery is joined with the enclosing query. A marked column is a constant for the subquery.
 """
 
 from __future__ import annotations

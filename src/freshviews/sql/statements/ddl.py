@@ -322,7 +322,7 @@ def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) ->
             continue
         if isinstance(part, list):
             place = text.at(part[0]) if part else (0, 0)
-            raise SqlError(f"TBLPROPERTIES cannot contain TBLPROPERTIES; {_PROPERTY}", *place)
+            raise SqlError(f"a TBLPROPERTIES clause is nested in another one; {_PROPERTY}", *place)
         if type(part) is not exp.Property:
             raise text.unsupported(part, text.of(part), _PROPERTY)
         name = part.this.name if isinstance(part.this, exp.Literal) else text.of(part.this)

@@ -1,8 +1,8 @@
 """Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version.
 
 The note names the view, the checkpoint and the version. A version whose note exists is not written again. Notes are in
-the history of the table; if none is left there, the table is refused. ``Merging`` has the operations that depend on the
-table format.
+the history of the table. If the table has rows but no note is left, the table is refused. ``Merging`` has the
+operations that depend on the table format.
 """
 
 from __future__ import annotations

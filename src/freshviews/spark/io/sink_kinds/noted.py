@@ -1,4 +1,4 @@
-"""Records which version of its view a table has, in the step that writes the rows."""
+"""Checks which version of a view its table has; the table records this in the step that writes the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes internal views for aggregates whose value is a text of all rows of a group.
+"""Makes internal views for aggregates whose value is a text made of all rows of a group.
 
 An aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
 view. The SELECT joins these views with a view of its other aggregates::

@@ -5,8 +5,8 @@
 - other predicates are conditions over several sources; but if r.a = s.a, then ``s.a < r.b`` is a filter of r
 
 A filter on a joined column is repeated on every source that has the column. So a source stores only rows that may have
-a partner. In an outer join, a filter on the left side is repeated on the right side, but never the reverse. A predicate
-over the right side is a condition.
+a partner. In a LEFT JOIN, a filter on the left side is repeated on the right side, but never the reverse. A predicate
+of WHERE over the right side is a condition.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Makes internal views store the part of a text that is read, not the whole text.
 
-If every reader of an internal view reads one part of a column, the view stores this part instead of the column. The
+If all readers of an internal view read the same part of a column, the view stores this part instead of the column. The
 part is computed when a row arrives, so only the part gets a code. Before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1

@@ -5,8 +5,8 @@ have one column per pair. All are read from one payload, the cofactor of the arg
 Rows where an argument is NULL do not count. Integers and decimals stay exact; if one argument is a double, all
 arguments become doubles.
 
-An argument of COFACTOR may be a category, as in ``COFACTOR(x, CATEGORY(city))``. Columns of a category are texts: for
-example, the count and the sum of x for each city. All are texts of one ``query.block.Gathering``.
+An argument of COFACTOR may be a category, as in ``COFACTOR(x, CATEGORY(city))``. Each column of a category is a text,
+for example a list of the count and the sum of x for each city. One ``query.block.Gathering`` makes all these texts.
 """
 
 from __future__ import annotations

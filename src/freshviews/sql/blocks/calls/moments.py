@@ -1,9 +1,9 @@
 """Variance, covariance, correlation and regression as expressions over exact sums.
 
 All are functions of comoments. A comoment is the sum of ``(x - mean x) * (y - mean y)`` over the rows without NULL in x
-or y, and follows from the exact sums of x, y and x * y. A product x * y, and a sum when it is read, is a pair of
-doubles: the nearest double, and the difference from it. So the operation ``comoment`` subtracts numbers of 106 bits,
-and deleted rows leave no rounding error.
+or y, and follows from the exact sums of x, y and x * y. Each product x * y is computed as a pair of doubles: the
+nearest double, and the difference from it. A sum becomes such a pair when it is read. So the operation ``comoment``
+subtracts numbers of 106 bits, and deleted rows leave no rounding error.
 
 As in Spark, integers and decimals count as DOUBLE. A sample of one row has no variance (NULL), and a division by a
 variance of 0 is NULL.

@@ -1,3 +1,3 @@
-"""FROM clauses: builds trees of joins, lowers them to sources with a key, and separates them from enclosing queries."""
+"""FROM clauses: builds trees of joins, turns outer joins into lookups, makes dependent queries independent."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

@@ -1,4 +1,4 @@
-"""WITH queries, plain views, and the interface that binds the parts of a SELECT."""
+"""WITH queries and plain views, and ``Queries``, the interface by which a SELECT binds the queries inside it."""
 
 from __future__ import annotations
 

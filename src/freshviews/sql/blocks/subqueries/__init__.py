@@ -1,3 +1,3 @@
-"""Rewrites subqueries as joins: names of the enclosing query, correlation, values."""
+"""Rewrites subqueries as joins, and comparisons with running sums as internal views."""
 
 __all__ = ["correlation", "subquery"]

@@ -1,4 +1,4 @@
-"""Finds the equalities of a subquery and its enclosing query, and groups the subquery by its side of each equality."""
+"""Finds the equalities between a subquery and its enclosing query, and groups the subquery by its side of each one."""
 
 from __future__ import annotations
 
