@@ -62,7 +62,7 @@ class OrderedTree:
         Equal keys become one row, with the last payload or the sum of all. OutOfMemory leaves the tree empty.
         """
         if len(self) or load(self.handle, NEWEST):
-            raise ValueError("a tree that has rows or versions cannot be loaded; apply edits instead")
+            raise ValueError("rows can be loaded only into an empty tree without versions; apply edits instead")
         batch, rows = self._batch(columns, None)
         if rows and load_rows(self.handle, address_of(batch)[0], rows) == 0:
             raise OutOfMemory(f"memory ran out; {rows} rows were not loaded")

@@ -3,11 +3,11 @@
 For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. That computes the change oracle
 and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must resume
 (``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution. Then
-it visits three kinds of codes, in order:
+it visits codes of the level, from the least to the greatest. A code is visited if one of these is true:
 
-- codes that only one version emits;
-- codes whose payload has changed;
-- codes below which the oracle has contributions.
+- only one version emits it;
+- the payload of a row with it has changed;
+- the oracle has contributions below it.
 """
 
 from __future__ import annotations

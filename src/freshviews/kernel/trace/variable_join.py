@@ -1,11 +1,12 @@
-"""The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
+"""The leapfrog join of one variable over ordered trees: cursors, walks, and the array that describes a rule.
 
-``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this module implements them. Words in
-memory describe a rule, so no code is compiled for it. A rule has levels, one per variable. A level has cursors, one per
-atom with the variable. All cursors of an atom share two iterators (``trie.iterator``), over the old and the new
-version. There is one ordered tree per relation and order of columns.
+``program.reference.incremental_trie_join.leapfrog`` defines a step and its ``Position``, here called *place*; ``step``
+makes the steps. An array of words describes a rule, so no code is compiled for it. A rule has levels, one per variable.
+A level has cursors, one per atom with the variable. All cursors of an atom share two iterators (``trie.iterator``),
+over the old and the new version. There is one ordered tree per relation and order of columns.
 
-The least word marks the start of an iterator, the greatest word its end.
+In a place, the least word stands for the start, before all codes. The greatest word also stands for the end, after all
+codes (``is_at_end``).
 
 Negated atoms and conditions have no iterators: ``filters`` evaluates them.
 """

@@ -1,4 +1,4 @@
-"""Stage 3: converts a scalar expression of SQL to a typed ``Expr`` over columns.
+"""Converts a scalar expression of SQL to a typed ``Expr`` over columns.
 
 ``Binder.bind`` walks the tree. It calls ``resolve`` for names, and ``aggregate`` for aggregate calls. In clauses
 without aggregates, ``aggregate`` is None. Every ``Fault`` of the type rules gets the place of the innermost node that

@@ -1,4 +1,4 @@
-"""Stage 1: parses SQL text to sqlglot trees whose nodes know their place in the text.
+"""Parses SQL text to sqlglot trees whose nodes know their place in the text.
 
 sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span of
 characters that it consumed, on the node that it returns. So an error can point at any construct:

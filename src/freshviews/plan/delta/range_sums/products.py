@@ -1,11 +1,11 @@
 """Rewrites lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
 
-Each product has one factor over columns of the row, and one factor without columns of the row. So the sum of the lift
-over many rows needs only sums of the first factors. Integer arithmetic is checked, so products are used only for terms
-up to a limit (``bounds``).
+The sum is over the stored rows of one relation, here ``a``. Each product has one factor over columns of the stored row
+(``a.volume``, ``1``), and one over other columns (``1``, ``b.volume``). So the sum of the lift over many rows needs
+only sums of the first factors. Integer arithmetic is checked, so a factor must not exceed a limit (``bounds``).
 
 ``a - b`` of doubles is rounded before it is summed, so it is split only for values on a grid (``grid``). A product of a
-double of the row and another double is not split.
+double of the stored row and another double is not split.
 """
 
 from __future__ import annotations

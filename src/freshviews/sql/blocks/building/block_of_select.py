@@ -1,4 +1,4 @@
-"""Stage 4 turns a bound SELECT into a ``Block``.
+"""Turns a bound SELECT into a ``Block``.
 
 Some expressions must be computed from one source, for example GROUP BY expressions and arguments of MIN. If such an
 expression has columns of several sources, the join becomes an internal view with the needed columns. The SELECT then
