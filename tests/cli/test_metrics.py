@@ -104,7 +104,7 @@ def test_metrics_have_their_declared_types_and_only_counters_end_in_total() -> N
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
 
 
-def test_status_counts_rows_of_views_backlogs_of_sinks_and_starts(tmp_path: Path) -> None:
+def test_status_counts_the_rows_of_views_the_backlogs_of_sinks_and_the_starts(tmp_path: Path) -> None:
     views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
     made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
     Manifests(store_of(tmp_path)).commit(made)

@@ -426,7 +426,7 @@ def test_a_table_without_a_key_has_a_limit_of_remembered_rows(
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_rows_of_the_repeated_hour_when_summer_time_ends_count_once_after_kills(
+def test_after_a_kill_each_row_of_the_hour_that_comes_twice_is_read_once(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")
