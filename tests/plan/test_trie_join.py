@@ -171,7 +171,7 @@ def test_an_update_of_an_optional_atom_does_not_repeat_the_trace() -> None:
         assert state.steps - before <= 8
 
 
-def test_a_key_order_has_only_variables_of_atoms_neither_optional_nor_negated() -> None:
+def test_a_key_order_leaves_out_variables_that_only_optional_or_negated_atoms_have() -> None:
     assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 
