@@ -232,7 +232,9 @@ def fetch(server: HttpServer) -> bytes:
         (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
     ],
 )
-def test_only_a_get_of_metrics_gets_the_page(server: HttpServer, request_text: bytes, code: bytes) -> None:
+def test_only_get_requests_for_metrics_are_answered_with_the_page(
+    server: HttpServer, request_text: bytes, code: bytes
+) -> None:
     found = answer_to(port_of(server), request_text)
     first = found.split(b"\r\n")[0]
     assert code in first or code in found[:200], found

@@ -244,7 +244,7 @@ def test_the_cost_of_a_two_table_join_counts_lookups_rows_and_writes() -> None:
     assert costs["S"] == Cost(runs=1, lookups=0, walked=1, writes=2)
 
 
-def test_the_mean_cost_weights_updates_by_their_rates() -> None:
+def test_the_mean_cost_is_weighted_by_the_rates_of_updates() -> None:
     costs = {"R": Cost(1, 0, 8, 1), "S": Cost(1, 1, 0, 0)}
     assert mean_steps(costs, {}) == 6
     assert mean_steps(costs, {"R": 1, "S": 3}) == 4

@@ -138,11 +138,11 @@ def test_planning_a_query_twice_as_long_takes_twice_the_steps(kind: str) -> None
         "CREATE MATERIALIZED VIEW v{i} AS SELECT a, SUM(b) AS s FROM t GROUP BY a",
     ],
 )
-def test_a_script_twice_as_long_takes_twice_the_steps(statement: str) -> None:
+def test_planning_a_script_twice_as_long_takes_twice_the_steps(statement: str) -> None:
     _check_linear(lambda n: ";".join((SHORT, *(statement.format(i=i) for i in range(n)))))
 
 
-def test_a_table_of_twice_the_columns_takes_twice_the_steps() -> None:
+def test_planning_a_table_with_twice_the_columns_takes_twice_the_steps() -> None:
     _check_linear(lambda n: f"CREATE TABLE x ({', '.join(f'c{i} BIGINT, d{i} BOOLEAN' for i in range(2 * n))})")
 
 

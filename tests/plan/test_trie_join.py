@@ -37,7 +37,7 @@ def _sizes(least: int, most: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "atoms", "most"), [("triangle", TRIANGLE, 1.55), ("four", LOOMIS_WHITNEY, 1.40)])
-def test_cursor_moves_grow_no_faster_than_the_largest_possible_result(
+def test_the_number_of_cursor_moves_grows_no_faster_than_the_largest_possible_result(
     name: str, atoms: dict[str, str], most: float
 ) -> None:
     query = count_of(atoms)

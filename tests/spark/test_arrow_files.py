@@ -209,7 +209,7 @@ def test_spark_counts_the_rows_that_workers_read(spark: Any, tmp_path: Path) -> 
     assert (progress["numInputRows"], [one["numInputRows"] for one in progress["sources"]]) == (8, [3, 5])
 
 
-def test_hashes_are_those_of_spark(spark: Any) -> None:
+def test_hashes_of_columns_equal_those_of_spark(spark: Any) -> None:
     random = np.random.default_rng(1)
     count = 500
 

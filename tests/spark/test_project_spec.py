@@ -30,14 +30,14 @@ def spec_of(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_fields_are_those_of_spark(tmp_path: Path) -> None:
+def test_the_fields_of_a_specification_are_read(tmp_path: Path) -> None:
     found = read_spec(spec_of(tmp_path, GOOD))
     assert (found.name, found.storage, found.catalog, found.database) == ("shop", "file:///tmp/storage", None, "sales")
     assert found.includes == ("a.sql", "more/**/*")
     assert not found.recomputes
 
 
-def test_files_are_found_below_the_folder_and_others_refused(tmp_path: Path) -> None:
+def test_files_below_the_folder_are_found_and_files_with_other_endings_are_refused(tmp_path: Path) -> None:
     found = read_spec(spec_of(tmp_path, GOOD))
     deep = tmp_path / "more" / "deep" / "__pycache__"
     deep.mkdir(parents=True)
