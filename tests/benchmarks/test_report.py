@@ -33,7 +33,7 @@ def fixed(much: float) -> str:
     return table([measured("pipeline_fixed", case, "freshviews", value) for case, value in cases]).splitlines()[-1]
 
 
-def test_a_case_shows_its_ratio_to_the_one_named_in_its_target() -> None:
+def test_a_case_shows_its_ratio_to_the_case_named_in_its_target() -> None:
     assert "0.50 s: reached; at most 1.2 times that with 20 MB of state: reached, 1.10" in fixed(0.44)
     assert "0.50 s: missed; at most 1.2 times that with 20 MB of state: missed, 1.50" in fixed(0.6)
     alone = table([measured("pipeline_fixed", "2 GB of state", "freshviews", 0.44)])

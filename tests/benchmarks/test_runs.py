@@ -123,7 +123,7 @@ def test_a_ratio_may_fall_by_a_third_but_steps_may_not_increase() -> None:
     assert len(check.fallen({"ratios": {}, "steps": {"t": 3.0}}, floor)) == 3
 
 
-def test_the_committed_floor_has_a_figure_for_every_guarded_case_and_no_other() -> None:
+def test_the_committed_floor_has_figures_of_exactly_the_guarded_cases() -> None:
     entries = list(schedule.guard())
     rows = [
         {"workload": e.workload, "case": e.case, "strategy": s, "value": 1, "rows_per_cpu_second": 1.0}

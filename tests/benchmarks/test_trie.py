@@ -95,7 +95,7 @@ def test_maintained_counts_equal_recomputed_counts(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("case", kept_listing.CASES)
-def test_benchmarks_of_listed_triangles_emit_the_changes(case: str) -> None:
+def test_benchmarks_that_list_triangles_emit_the_changes(case: str) -> None:
     stream = kept_listing.stream(case)
     assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 

@@ -226,7 +226,7 @@ def test_shares_of_a_cycle_over_4096_cells_are_found_in_seconds(length: int) -> 
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 16])
-def test_the_fullest_cell_of_every_span_agrees_with_a_plain_search(cells: int) -> None:
+def test_the_load_of_the_fullest_of_consecutive_cells_agrees_with_a_plain_search(cells: int) -> None:
     rng = random.Random(cells)
     loads = [float(rng.randrange(4)) for _ in range(cells)]
     for span in range(1, cells + 1):

@@ -104,7 +104,7 @@ def test_metrics_have_their_declared_types_and_only_counters_end_in_total() -> N
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
 
 
-def test_status_counts_rows_of_views_backlogs_of_sinks_and_starts(tmp_path: Path) -> None:
+def test_status_counts_the_rows_of_views_the_backlogs_of_sinks_and_the_starts(tmp_path: Path) -> None:
     views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
     made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
     Manifests(store_of(tmp_path)).commit(made)
@@ -232,7 +232,9 @@ def fetch(server: HttpServer) -> bytes:
         (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
     ],
 )
-def test_only_a_get_of_metrics_gets_the_page(server: HttpServer, request_text: bytes, code: bytes) -> None:
+def test_only_get_requests_for_metrics_are_answered_with_the_page(
+    server: HttpServer, request_text: bytes, code: bytes
+) -> None:
     found = answer_to(port_of(server), request_text)
     first = found.split(b"\r\n")[0]
     assert code in first or code in found[:200], found

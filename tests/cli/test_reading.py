@@ -187,7 +187,7 @@ def test_reading_a_view_loads_only_the_relations_that_it_needs(tmp_path: Path, m
     assert defined == [["sales", "by_part"]]
 
 
-def test_a_view_needs_the_relations_that_it_reads_and_tables_these_refer_to() -> None:
+def test_a_view_needs_the_relations_that_it_reads_and_the_tables_that_they_reference() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));

@@ -109,7 +109,7 @@ def contents() -> list[Any]:
 
 
 @pytest.mark.parametrize(("loops", "levels"), LIMITS)
-def test_views_do_not_change_when_functions_are_split_into_parts(
+def test_views_have_the_same_rows_when_functions_are_split_into_parts(
     loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = without_parts()

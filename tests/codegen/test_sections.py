@@ -52,7 +52,7 @@ def test_code_sections_of_a_join_of_twenty_tables_call_shared_functions(monkeypa
     assert not list(db.view("v"))
 
 
-def test_the_triggers_of_a_long_program_are_written_with_the_first_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_of_a_long_program_are_written_when_its_first_batch_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_block, "MANY_STATEMENTS", 1)
     db = Database()
     db.execute(SCRIPT)

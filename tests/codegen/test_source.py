@@ -94,7 +94,7 @@ def test_products_are_not_reused_after_their_views_changed() -> None:
     assert not products.findall(source)
 
 
-def test_rebinding_a_factor_discards_its_products() -> None:
+def test_rebinding_a_name_discards_the_products_that_contain_it() -> None:
     program = STRATEGIES["view_tree"].of_query(query("Q(a, c) = R(a, b), S(b, c)"))
     view = program.stores[0]
     start = begin(program, Module()).with_alias("r", view).with_alias("s", view)

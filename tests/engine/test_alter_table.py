@@ -312,7 +312,7 @@ def test_a_column_may_get_a_wider_type(db: fv.Database) -> None:
         db.insert("t", [(4, 1.5, None, "x", 1)])
 
 
-def test_altering_a_trusted_table_with_rows_does_not_make_it_count_as_empty(db: fv.Database) -> None:
+def test_a_trusted_table_with_rows_does_not_count_as_empty_after_alter_table(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS n FROM t"

@@ -284,7 +284,7 @@ def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [BOOLEAN, TINYINT, INT, DATE, STRING, decimal(5, 2), decimal(18, 0)])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_the_code_below_the_least_one_of_its_type_is_refused_and_not_read_as_null(
+def test_a_code_just_below_the_range_of_its_type_is_refused_and_not_read_as_null(
     kind: SqlType, nullable: bool
 ) -> None:
     stored = table(nullable=nullable, types=(kind, BIGINT))
@@ -294,7 +294,7 @@ def test_the_code_below_the_least_one_of_its_type_is_refused_and_not_read_as_nul
     assert contents(stored) == Counter()
 
 
-def test_an_image_with_unpacked_rows_can_be_read(tmp_path: Path) -> None:
+def test_an_image_with_one_word_per_column_can_be_read(tmp_path: Path) -> None:
     rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
     written_before(tmp_path / "image", 2, 0, [(*row, count) for row, count in rows.items()])
     for types in ((TINYINT, TINYINT), (BIGINT, INT)):

@@ -345,7 +345,7 @@ def test_deletes_start_no_collection_while_there_are_few_strings(monkeypatch: py
         assert looked == [1]
 
 
-def test_string_keys_of_a_program_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_collections_find_the_string_keys_of_each_program_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[Program] = []
 
     def counted(program: Program) -> dict[str, tuple[int, ...]]:

@@ -47,7 +47,7 @@ class Compared:
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_the_number_of_operations_on_complements_does_not_grow_with_covered_codes(name: str) -> None:
+def test_the_number_of_operations_on_complements_does_not_grow_with_the_codes_of_negated_atoms(name: str) -> None:
     one = COVERED[name]
     width = {atom.relation: len(atom.variables) for atom in one.atoms}
 

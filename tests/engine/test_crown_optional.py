@@ -98,7 +98,7 @@ def test_distinct_rows_need_no_outer_join_whose_right_side_is_not_selected() -> 
     assert "t?" not in db.view("v").explain().split("class")[1]
 
 
-def test_the_planner_chooses_another_strategy_if_no_node_fits_an_outer_join() -> None:
+def test_the_planner_chooses_another_strategy_if_no_join_tree_has_a_node_for_an_outer_join() -> None:
     select = "SELECT r.x, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     with pytest.raises(PlanError, match=r"no node with .* t of an outer .*; set first_order, or no strategy"):
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")

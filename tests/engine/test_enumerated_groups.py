@@ -84,7 +84,7 @@ def test_changes_add_up_to_the_result_even_if_some_versions_are_not_observed() -
                 subscription.unsubscribe()
 
 
-def test_an_overflowing_group_fails_reads_and_the_batches_of_a_subscribed_view() -> None:
+def test_reads_fail_while_a_group_overflows_and_batches_fail_if_the_view_has_a_subscriber() -> None:
     with made() as db:
         db.insert("r", [(1, 0, BIG)])
         db.insert("s", [(0, 9, BIG, 0.0), (1, 1, 1, 0.0)])

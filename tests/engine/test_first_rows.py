@@ -162,7 +162,7 @@ def test_the_strategy_property_applies_to_the_rows_before_nested_limits() -> Non
     assert sorted(db.view("v")) == [(2,), (3,)]
 
 
-def test_a_named_strategy_makes_no_copy_of_an_ordered_subquery() -> None:
+def test_a_named_strategy_stores_an_ordered_subquery_only_once() -> None:
     """The strategy is for the rows of the view, which has no LIMIT itself."""
     joined = "SELECT q.y FROM t JOIN (SELECT x, y FROM t ORDER BY x LIMIT 5) AS q USING (x)"
     create = f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {joined}"

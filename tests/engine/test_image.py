@@ -226,7 +226,7 @@ def test_the_file_of_a_mapped_image_may_be_overwritten_or_deleted_while_it_is_us
         agree(one, other)
 
 
-def test_an_image_cannot_be_written_before_the_change_of_the_view_is_taken(tmp_path: Path) -> None:
+def test_writing_an_image_is_refused_until_the_change_of_the_view_is_read(tmp_path: Path) -> None:
     dictionary = Dictionary()
     for strategy in (None, "recompute"):
         with maintained("sums", dictionary, strategy) as view:

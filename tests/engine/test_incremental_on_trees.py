@@ -120,7 +120,7 @@ ON_TREES = [
 
 
 @pytest.mark.parametrize("name", ON_TREES)
-def test_ordered_trees_and_plain_versions_give_equal_derivations(name: str) -> None:
+def test_the_reference_gives_equal_derivations_on_ordered_trees_and_on_its_own_versions(name: str) -> None:
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
         one = replace(shuffled(RULES[name], choices), keep_all=seed == 1)

@@ -133,7 +133,7 @@ def test_a_reader_open_during_a_batch_gets_the_rest_of_its_own_version(tmp_path:
         assert contents(db, "projected") == Counter((a,) for a in range(50, 60))
 
 
-def test_a_sum_that_does_not_fit_fails_reads_and_the_batches_of_a_subscribed_view() -> None:
+def test_reads_fail_while_a_sum_does_not_fit_and_batches_fail_if_the_view_has_a_subscriber() -> None:
     """An overflow of a sum over heavy values is raised by a read, or by the batch if its change is wanted."""
     db = Database()
     db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, x BIGINT)")

@@ -75,7 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_contents_changes_and_errors_with_lanes_equal_those_of_one_thread(
+def test_lanes_give_the_same_contents_changes_and_errors_as_one_thread(
     view: str, strategy: str, ran: list[int]
 ) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
@@ -188,7 +188,7 @@ def test_threads_share_no_rows_of_an_ordered_view() -> None:
             assert not ordered & {view.name for view in lane._views}
 
 
-def test_sums_that_threads_may_have_overflowed_are_added_again_by_one(
+def test_sums_that_threads_may_have_overflowed_are_added_again_in_one_thread(
     monkeypatch: pytest.MonkeyPatch, ran: list[int]
 ) -> None:
     """The sum fits at the end; one thread overflows on the way."""

@@ -219,7 +219,7 @@ def run(world: World, seed: int, again: Callable[[], None] = lambda: None) -> No
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_sums_are_exact_before_and_after_a_value_does_not_fit_narrow_sums(strategy: str, trusted: bool) -> None:
+def test_sums_stay_exact_when_a_value_does_not_fit_narrow_sums(strategy: str, trusted: bool) -> None:
     world = World(fv.Database(), strategy, trusted)
     run(world, len(strategy) + trusted)
     world.db.close()
@@ -367,7 +367,7 @@ def test_batches_take_the_direct_way_after_a_view_was_widened(monkeypatch: pytes
     world.db.close()
 
 
-def test_batches_of_tables_whose_values_fit_run_the_widened_program_too() -> None:
+def test_batches_of_other_tables_run_the_widened_program_too() -> None:
     world = World(fv.Database(), above=False)
     world.db.insert("u", [(1, 1)])
     world.u[1, 1] += 1
@@ -467,7 +467,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_block_is_widened_in_a_backfill_before_another_block_is_joined(
+def test_a_backfill_widens_a_block_before_it_joins_the_next_one(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
@@ -534,7 +534,7 @@ def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_create_fails_if_either_program_of_a_view_cannot_be_written(
+def test_create_fails_if_the_program_with_narrow_sums_or_the_one_with_reals_cannot_be_written(
     written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first program has narrow sums, the second one reals."""

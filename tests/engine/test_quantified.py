@@ -71,7 +71,9 @@ def test_an_insert_that_changes_no_result_of_a_quantified_comparison_takes_few_s
 
 
 @pytest.mark.parametrize("where", ["", " WHERE s.k = r.k"])
-def test_only_the_first_null_of_a_not_in_subquery_touches_the_rows_of_its_key(counting: None, where: str) -> None:
+def test_only_the_first_null_in_a_not_in_subquery_takes_steps_for_each_row_of_its_key(
+    counting: None, where: str
+) -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT, k BIGINT, b BIGINT); CREATE TABLE s (k BIGINT, c BIGINT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT a FROM r WHERE b NOT IN (SELECT c FROM s{where})")

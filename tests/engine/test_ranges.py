@@ -172,7 +172,7 @@ def test_a_stored_view_serves_as_the_range_view_if_it_has_the_same_key(monkeypat
             assert list(db.view("v")) == list(loops.view("v"))
 
 
-def test_a_program_without_ranges_stays_as_it_is() -> None:
+def test_a_program_without_range_conditions_is_not_rewritten() -> None:
     db = views("SELECT r.g, SUM(q.v) AS s FROM r JOIN q ON r.g = q.g GROUP BY r.g")
     for program in programs(db):
         assert with_ranges(program) is program
@@ -204,7 +204,7 @@ def test_an_update_that_needs_only_sums_by_group_visits_the_groups_of_the_other_
         assert not grouped or view.name in update or bounds.keys() & {"beyond", "rounded"}
 
 
-def test_for_a_range_with_two_bounds_rows_are_visited_and_not_groups() -> None:
+def test_a_range_with_two_bounds_is_read_row_by_row_without_range_sums() -> None:
     """For connections of flights within two hours, a range sum for each destination took 14 times as long as a loop."""
     db = views(BANDS[0])
     (made,) = programs(db)

@@ -58,7 +58,7 @@ def test_a_view_over_tables_with_rows_is_planned_by_the_updates_so_far() -> None
 
 
 @pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
-def test_strategies_without_a_join_tree_ignore_the_updates_of_tables(strategy: str) -> None:
+def test_the_definition_of_a_view_without_a_join_tree_has_no_numbers_of_updates(strategy: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         db.insert("t", rows_of_t(0, 50))
@@ -223,7 +223,7 @@ def test_a_view_is_altered_in_place_and_its_readers_continue() -> None:
         assert list(db.view("n")) == [(3, len(expected(rows_of_t(20, 20))))]
 
 
-def test_a_view_property_may_state_the_updates_of_its_tables() -> None:
+def test_a_property_of_a_view_may_set_the_number_of_updates_of_each_table() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")

@@ -202,7 +202,7 @@ def test_memory_of_freed_strings_is_released_in_bounded_steps(left: float) -> No
         assert dictionary.decode(code) == text
 
 
-def test_slots_can_grow_again_before_they_have_shrunk() -> None:
+def test_slots_may_grow_again_while_they_are_shrinking() -> None:
     dictionary, store = native()
     count = COUNT // 10
     for i in range(count):

@@ -306,7 +306,7 @@ def test_errors_name_the_refused_construct_and_its_place(select: str, message: s
         assert not db.views
 
 
-def test_other_views_know_the_group_key_of_a_view_with_text_aggregates() -> None:
+def test_views_over_a_view_with_text_aggregates_identify_its_rows_by_the_group_key() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;

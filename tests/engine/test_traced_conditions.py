@@ -81,7 +81,7 @@ def test_conditions_shorten_the_trace_of_a_view() -> None:
         assert len(list(db.view("v"))) == 130
 
 
-def test_a_condition_that_cannot_be_evaluated_is_an_error_only_for_a_derivation() -> None:
+def test_a_failing_condition_is_an_error_only_for_joined_rows_that_pass_the_other_conditions() -> None:
     with fv.Database() as db:
         db.execute(view("10 % (r.a - s.c) > 0 AND r.a + s.c < 100"))
         db.insert("r", [(1, 1, "")])

@@ -126,7 +126,7 @@ def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> N
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_the_attempt_and_failed_operations_turn_errors_into_values() -> None:
+def test_the_operation_attempt_gives_null_for_an_error_and_failed_reports_it() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]

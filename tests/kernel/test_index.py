@@ -80,7 +80,7 @@ def test_rows_of_a_slice_are_found_by_their_digests(keys: list[tuple[int, int]])
             r.agree()
 
 
-def test_digests_of_long_slices_move_with_their_blocks_and_are_not_scanned() -> None:
+def test_digests_of_a_slice_that_is_too_long_to_scan_move_with_its_blocks() -> None:
     with relation(2, 1, ((0,), (1,)), digests=True) as r:
         for i in range(SCANNED + 3):
             r.add((1, i), (1,))

@@ -231,7 +231,7 @@ def test_an_update_and_a_range_sum_read_logarithmically_many_rows(monkeypatch: p
 
 
 @pytest.mark.parametrize("journal", [False, True])
-def test_groups_enter_the_tree_when_they_grow_so_scans_are_bounded(journal: bool) -> None:
+def test_a_group_is_scanned_until_it_has_grown_enough_to_enter_the_tree(journal: bool) -> None:
     order = random.Random(9)
     status = allocate(1)
     with relation(2, 1, ((0,),), INTEGER_ORDER, journal, sums=(1,), small=True) as r:

@@ -107,7 +107,7 @@ def test_no_result_is_minus_zero_or_a_noncanonical_nan() -> None:
 
 @MANY
 @given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=12))
-def test_a_sum_and_its_rest_have_the_digits_of_two_doubles(xs: list[float]) -> None:
+def test_a_sum_and_its_rounding_error_have_the_digits_of_two_doubles(xs: list[float]) -> None:
     exact = sum(map(Fraction, xs))
     with block([0] * REAL_WORDS) as real:
         for x in xs:
@@ -117,7 +117,7 @@ def test_a_sum_and_its_rest_have_the_digits_of_two_doubles(xs: list[float]) -> N
     assert rest == float(exact - Fraction(first))
 
 
-def test_the_rest_of_an_infinite_sum_is_zero() -> None:
+def test_the_rounding_error_of_an_infinite_sum_is_zero() -> None:
     with block([0] * REAL_WORDS) as real:
         real_add_double(real, code(math.inf), 1)
         real_add_double(real, code(1.0), 1)

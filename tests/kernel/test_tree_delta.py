@@ -18,7 +18,7 @@ def prefixes(rows: set[Row]) -> set[Row]:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
-def test_the_difference_of_two_versions_agrees_with_sets_and_their_tries(seed: int) -> None:
+def test_the_differences_of_two_versions_are_those_of_their_rows_and_of_the_prefixes(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 60])
@@ -43,7 +43,7 @@ def test_the_difference_of_two_versions_agrees_with_sets_and_their_tries(seed: i
         new.release()
 
 
-def test_the_tree_surgery_example_of_the_paper_gives_its_differences() -> None:
+def test_two_versions_differ_as_in_the_tree_surgery_example_of_the_paper() -> None:
     first = [(0, 30, 80), (0, 30, 81), (1, 35, 60), (1, 35, 61), (3, 40, 90), (3, 50, 91), (3, 50, 92)]
     second = [(0, 30, 80), (1, 35, 60), (1, 35, 61), (3, 50, 91), (4, 60, 71)]
     tree = OrderedTree(3)
@@ -69,7 +69,7 @@ def test_a_row_with_a_changed_payload_is_deleted_and_inserted_without_a_branch()
 
 
 @pytest.mark.parametrize("edits", [1, 10, 100])
-def test_comparing_versions_opens_pages_by_the_edits_and_not_by_the_rows(edits: int) -> None:
+def test_comparing_versions_opens_pages_in_proportion_to_edits_and_not_to_rows(edits: int) -> None:
     opened = []
     for count in (1000, 10_000) if PURE_PYTHON else (10_000, 100_000, 1_000_000):
         order = random.Random(edits)

@@ -166,7 +166,7 @@ def test_columns_of_a_frame_are_found_by_name() -> None:
         model.predict(np.array([[1], [2]]))
 
 
-def test_errors_say_what_a_model_lacks() -> None:
+def test_errors_say_what_is_wrong_with_a_model() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
     with pytest.raises(LearnError, match="0 rows and needs 2"):

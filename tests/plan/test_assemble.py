@@ -96,7 +96,7 @@ def read(*distinct: DistinctAggregate) -> tuple[Result, ...]:
 
 @pytest.mark.parametrize("strategy", [name for name in STRATEGIES if not name.startswith("ivm_eps")])
 @pytest.mark.parametrize("kind", ["count", "min"])
-def test_groups_with_only_distinct_aggregates_are_joined_once(strategy: str, kind: str) -> None:
+def test_a_block_with_only_distinct_aggregates_evaluates_its_join_once(strategy: str, kind: str) -> None:
     main, arguments = CASES["join"]
     one = DistinctAggregate("it", kind, arguments, BIGINT)
     block = Block("groups", main, (), read(one), (one,))
@@ -153,7 +153,7 @@ def looked_up_late(program: Program) -> frozenset[str]:
     return frozenset(s.view for add in adds for s in visit(add.appear) if isinstance(s, Lookup) and not s.body)
 
 
-def test_negated_atoms_of_a_distinct_min_stay_in_the_join() -> None:
+def test_a_distinct_min_evaluates_negated_atoms_within_the_join() -> None:
     main, arguments, _ = EXCLUDED["by the value"]
     one = DistinctAggregate("it", "min", count(arguments), BIGINT)
     block = Block("groups", count(main), (), read(one), (one,))

@@ -123,7 +123,9 @@ def computed(program: Program, rows: Rows, share: float = 1.0) -> dict[str, Cost
 
 
 @pytest.mark.parametrize(("text", "rows"), CASES)
-def test_computed_steps_are_near_counted_steps_and_rank_strategies_in_the_same_order(text: str, rows: Rows) -> None:
+def test_estimated_steps_are_near_the_counted_ones_and_put_clearly_different_strategies_in_the_same_order(
+    text: str, rows: Rows
+) -> None:
     steps: dict[str, tuple[float, float]] = {}
     for name, program in programs(text).items():
         costs = computed(program, rows)
@@ -168,7 +170,7 @@ SELECTS = {
 
 
 @pytest.mark.parametrize("select", SELECTS.values(), ids=SELECTS)
-def test_computed_steps_of_sql_views_are_near_counted_steps(select: str) -> None:
+def test_estimated_steps_of_sql_views_are_near_the_counted_ones(select: str) -> None:
     rng = random.Random(3)
     values: Rows = {
         "c": [(c, rng.randrange(6)) for c in range(50)],
@@ -242,7 +244,7 @@ def test_the_cost_of_a_two_table_join_counts_lookups_rows_and_writes() -> None:
     assert costs["S"] == Cost(runs=1, lookups=0, walked=1, writes=2)
 
 
-def test_the_mean_cost_weights_updates_by_their_rates() -> None:
+def test_the_mean_cost_is_weighted_by_the_rates_of_updates() -> None:
     costs = {"R": Cost(1, 0, 8, 1), "S": Cost(1, 1, 0, 0)}
     assert mean_steps(costs, {}) == 6
     assert mean_steps(costs, {"R": 1, "S": 3}) == 4
@@ -255,7 +257,7 @@ def test_without_data_a_key_is_assumed_to_have_one_row_and_other_values_ten() ->
     assert costs["R"].walked == 10 and costs["S"].walked == 1
 
 
-def test_traces_and_recomputation_have_no_computed_cost() -> None:
+def test_traces_and_recomputation_have_no_estimated_cost() -> None:
     for name in ("recompute", "trie_join", "incremental_trie_join"):
         program = STRATEGIES[name].of_query(query(GRAPHS["triangle"]))
         assert costs_of(program, Assumed(program, {})) is None

@@ -73,7 +73,7 @@ def assert_distinct_maintained(program: Program, made: Query, stream: Stream, ba
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_example_is_enumerated_as_a_bag_and_as_a_set(text: str) -> None:
+def test_every_example_is_enumerated_with_multiplicities_and_with_distinct_rows(text: str) -> None:
     made = query(text)
     for seed in range(8):
         assert_maintained(enumerated(made), made, Stream(relations_of(made), seed), 25)
@@ -103,7 +103,7 @@ def planned(made: Query, distinct: bool) -> Program | None:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries(conditions=True), st.integers(0, 10**6))
-def test_random_acyclic_queries_are_enumerated_as_bags(made: Query, seed: int) -> None:
+def test_random_acyclic_queries_are_enumerated_with_multiplicities(made: Query, seed: int) -> None:
     program = planned(counting(made), False)
     assume(program is not None)
     assert program is not None
@@ -113,7 +113,7 @@ def test_random_acyclic_queries_are_enumerated_as_bags(made: Query, seed: int) -
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(queries(conditions=True), st.integers(0, 10**6))
-def test_random_free_connex_queries_are_enumerated_as_sets(made: Query, seed: int) -> None:
+def test_random_free_connex_queries_are_enumerated_with_distinct_rows(made: Query, seed: int) -> None:
     program = planned(counting(made), True)
     assume(program is not None)
     assert program is not None

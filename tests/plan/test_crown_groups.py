@@ -88,7 +88,7 @@ def test_a_group_is_found_by_its_columns(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), HELD.items())
-def test_stored_groups_have_a_known_reason(text: str, reason: str) -> None:
+def test_the_reason_for_storing_groups_is_found(text: str, reason: str) -> None:
     assert crown.why_groups_are_stored(summing(text)) == reason
 
 

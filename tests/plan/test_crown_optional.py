@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_covers_the_nodes_it_propagates_through() -> None
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_only_the_first_and_last_excluding_row_of_a_key_take_steps_for_its_rows() -> None:
+def test_only_the_first_and_last_match_of_a_negated_atom_take_steps_for_the_rows_of_its_key() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None
@@ -196,7 +196,7 @@ def test_only_the_first_and_last_excluding_row_of_a_key_take_steps_for_its_rows(
         assert max(taken) <= 4 * size + 10
 
 
-def test_a_partner_that_adds_nothing_replaces_the_default_row_in_constant_steps() -> None:
+def test_a_first_partner_that_changes_no_sum_takes_constant_steps() -> None:
     made = sums("Q(a, k) = F(a, k), S?(k |)", total("s", ("S", X1)))
     program = planned(made, "held")
     assert program is not None

@@ -100,7 +100,7 @@ def choices(body) -> int:
     return max((isinstance(s, Smaller) + max(map(choices, bodies(s)), default=0) for s in body), default=0)
 
 
-def test_the_number_of_choices_between_two_slices_is_limited():
+def test_the_number_of_nested_choices_between_two_slices_is_limited():
     corners = "abcdefg"
     edges = ", ".join(f"R{a}{b}({a}, {b})" for a in corners for b in corners if a < b)
     program = first_order.plan(query(f"Q() = {edges}"))

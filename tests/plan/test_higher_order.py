@@ -15,7 +15,7 @@ def views_of(text: str) -> dict[str, tuple[str, ...]]:
     return {view.name: view.key for view in higher_order.plan(query(text)).views}
 
 
-def test_views_keep_join_and_free_variables_and_serve_several_triggers() -> None:
+def test_views_have_the_join_variables_and_free_variables_and_serve_several_triggers() -> None:
     assert views_of("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)") == {
         "R": ("a", "b"),
         "V_S": ("a", "c"),

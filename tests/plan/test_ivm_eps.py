@@ -267,7 +267,7 @@ def test_rebalancing_takes_no_steps_for_deleted_rows(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["Q() = R(a, b), S(b, c), T(c, d)", "Q() = R(x, a, b), S(x, b, c), T(x, c, a)"])
 @each_plan
-def test_counts_over_paths_and_wide_triangles_take_sublinear_time(name: str, text: str) -> None:
+def test_counts_over_paths_and_triangles_with_wide_tables_take_sublinear_time(name: str, text: str) -> None:
     """Any count over three relations is a triangle whose sides have any number of variables."""
     found = []
     relative = query(text)

@@ -72,7 +72,7 @@ def test_rows_and_changes_equal_those_of_the_join_after_every_step(name: str, di
         assert state.balances.minor > 0
 
 
-def test_pair_views_join_a_heavy_and_a_light_part_and_rows_with_pairs_are_listed() -> None:
+def test_pair_views_join_heavy_with_light_parts_and_rows_that_complete_a_pair_are_listed() -> None:
     state, relations = State(planned(QUERIES["triangles"], 0.2)), relations_of(QUERIES["triangles"])
     seen = set()
     for update in stream(relations, 6, 160):

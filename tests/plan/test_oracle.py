@@ -114,7 +114,7 @@ def test_having_keeps_groups_where_it_is_true() -> None:
     assert evaluate_block(made, {"R": GROUPS}) == {(1, 10, 21): 1}
 
 
-def test_a_bag_block_counts_derivations_and_a_view_adds_up_its_blocks() -> None:
+def test_a_block_without_groups_counts_derivations_and_a_view_adds_up_its_blocks() -> None:
     twice = call("mul_int", column("a"), column("a"))
     bag = Block("bag", query("Q(a) = R(a, b)"), (Output("aa", twice),))
     assert evaluate_block(bag, {"R": GROUPS}) == {(1,): 3, (4,): 1}

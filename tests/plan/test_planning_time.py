@@ -90,7 +90,7 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_the_number_of_nested_choices_falls_with_the_limit_of_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_choices_are_nested_if_the_limit_of_statements_is_lower(monkeypatch: pytest.MonkeyPatch) -> None:
     edges = grid(3, 3)
     tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
     names = ", ".join(f"e{i}" for i in range(len(edges)))
@@ -138,11 +138,11 @@ def test_planning_a_query_twice_as_long_takes_twice_the_steps(kind: str) -> None
         "CREATE MATERIALIZED VIEW v{i} AS SELECT a, SUM(b) AS s FROM t GROUP BY a",
     ],
 )
-def test_a_script_twice_as_long_takes_twice_the_steps(statement: str) -> None:
+def test_planning_a_script_twice_as_long_takes_twice_the_steps(statement: str) -> None:
     _check_linear(lambda n: ";".join((SHORT, *(statement.format(i=i) for i in range(n)))))
 
 
-def test_a_table_of_twice_the_columns_takes_twice_the_steps() -> None:
+def test_planning_a_table_with_twice_the_columns_takes_twice_the_steps() -> None:
     _check_linear(lambda n: f"CREATE TABLE x ({', '.join(f'c{i} BIGINT, d{i} BOOLEAN' for i in range(2 * n))})")
 
 

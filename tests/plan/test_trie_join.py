@@ -37,7 +37,7 @@ def _sizes(least: int, most: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "atoms", "most"), [("triangle", TRIANGLE, 1.55), ("four", LOOMIS_WHITNEY, 1.40)])
-def test_cursor_moves_grow_no_faster_than_the_largest_possible_result(
+def test_the_number_of_cursor_moves_grows_no_faster_than_the_largest_possible_result(
     name: str, atoms: dict[str, str], most: float
 ) -> None:
     query = count_of(atoms)
@@ -171,7 +171,7 @@ def test_an_update_of_an_optional_atom_does_not_repeat_the_trace() -> None:
         assert state.steps - before <= 8
 
 
-def test_a_key_order_has_only_variables_of_atoms_neither_optional_nor_negated() -> None:
+def test_a_key_order_leaves_out_variables_that_only_optional_or_negated_atoms_have() -> None:
     assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 

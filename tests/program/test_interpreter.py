@@ -153,7 +153,7 @@ def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_the_left_on
     assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
 
 
-def test_the_second_body_of_a_sum_runs_unless_the_sum_is_zero() -> None:
+def test_the_statements_after_a_sum_run_unless_the_sum_is_zero() -> None:
     into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
     total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
@@ -177,14 +177,14 @@ def double(value: float) -> int:
     return encode(value, DOUBLE)
 
 
-def test_an_add_statement_leaves_components_unchanged_that_it_does_not_name() -> None:
+def test_an_add_statement_changes_only_the_components_that_it_names() -> None:
     components = (Component("count", "integer"), Component("x", "integer"))
     made = program(Add("V", (), ("x",), (Monomial((Value("a"),)),)), views=(View("V", (), components),))
     assert run(made, (3, 0, 1), (4, 0, 1)).views["V"] == {(): (0, 7)}
 
 
 @pytest.mark.parametrize(("kind", "first", "second"), [("min", 3, 5), ("max", 8, 5)])
-def test_a_scan_for_an_extreme_gives_the_end_of_the_order_or_zero_without_rows(
+def test_a_scan_for_min_or_max_gives_the_first_or_last_value_or_zero_without_rows(
     kind: str, first: int, second: int
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
@@ -215,7 +215,7 @@ def test_a_fold_combines_the_last_key_words_and_is_zero_without_rows(
 
 
 @pytest.mark.parametrize(("kind", "values"), [("min", (3, 5, 8)), ("max", (9, 9, 8)), ("bit_or", (15, 13, 8))])
-def test_a_scan_reads_the_fold_of_a_prefix_shorter_than_a_group(kind: str, values: tuple[int, ...]) -> None:
+def test_a_scan_combines_the_folds_of_all_groups_with_a_prefix(kind: str, values: tuple[int, ...]) -> None:
     source = View("D", ("a", "b", "c"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
     target = View("V", ("a",), (Component("value", "integer"),))
     scan = Scan("V", ("a",), "value", "D", ("a",), kind)
@@ -264,7 +264,7 @@ def test_the_change_of_a_result_is_the_difference_since_the_last_call() -> None:
     assert state.change() == {}
 
 
-def test_rows_are_emitted_into_the_change_while_it_is_wanted() -> None:
+def test_rows_are_emitted_only_while_the_change_is_wanted() -> None:
     made = program(Changed((Emit(("a",), M),)), views=())
     state = run(made, (1, 0, 2), (1, 0, 1), (2, 0, 1), (2, 0, -1))
     assert state.change() == {(1,): (3,)}

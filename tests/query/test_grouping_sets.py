@@ -69,7 +69,7 @@ def test_a_block_without_grouping_sets_is_unchanged() -> None:
     assert in_each(found) == ("a",)
 
 
-def test_variables_that_most_grouping_sets_have_come_first() -> None:
+def test_variables_of_the_most_grouping_sets_come_first() -> None:
     found = block("SELECT a, b, c, count(*) AS n FROM r GROUP BY GROUPING SETS ((c), (b, c), (a, b, c))")
     assert found.query.free == ("c", "b", "a")
     assert found.sets == (("c",), ("c", "b"), ("c", "b", "a"))

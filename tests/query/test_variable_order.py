@@ -119,14 +119,14 @@ def test_many_interchangeable_variables_are_ordered_exactly() -> None:
     assert order.roots[0].variable == "a"
 
 
-def test_beyond_the_exact_search_a_hierarchical_query_still_gets_its_least_dynamic_width() -> None:
+def test_a_hierarchical_query_too_large_for_the_exact_search_still_gets_its_least_dynamic_width() -> None:
     leaves = ", ".join(f"R{i}(a, b{i})" for i in range(20))
     of = query(f"Q(a) = {leaves}")
     order = best_order(of, True)
     assert dynamic_width(order, of) == 0 and order.exact
 
 
-def test_beyond_the_exact_search_a_long_path_gets_a_narrow_order() -> None:
+def test_a_path_too_long_for_the_exact_search_gets_dynamic_width_2_or_less() -> None:
     of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
     order = best_order(of, True)
     assert is_valid(order, of)
@@ -253,7 +253,7 @@ def test_variables_of_the_same_atoms_are_searched_as_one() -> None:
     assert [node.variable for node in order.nodes() if node.variable.endswith("0")] == ["b0", "a0", "c0", "d0"]
 
 
-def test_an_order_beyond_the_exact_search_is_marked_greedy() -> None:
+def test_an_order_of_a_query_too_large_for_the_exact_search_is_marked_greedy() -> None:
     of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
     order = best_order(of, True)
     assert not order.exact and order.greedy == 25

@@ -128,7 +128,7 @@ def _counting(a: Any, b: Any) -> Any:
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_the_error_of_a_refused_ring_names_it_and_the_reason(what: str) -> None:
+def test_the_error_of_a_refused_ring_names_the_ring_and_the_reason(what: str) -> None:
     ring, message = REFUSED[what]
     with pytest.raises(fv.RingDefinitionError, match=message) as found:
         fv.register_ring(ring)
@@ -308,7 +308,7 @@ def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, na
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
-def test_a_ring_whose_laws_do_not_survive_overflow_needs_stored_rows() -> None:
+def test_a_ring_whose_laws_do_not_survive_overflow_is_refused_over_trusted_tables() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
     with pytest.raises(fv.CatalogError, match=r"ring modulo .* trusted table t"):
@@ -374,7 +374,7 @@ def test_a_batch_with_a_failed_lift_is_undone_exactly() -> None:
         ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),
     ],
 )
-def test_the_error_of_a_wrong_call_of_a_ring_names_the_expected_arguments(sql: str, message: str) -> None:
+def test_a_wrong_call_of_a_ring_is_refused_with_what_is_wrong(sql: str, message: str) -> None:
     db = fv.Database()
     with pytest.raises(fv.SqlError, match=message):
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {sql}")

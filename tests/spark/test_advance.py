@@ -157,7 +157,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         other.advance()
 
 
-def test_start_warns_of_a_batch_frame_and_advance_reads_it(
+def test_start_warns_of_a_frame_that_an_earlier_start_has_read_and_advance_reads_it(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:
@@ -224,7 +224,7 @@ def test_deletes_by_key_are_applied_before_the_changes_of_a_call(
 
 
 @pytest.mark.parametrize(("changes", "options"), [("upsert", {"op": "op"}), ("op", {})])
-def test_frames_of_deletes_may_have_only_the_key_and_the_op(
+def test_a_frame_of_deletes_needs_no_columns_except_the_key_and_the_op_column(
     spark: Any, tmp_path: Path, changes: str, options: dict[str, str]
 ) -> None:
     made = goods(spark, tmp_path, changes, **options)
@@ -283,7 +283,9 @@ def test_two_spellings_of_a_table_name_are_one_table(spark: Any, tmp_path: Path)
         pytest.param("csv", "changes 'op'", marks=pytest.mark.full),
     ],
 )
-def test_files_of_deletes_may_hold_only_the_key(spark: Any, tmp_path: Path, kind: str, changes: str) -> None:
+def test_files_of_deletes_need_values_only_in_the_key_and_the_op_column(
+    spark: Any, tmp_path: Path, kind: str, changes: str
+) -> None:
     (tmp_path / "in").mkdir()
     script = tmp_path / "shop.sql"
     script.write_text(f"""

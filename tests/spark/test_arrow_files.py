@@ -170,7 +170,7 @@ MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     [({}, False), (MICROS, True), ({**MICROS, "spark.sql.parquet.writeLegacyFormat": "true"}, True)],
     ids=["times as INT96", "times as microseconds", "legacy format"],
 )
-def test_files_of_spark_are_read_as_spark_does(
+def test_workers_read_files_written_by_spark_as_spark_does_or_leave_them_to_spark(
     settings: dict[str, str], read: bool, spark: Any, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame(TABLE.select([name for name in LARGE if name != "brief"]))
@@ -209,7 +209,7 @@ def test_spark_counts_the_rows_that_workers_read(spark: Any, tmp_path: Path) -> 
     assert (progress["numInputRows"], [one["numInputRows"] for one in progress["sources"]]) == (8, [3, 5])
 
 
-def test_hashes_are_those_of_spark(spark: Any) -> None:
+def test_hashes_of_columns_equal_those_of_spark(spark: Any) -> None:
     random = np.random.default_rng(1)
     count = 500
 
@@ -397,7 +397,7 @@ class Both:
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_versions_are_the_same_whoever_reads(
+def test_versions_are_the_same_whether_workers_or_spark_read_the_files(
     cells: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, cells)
@@ -430,7 +430,7 @@ def test_a_file_that_workers_do_not_read_is_read_by_spark(
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_a_refusal_is_the_same_whoever_reads(
+def test_a_refusal_is_the_same_whether_workers_or_spark_read_the_files(
     cells: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, cells)
@@ -443,7 +443,9 @@ def test_a_refusal_is_the_same_whoever_reads(
     assert error is not None and "c.parquet, row 1" in error and ways == [True, False]
 
 
-def test_bad_rows_are_the_same_whoever_reads(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_rows_are_the_same_whether_workers_or_spark_read_the_files(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both = Both(spark, tmp_path, monkeypatch, 1, "bad")
     for number in range(3):
         both.sales(f"{number}.parquet", [1, 2, 3], 1_000 + number)

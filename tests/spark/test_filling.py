@@ -105,7 +105,7 @@ def test_versions_are_made_while_new_views_are_backfilled(
 
 
 @pytest.mark.full
-def test_a_backfill_that_a_stop_interrupts_runs_at_the_next_start(
+def test_a_backfill_interrupted_by_stop_is_done_at_the_next_start(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)
@@ -151,7 +151,7 @@ def test_a_run_that_ends_by_itself_backfills_added_views_before_it_ends(spark: A
 
 
 @pytest.mark.full
-def test_a_worker_killed_during_a_backfill_ends_the_run_and_the_next_start_repeats_it(
+def test_a_worker_killed_during_a_backfill_ends_the_run_and_the_next_start_backfills_again(
     spark: Any, tmp_path: Path, fault: Fault
 ) -> None:
     world = World(tmp_path)

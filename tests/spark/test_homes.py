@@ -127,7 +127,7 @@ def test_threads_do_not_share_a_pool_of_workers() -> None:
         ({0: "a", 1: "a", 2: "c"}, ("a", "d", "c"), True, "adc"),
     ],
 )
-def test_a_cell_stays_at_its_executor_unless_that_has_more_than_its_share(
+def test_a_cell_stays_at_its_executor_unless_the_executor_has_more_than_its_share_of_cells(
     before: dict[int, str], places: tuple[str, ...], balance: bool, after: str
 ) -> None:
     assert assigned(len(after), before, places, balance=balance) == dict(enumerate(after))
@@ -157,7 +157,7 @@ def test_the_cell_of_an_executor_lost_between_versions_is_read_once_and_stays(tm
 
 @pytest.mark.long("a cluster of three executors, started twice")
 @pytest.mark.kills
-def test_a_restart_reads_each_cell_once_where_it_stays(tmp_path: Path) -> None:
+def test_after_a_restart_each_cell_is_read_once_and_then_stays_where_it_is(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     number = 0

@@ -88,7 +88,7 @@ def test_script_changes_that_a_checkpoint_cannot_take_are_refused_by_name(
         run_once(spark, tmp_path)
 
 
-def test_the_deleted_spark_part_of_a_checkpoint_is_noticed(spark: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_whose_spark_part_was_deleted_is_refused(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)

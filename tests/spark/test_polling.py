@@ -377,7 +377,7 @@ def test_a_database_that_does_not_answer_times_out(
         ({"url": "jdbc:h2:mem:a"}, {}),
     ],
 )
-def test_timeouts_set_by_the_user_override_ours(
+def test_timeouts_set_by_the_user_override_those_of_freshviews(
     options: dict[str, str], added: dict[str, str]
 ) -> None:
     assert with_timeouts(options, 5, 7) == {**options, **added}
@@ -410,7 +410,7 @@ def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path:
 
 
 @pytest.mark.spark
-def test_a_table_without_a_key_has_a_limit_of_remembered_rows(
+def test_a_polled_table_without_a_key_is_refused_if_too_many_rows_must_be_remembered(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(polled, "MOST_KNOWN", 2)
@@ -426,7 +426,7 @@ def test_a_table_without_a_key_has_a_limit_of_remembered_rows(
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_rows_of_the_repeated_hour_when_summer_time_ends_count_once_after_kills(
+def test_after_a_kill_each_row_of_the_hour_that_comes_twice_is_read_once(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")

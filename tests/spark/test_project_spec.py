@@ -30,14 +30,14 @@ def spec_of(folder: Path, text: str) -> str:
     return str(file)
 
 
-def test_fields_are_those_of_spark(tmp_path: Path) -> None:
+def test_the_fields_of_a_specification_are_read(tmp_path: Path) -> None:
     found = read_spec(spec_of(tmp_path, GOOD))
     assert (found.name, found.storage, found.catalog, found.database) == ("shop", "file:///tmp/storage", None, "sales")
     assert found.includes == ("a.sql", "more/**/*")
     assert not found.recomputes
 
 
-def test_files_are_found_below_the_folder_and_others_refused(tmp_path: Path) -> None:
+def test_files_below_the_folder_are_found_and_files_with_other_endings_are_refused(tmp_path: Path) -> None:
     found = read_spec(spec_of(tmp_path, GOOD))
     deep = tmp_path / "more" / "deep" / "__pycache__"
     deep.mkdir(parents=True)
@@ -88,7 +88,7 @@ def test_a_wrong_specification_is_refused_with_the_remedy(text: str, message: st
     assert message in str(found.value)
 
 
-def test_a_file_that_is_no_text_very_long_or_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_specification_that_is_missing_too_long_or_not_utf8_text_is_refused(tmp_path: Path) -> None:
     name = spec_of(tmp_path, NAME + "# " + "x" * 1_000_001)
     with pytest.raises(ProjectError, match="longer than 1000000 bytes"):
         read_spec(name)
@@ -109,7 +109,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
             write_project(name)
 
 
-def test_commands_for_scripts_and_options_for_scripts_refuse_a_project() -> None:
+def test_commands_and_options_for_scripts_refuse_a_project_and_the_other_way_round() -> None:
     for words, message in (
         (("explain", "spark-pipeline.yml"), "spark-pipeline.yml is a project, which only freshviews run and check"),
         (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),

@@ -279,7 +279,9 @@ def test_wrong_definitions_are_refused_with_place_and_remedy(
         Project.open(spark, read_spec(str(spec)))
 
 
-def test_tables_that_are_not_of_the_project_are_compared_with_before(spark: Any, tmp_path: Path, database: str) -> None:
+def test_tables_outside_the_project_are_compared_with_their_previous_contents(
+    spark: Any, tmp_path: Path, database: str
+) -> None:
     prices = f"{database}.prices"
     spark.sql(f"CREATE TABLE {prices} (part STRING, price INT, tags ARRAY<STRING>) USING parquet")
     spark.sql(f"INSERT INTO {prices} VALUES ('bolt', 10, array('a')), ('nut', 20, NULL)")

@@ -147,7 +147,7 @@ def test_the_old_view_is_maintained_until_the_new_one_is_backfilled(
     assert latest(store).refilled == []
 
 
-def test_a_run_that_ends_by_itself_replaces_a_view_after_an_earlier_unfinished_change(
+def test_a_run_that_ends_by_itself_replaces_a_view_even_after_an_unfinished_change(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
     world = World(tmp_path)

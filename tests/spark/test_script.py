@@ -125,7 +125,7 @@ def test_option_values_may_be_punctuation(tmp_path: Path) -> None:
     assert [table.options[name] for name in ("sep", "quote", "escape", "comment", "nullValue")] == list("-)(=,")
 
 
-def test_plain_views_are_stored_with_the_views_that_use_them(folder: Path) -> None:
+def test_the_sql_of_a_view_begins_with_the_plain_views_that_it_uses(folder: Path) -> None:
     script = read_script(
         "CREATE STREAMING TABLE t (a INT) USING rate;\n"
         "CREATE OR REPLACE VIEW p AS SELECT a + 1 AS b FROM t;\n"

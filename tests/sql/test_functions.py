@@ -131,7 +131,7 @@ def test_a_function_that_lengthens_a_text_has_a_limit(
         rows_of(f"SELECT length({expression.replace('{}', 's')}) AS y FROM t", rows=[(0, long)])
 
 
-def test_string_agg_has_the_limit_of_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_string_agg_has_the_same_limit_as_other_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strings, "LONGEST", 1000)
     with Database() as database:
         database.execute("CREATE TABLE t (x INT, s STRING)")

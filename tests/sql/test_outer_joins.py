@@ -202,7 +202,7 @@ def test_a_where_turns_a_full_join_into_a_left_or_right_join() -> None:
     assert _optional(full + "s.y > r.x") == [("r", False), ("s", False)]
 
 
-def test_a_required_source_makes_the_left_joins_before_it_inner_joins() -> None:
+def test_a_left_join_becomes_inner_if_a_later_inner_join_needs_its_columns() -> None:
     sql = "SELECT r.x, t.z FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y WHERE t.z = 1"
     assert _optional(sql) == [("r", False), ("s", False), ("t", False)]
 
@@ -213,7 +213,7 @@ def test_a_filter_on_a_join_key_is_copied_only_from_left_to_right() -> None:
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
 
 
-def test_the_query_of_min_requires_the_source_of_its_argument() -> None:
+def test_for_min_the_left_joins_that_its_argument_needs_become_inner_joins() -> None:
     sql = "SELECT r.x, min(t.z) AS m FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y GROUP BY r.x"
     (view,) = views(sql, catalog(TABLES))
     (distinct,) = view.blocks[0].distinct

@@ -26,7 +26,7 @@ from freshviews.sql.statements.relations import relations_of, renamed
          "SELECT 1 AS k FROM `r0` AS `a` UNION ALL (SELECT 2 FROM `r1` AS `a`)"),
     ],
 )  # fmt: skip
-def test_relations_get_other_names_and_aliases_stay(query: str, expected: str) -> None:
+def test_renaming_the_relations_of_a_query_keeps_aliases(query: str, expected: str) -> None:
     found = relations_of(query)
     assert renamed(query, {one: f"r{number}" for number, one in enumerate(found)}).text == expected
 

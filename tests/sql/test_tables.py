@@ -151,7 +151,7 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
         ("'a' = '1', 'a' = '2'", "property a is given twice"),
     ],
 )
-def test_a_property_has_one_constant_as_its_value(clause: str, message: str) -> None:
+def test_a_property_without_exactly_one_constant_as_its_value_is_refused(clause: str, message: str) -> None:
     for sql in ("CREATE TABLE longer (a INT)", "CREATE MATERIALIZED VIEW v"):
         tail = "" if "TABLE" in sql else " AS SELECT a FROM r"
         with pytest.raises(SqlError, match=f"line 1, column .*{message}"):

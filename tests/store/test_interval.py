@@ -159,7 +159,7 @@ def test_damage_before_the_last_sync_is_reported_as_corruption(tmp_path: Path) -
         check(db, 8)
 
 
-def test_the_disk_is_never_more_than_the_interval_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_commit_is_synced_to_disk_within_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = Disk(monkeypatch)
     with opened(tmp_path / "db", 0.2) as db:
         log = only(tmp_path / "db", "log-*")

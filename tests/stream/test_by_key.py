@@ -106,7 +106,7 @@ def test_a_lookup_is_required_only_if_keys_are_looked_up():
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
 
 
-def test_a_delete_in_an_op_column_with_only_the_key_removes_the_row_of_the_key():
+def test_a_row_with_a_delete_word_and_only_the_key_removes_the_row_of_the_key():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 2, 3], [None, "two", "new"], op=["D", "U", "I"])
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
@@ -145,7 +145,7 @@ def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
         (["u", "D", "D"], ["b", None, None], {(1, "old", None): -1}, [2]),
     ],
 )
-def test_a_delete_of_a_key_that_no_row_has_at_that_point_is_a_bad_row(ops, parts, left, bad):
+def test_a_delete_of_a_key_that_has_no_row_at_that_point_is_a_bad_row(ops, parts, left, bad):
     stored = Stored(ITEMS, (1, "old", None)) if ops[0] != "I" else Stored(ITEMS)
     given = items([1] * len(ops), parts, op=ops)
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored, set_aside=True)

@@ -34,7 +34,7 @@ from tests.stream.tables import BAG, ORDERS, batch, table
         ("op", OpColumn("op")),
     ],
 )
-def test_a_format_has_a_name_or_is_named_by_its_column(name, form):
+def test_a_format_is_found_by_its_name_or_by_the_name_of_its_column(name, form):
     assert format_for(name) == form
 
 

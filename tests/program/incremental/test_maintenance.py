@@ -64,7 +64,7 @@ def test_every_batch_of_a_maintained_rule_agrees_with_nested_loops(name: str) ->
         assert one.conditions or unaccounted(maintained, codes) == []
 
 
-def test_the_old_walk_may_stop_before_it_meets_the_new_one() -> None:
+def test_derivations_are_right_even_if_the_walk_of_the_old_version_stops_early() -> None:
     """Without slack, the old walk stops at the end of a contribution, and the new one covers what it had covered."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "SLACK", 0)
@@ -128,7 +128,7 @@ def recorded_anew(maintained: MaintainedRule) -> int:
     return sum(cursor.kept and (not cursor.pointed or low < high) for cursor, low, high in steps)
 
 
-def test_if_no_sensitivity_index_is_dropped_the_stored_intervals_equal_the_trace() -> None:
+def test_with_all_sensitivity_indexes_the_stored_intervals_equal_those_of_the_trace() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)
@@ -168,7 +168,7 @@ def test_the_cost_of_an_edit_does_not_depend_on_other_rows() -> None:
     assert costs[0] == costs[1] < 20
 
 
-def test_nothing_below_an_unchanged_code_is_walked_again() -> None:
+def test_a_join_repeats_no_operations_below_an_unchanged_code() -> None:
     """A new code before a heavy one changes the step to the heavy one, and nothing below it."""
     maintained = MaintainedRule(rule("bac", "R ab", "S ac", "T a"), INTEGER)
     heavy = {(9, c): 1 for c in range(200)}
