@@ -163,6 +163,9 @@ def test_a_file_that_cannot_be_read_gives_one_message(tmp_path: Path) -> None:
     remedy = "a file with SQL is accepted, or - for standard input"
     assert run("check", missing).stderr == f"{missing}: no such file; {remedy}\n"
     assert run("check", tmp_path).stderr == f"{tmp_path}: a directory; a file with SQL is accepted\n"
+    project = tmp_path / "spark-pipeline.yml"
+    project.write_text("")
+    assert run("check", tmp_path).stderr.endswith(f"; a file with SQL is accepted, or the project {project}\n")
     binary = tmp_path / "binary.sql"
     binary.write_bytes(b"SELECT \xff")
     assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text; a file with SQL is accepted\n"

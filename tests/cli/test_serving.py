@@ -51,7 +51,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(root: Path) -> Site:
-    return Site("shop.sql", store_of(root), lambda: None, ["shop.example"], most_rows=200)
+    return Site("shop.sql", lambda: store_of(root), lambda: None, ["shop.example"], most_rows=200)
 
 
 def ask(site: Site, path: str, host: str = "127.0.0.1:8321", **parameters: object) -> Answer:
@@ -232,7 +232,7 @@ def test_a_request_whose_host_header_names_another_server_is_refused(
 def test_rows_and_bytes_of_an_answer_are_limited(
     site: Site, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small = Site("shop.sql", store_of(root), lambda: None, most_rows=100)
+    small = Site("shop.sql", lambda: store_of(root), lambda: None, most_rows=100)
     for form in ("csv", "arrow"):
         made = ask(small, "/view/kept", format=form)
         assert made.status == 413 and "there are 122 rows, and an answer has at most 100" in Seen(made.body).text
@@ -249,7 +249,7 @@ def test_one_request_computes_and_others_wait_for_a_limited_time(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "PATIENCE", 0.05)
-    own = Site("shop.sql", store_of(root), lambda: None)
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
     with own._versions._exclusive():
         assert ask(own, "/view/by_part").status == 503
     assert ask(own, "/view/by_part").status == 200
@@ -258,7 +258,7 @@ def test_one_request_computes_and_others_wait_for_a_limited_time(
 def test_a_new_version_is_read_from_its_log_and_a_version_without_state_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = Site("shop.sql", store_of(tmp_path / "ckpt"), lambda: None)
+    own = Site("shop.sql", lambda: store_of(tmp_path / "ckpt"), lambda: None)
     assert ask(own, "/").status == 503 and "no version yet" in Seen(ask(own, "/").body).text
     first = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
     assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 1}]
@@ -292,7 +292,7 @@ def test_a_reader_gets_a_newer_version_if_the_version_it_reads_is_collected(
 ) -> None:
     root = tmp_path / "ckpt"
     made = commit(root, None, [sale(1, "nut")])
-    own = Site("shop.sql", store_of(root), lambda: None)
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
     answers: list[dict[str, object]] = []
     asked = [("/view/by_part", {}), ("/query", {"sql": "SELECT part, n FROM by_part"})]
     threads = [Thread(target=lambda one=one: answers.append(read(own, one[0], **one[1]))) for one in asked]
@@ -320,7 +320,7 @@ def test_a_reader_gets_a_newer_version_if_the_version_it_reads_is_collected(
 def test_a_reader_tries_a_limited_number_of_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "ckpt"
     commit(root, None, [sale(1, "nut")])
-    own = Site("shop.sql", store_of(root), lambda: None)
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
     tried: list[int] = []
 
     def none(store: object, manifest: Manifest, view: str, keep_cells: bool) -> pa.Table:
@@ -335,7 +335,7 @@ def test_a_reader_tries_a_limited_number_of_versions(tmp_path: Path, monkeypatch
 
 def test_a_new_checkpoint_at_the_same_address_is_read(tmp_path: Path) -> None:
     root = tmp_path / "ckpt"
-    own = Site("shop.sql", store_of(root), lambda: None)
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
     made = None
     for number in range(3):
         made = commit(root, made, [sale(number, "nut")])
@@ -344,6 +344,26 @@ def test_a_new_checkpoint_at_the_same_address_is_read(tmp_path: Path) -> None:
     commit(root, None, [sale(1, "cog")])
     found = read(own, "/view/by_part")
     assert (found["version"], found["rows"]) == (1, [{"part": "cog", "n": 1}])
+
+
+def test_rows_of_a_version_are_not_those_of_a_deleted_checkpoint_with_the_same_number(tmp_path: Path) -> None:
+    root = tmp_path / "ckpt"
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
+    for part in ("nut", "cog"):
+        commit(root, None, [sale(1, part)])
+        assert read(own, "/view/by_part")["rows"] == [{"part": part, "n": 1}]
+        shutil.rmtree(root)
+
+
+def test_requests_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
+    commit(tmp_path / "a", None, [sale(1, "nut")])
+    commit(tmp_path / "b", None, [sale(1, "cog")])
+    roots = [tmp_path / "none", tmp_path / "a", tmp_path / "b"]
+    own = Site("spark-pipeline.yml", lambda: store_of(roots[0]), lambda: None)
+    assert ask(own, "/view/by_part").status == 503
+    for part in ("nut", "cog"):
+        del roots[0]
+        assert read(own, "/view/by_part")["rows"] == [{"part": part, "n": 1}]
 
 
 def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> None:
@@ -361,7 +381,7 @@ def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_one(
     root = tmp_path / "ckpt"
     first = commit(root, None, [sale(1, "nut")])
     second = commit(root, first, [sale(2, "nut")])
-    own = Site("shop.sql", store_of(root), lambda: None)
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
     assert read(own, "/view/by_part")["rows"] == [{"part": "nut", "n": 2}]
     assert read(own, "/view/by_part", version=1)["rows"] == [{"part": "nut", "n": 1}]
     third = commit(root, second, [sale(3, "nut")])

@@ -8,9 +8,13 @@ import pytest
 
 pytest.importorskip("yaml", reason="PyYAML is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.cli.source import ReadError
+from freshviews.cli.stopping import Stopping
 from freshviews.errors import FreshviewsError
 from freshviews.spark.declarative.example import write_project
 from freshviews.spark.declarative.spec import ProjectError, read_spec
+from freshviews.spark.declarative.state import begin_state, keep_state, root_of
+from tests.cli.sales import commit, sale
 from tests.cli.test_commands import run
 
 GOOD = """\
@@ -44,6 +48,9 @@ def test_files_below_the_folder_are_found_and_files_with_other_endings_are_refus
     for file in (tmp_path / "a.sql", deep / "c.pyc", deep.parent / "b.py"):
         file.write_text("")
     assert [path.name for path in found.files()] == ["a.sql", "b.py"]
+    assert found.without_files() == []
+    (tmp_path / "a.sql").unlink()
+    assert found.without_files() == ["a.sql"]
     (tmp_path / "more" / "notes.txt").write_text("")
     with pytest.raises(ProjectError, match=r"notes\.txt: a file of definitions ends with \.sql or \.py; move"):
         found.files()
@@ -95,8 +102,55 @@ def test_a_specification_that_is_missing_too_long_or_not_utf8_text_is_refused(tm
     Path(name).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ProjectError, match="not UTF-8 text; a specification in YAML is accepted"):
         read_spec(name)
-    with pytest.raises(ProjectError, match="no such file; freshviews init NAME writes a project"):
+    with pytest.raises(ProjectError, match=f"no such file; {name} is there, and freshviews init NAME writes a project"):
         read_spec(str(tmp_path / "none.yml"))
+
+
+def test_a_project_without_files_is_refused_with_its_patterns(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, GOOD)
+    for command in ("run", "check", "explain"):
+        message = f"{spec}: no file matches a.sql, more/** under libraries; write definitions into .sql and .py files, "
+        assert run(command, spec).stderr.startswith(message)
+
+
+def test_commands_that_read_a_checkpoint_read_that_of_the_last_run(tmp_path: Path) -> None:
+    spec = write_project(str(tmp_path / "shop"))
+    root = root_of(read_spec(str(spec)))
+    none = run("status", spec)
+    assert (none.exit_code, none.stderr) == (1, f"{root.address} has no version yet; run the pipeline first\n")
+    commit(root.local / "first", None, [sale(1, "nut")])
+    begin_state(root, "first")
+    commit(root.local / "second", None, [sale(1, "cog")])
+    begin_state(root, "second")
+    query = ("query", spec, "SELECT part FROM by_part")
+    assert run(*query).stdout.split() == ["part", "nut"]
+    keep_state(root, "second")
+    assert run(*query).stdout.split() == ["part", "cog"]
+    assert run("status", spec).stdout.startswith("version 1 (not running)")
+    assert not (root.local / "first").exists()
+
+
+def test_commands_that_read_a_checkpoint_name_what_is_wrong_with_a_project(tmp_path: Path) -> None:
+    missing = tmp_path / "none.yml"
+    assert run("serve", missing).stderr.startswith(f"{missing}: no such file; ")
+    name = spec_of(tmp_path, GOOD.replace("file:///tmp/storage", "dbfs:/storage"))
+    assert run("status", name).stderr.startswith(f"{name}: storage: checkpoint dbfs:/storage/_freshviews: dbfs: ")
+
+
+def test_ctrl_c_while_spark_starts_says_that_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+
+    def interrupted(*given: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    def ended(stopping: Stopping) -> None:
+        raise ReadError(stopping._at_once())
+
+    monkeypatch.setattr("freshviews.spark.session.start_session", interrupted)
+    monkeypatch.setattr(Stopping, "end", ended)
+    spec = write_project(str(tmp_path / "shop"))
+    assert run("run", spec).stderr == f"stopped; nothing is lost, the next freshviews run {spec} continues\n"
+    assert run("check", spec).stderr == run("explain", spec).stderr == "stopped; no table was changed\n"
 
 
 def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path: Path) -> None:
@@ -111,7 +165,9 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
 
 def test_commands_and_options_for_scripts_refuse_a_project_and_the_other_way_round() -> None:
     for words, message in (
-        (("explain", "spark-pipeline.yml"), "spark-pipeline.yml is a project, which only freshviews run and check"),
+        (("advise", "spark-pipeline.yml", "--stream", "x"), "spark-pipeline.yml: a project, of which only Spark reads"),
+        (("explain", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script; leave it out"),
+        (("explain", "shop.sql", "--conf", "a=b"), "--conf is for a project, spark-pipeline.yml"),
         (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),
         (("run", "shop.sql", "--full-refresh-all"), "--full-refresh-all is for a project, spark-pipeline.yml"),
         (("check", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script"),

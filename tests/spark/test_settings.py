@@ -7,6 +7,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,6 +71,16 @@ def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
             settings_of(words)
     with pytest.raises(SettingError, match="--packages spark-avro: write GROUP:NAME:VERSION"):
         packages_with({}, "spark-avro")
+
+
+@pytest.mark.spark
+@pytest.mark.full
+def test_a_value_that_a_setting_of_spark_sql_cannot_have_is_refused(spark: Any) -> None:
+    from freshviews.spark.session import check_values
+
+    check_values({PARTITIONS: "3", "spark.sql.catalog.lake": "x", "spark.ui.enabled": "maybe"})
+    with pytest.raises(SettingError, match=r"spark.sql.shuffle.partitions is abc: .*'int' value"):
+        check_values({PARTITIONS: "abc"})
 
 
 def test_the_conf_and_packages_options_become_settings() -> None:

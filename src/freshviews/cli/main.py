@@ -155,14 +155,27 @@ def explain(
     cells: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Print how N engines would share the rows instead.")
     ] = None,
+    packages: Packages = None,
+    conf: Conf = None,
 ) -> None:
-    """Print the plan of each view: class, reason, strategy, bounds, program, stored views."""
+    """Print the plan of each view: class, reason, strategy, bounds, program, stored views.
+
+    Of a project of Spark's declarative pipelines (spark-pipeline.yml), the views that are maintained; Spark is started.
+    """
     with _errors_as_messages():
         from freshviews.cli.planned_script import reduced_to
         from freshviews.cli.source import read
         from freshviews.plan.explain import explain as explanation
+        from freshviews.spark.declarative.spec import is_project
 
-        source = read(script)
+        if is_project(script):
+            _refuse_options(script, "a script", {"--cells": cells})
+            from freshviews.cli.project import script_of
+
+            source = script_of(script, packages, conf or [])
+        else:
+            _refuse_options(script, "a project, spark-pipeline.yml", {"--packages": packages, "--conf": conf})
+            source = read(script)
         planned = _with_views(source)
         if cells is not None:
             from freshviews.cli.pipeline import explain_cells
@@ -194,7 +207,7 @@ def advise(
             say(line)
 
 
-_PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW."
+_PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW, or spark-pipeline.yml of a project."
 
 PipelineScript = Annotated[str, typer.Argument(metavar="SCRIPT", help=_PIPELINE)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per line.")]

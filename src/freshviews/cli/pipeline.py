@@ -100,7 +100,7 @@ def run_script(
         except KeyboardInterrupt:  # Spark's own handler raised it before ours was installed again
             stopping.end()
         except Exception as error:
-            gone = _java_is_gone(0.5)
+            gone = java_is_gone(0.5)
             refused = isinstance(error, SPARK_ERRORS)
             if not gone and not refused and not isinstance(error, (FreshviewsError, OSError)):
                 raise
@@ -189,7 +189,7 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
     return 0
 
 
-def _java_is_gone(seconds: float) -> bool:
+def java_is_gone(seconds: float) -> bool:
     """True if Spark's Java process has ended, or ends within ``seconds``."""
     process = java_process()
     if process is None:
@@ -211,7 +211,7 @@ def _java_ended(store: Store, resume: str) -> str:
 
 def end_session(spark: Any) -> None:
     """Stop Spark, even if its Java process is dead."""
-    if not _java_is_gone(0):
+    if not java_is_gone(0):
         with contextlib.suppress(Exception):
             spark.stop()
 

@@ -1,4 +1,4 @@
-"""``freshviews run``, ``check`` and ``init`` for projects of Spark's declarative pipelines."""
+"""``freshviews run``, ``check`` and ``explain`` for projects of Spark's declarative pipelines."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from freshviews.cli.pipeline import end_session
+from freshviews.cli.pipeline import end_session, java_is_gone
 from freshviews.cli.planned_script import plan_script
 from freshviews.cli.report import check_table
-from freshviews.cli.source import ReadError
+from freshviews.cli.source import ReadError, Source
 from freshviews.cli.stopping import Stopping
-from freshviews.errors import FreshviewsError
 from freshviews.printable import say
 from freshviews.spark.declarative.spec import read_spec
 from freshviews.spark.settings import need_spark, packages_with, settings_of
 
 if TYPE_CHECKING:
-    from freshviews.spark.declarative.graph import Dataset
+    from freshviews.spark.declarative.graph import Dataset, Selection
     from freshviews.spark.declarative.project import Project
+
+
+_STOPPED = "stopped; no table was changed"
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,18 @@ def run_project(
         else:
             say(f"{one.name}: {one.kind}, {how}")
 
-    with _opened(name, master, packages, conf) as project:
+    stopped = f"stopped; nothing is lost, the next freshviews run {name} continues"
+    with _opened(name, master, packages, conf, stopped) as project:
         chosen = project.graph.selection(_names(wanted.only), _names(wanted.full), wanted.full_all)
+        _warn(project, chosen)
         project.run(chosen, report, cells=cells)
     return 0
 
 
 def check_project(name: str, packages: str | None, conf: Sequence[str]) -> None:
     """Print the plans of the views that are maintained, and why Spark recomputes the others; no table is changed."""
-    with _opened(name, None, packages, conf) as project:
+    with _opened(name, None, packages, conf, _STOPPED) as project:
+        _warn(project, project.graph.selection([], [], False))
         planned = plan_script(project.views.definition.script)
         if planned.views:
             Console(width=None if sys.stdout.isatty() else 1000).print(check_table(planned))
@@ -71,26 +76,57 @@ def check_project(name: str, packages: str | None, conf: Sequence[str]) -> None:
         say(f"{name}: {kept} materialized views can be maintained" + (f", {others} are recomputed" if others else ""))
 
 
+def script_of(name: str, packages: str | None, conf: Sequence[str]) -> Source:
+    """The script of the views that are maintained; prints why Spark recomputes the others. Raises ReadError."""
+    with _opened(name, None, packages, conf, _STOPPED) as project:
+        for why in project.views.refused.values():
+            say(f"recomputed by Spark: {why}", to=sys.stderr)
+        if not project.views.names:
+            raise ReadError(f"{name}: there is no view to maintain; CREATE MATERIALIZED VIEW name AS SELECT makes one")
+        return Source(name, project.views.definition.script)
+
+
+def _warn(project: Project, chosen: Selection) -> None:
+    spec = project.spec
+    unmatched = (
+        f"{spec.file}: libraries: no file matches {pattern}; correct the pattern, or leave it out"
+        for pattern in spec.without_files()
+    )
+    for message in (*unmatched, *project.lost_rows(chosen)):
+        say(f"warning: {message}", to=sys.stderr)
+
+
 @contextmanager
-def _opened(name: str, master: str | None, packages: str | None, conf: Sequence[str]) -> Iterator[Project]:
-    """A project in a session of its own; the errors of Spark in the block are messages."""
+def _opened(
+    name: str, master: str | None, packages: str | None, conf: Sequence[str], stopped: str
+) -> Iterator[Project]:
+    """A project in a session of its own; the errors of Spark in the block are messages. ``stopped``: what a stop
+    prints."""
     spec = read_spec(name)
+    spec.files()  # refuses wrong patterns before Spark starts
     need_spark()
     from freshviews.spark.declarative.project import Project
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 
     settings = packages_with({**spec.configuration, **settings_of(conf)}, packages)
-    with Stopping(lambda: f"stopped; nothing is lost, the next freshviews run {name} continues") as stopping:
-        spark = start_session(master, settings, quiet=True)
-        stopping.install()
+    spark = None
+    with Stopping(lambda: stopped) as stopping:
         try:
+            spark = start_session(master, settings, quiet=True)
+            stopping.install()
             yield Project.open(spark, spec)
-        except SPARK_ERRORS as error:
-            raise ReadError(f"Spark cannot run {name}: {reason(error)}") from None
-        except FreshviewsError:
+        except KeyboardInterrupt:  # Spark's own handler raised it before ours was installed again
+            stopping.end()
+        except Exception as error:
+            if java_is_gone(0.5):
+                message = "Spark's Java process was killed or ran out of memory; nothing is lost"
+                raise ReadError(f"{message}: run the command again") from None
+            if isinstance(error, SPARK_ERRORS):
+                raise ReadError(f"Spark cannot run {name}: {reason(error)}") from None
             raise
         finally:
-            end_session(spark)
+            if spark is not None:
+                end_session(spark)
 
 
 def _names(given: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from freshviews.cli.source import STANDARD_INPUT, ReadError, read
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_readable
 from freshviews.cli.units import duration, size
 from freshviews.printable import cell, json_line, say
+from freshviews.spark.declarative.spec import is_project
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
@@ -21,9 +22,10 @@ from freshviews.spark.state.stores.store import Store
 
 
 def _checkpoint(name: str, given: str | None) -> Store:
-    """The store with the views of a script. Raises ReadError if neither the script nor a version there can be read."""
+    """The store with the views of a script or project. Raises ReadError if neither the script nor a version there can
+    be read."""
     store = checkpoint_of(name, given)
-    if name != STANDARD_INPUT:
+    if name != STANDARD_INPUT and not is_project(name):
         try:
             read(name)
         except ReadError:
@@ -116,7 +118,10 @@ def serve(
 
     own = f"[{host}]" if ":" in host else host
     store = _checkpoint(name, checkpoint)
-    site = Site(name, store, lambda: definition_if_readable(name), [own, *allowed], most_rows)
+    # Another run of a project may begin another checkpoint.
+    site = Site(
+        name, lambda: checkpoint_of(name, checkpoint), lambda: definition_if_readable(name), [own, *allowed], most_rows
+    )
     server = HttpServer(host, port, site.answer, seconds=ANSWER_SECONDS)
     ended = Event()
     for one in (signal.SIGINT, signal.SIGTERM):

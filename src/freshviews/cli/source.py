@@ -44,8 +44,8 @@ def read(name: str) -> Source:
         raise ReadError(f"{name}: a file name cannot have a NUL character; a file with SQL is accepted")
     if is_project(name):
         raise ReadError(
-            f"{name} is a project, which only freshviews run and check accept; name a file with SQL, or - for standard "
-            "input"
+            f"{name}: a project, of which only Spark reads the tables; here a file with SQL is accepted, or - for "
+            "standard input (docs/pipelines.md)"
         )
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
@@ -54,7 +54,9 @@ def read(name: str) -> Source:
     except FileNotFoundError:
         raise ReadError(f"{name}: no such file; a file with SQL is accepted, or - for standard input") from None
     except IsADirectoryError:
-        raise ReadError(f"{name}: a directory; a file with SQL is accepted") from None
+        project = Path(name, "spark-pipeline.yml")
+        inside = f", or the project {project}" if project.exists() else ""
+        raise ReadError(f"{name}: a directory; a file with SQL is accepted{inside}") from None
     except UnicodeDecodeError as error:
         raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text; a file with SQL is accepted") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads the streaming script named on the command line, and finds its checkpoint."""
+"""Reads the streaming script named on the command line, and finds the checkpoint of a script or a project."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from freshviews.cli.source import STANDARD_INPUT, ReadError, ScriptError, Source, error_text, read
 from freshviews.errors import FreshviewsError, SqlError
+from freshviews.spark.declarative.spec import is_project, read_spec
+from freshviews.spark.declarative.state import state_of
 from freshviews.spark.definition import Definition
 from freshviews.spark.script import read_script
 from freshviews.spark.state.stores.addresses import store_of
@@ -34,7 +36,10 @@ def message_with_place(source: Source, error: SqlError) -> str:
 
 
 def checkpoint_of(name: str, given: str | None) -> Store:
-    """The checkpoint's store: at the address given, or in a folder beside the script. Raises AddressError."""
+    """The checkpoint's store: at the address given, in a folder beside the script, or that of the project's last run.
+    Raises AddressError, and ProjectError."""
+    if given is None and is_project(name):
+        return state_of(read_spec(name))
     return store_of(given if given is not None else Path(name).absolute().with_suffix(".checkpoint"))
 
 

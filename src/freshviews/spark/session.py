@@ -14,6 +14,7 @@ from typing import Any
 
 import pyspark
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -23,7 +24,7 @@ from freshviews import arguments
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.spark.java import JavaOutput, class_archive, java_home
-from freshviews.spark.settings import defaults_of, merge_settings
+from freshviews.spark.settings import SettingError, defaults_of, merge_settings
 
 _NOTES = {
     "spark.sql.streaming.checkpointFileManagerClass": "org.apache.spark.sql.execution.streaming.checkpointing."
@@ -148,6 +149,7 @@ def start_session(
     try:
         if output is not None:
             output.start_java({"spark.app.name": "freshviews", **given})
+            check_values(settings or {})
         session = builder.getOrCreate()
     except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
@@ -157,6 +159,19 @@ def start_session(
         _silence_the_end(session)
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
+
+
+def check_values(settings: Mapping[str, str]) -> None:
+    """Raise SettingError for a value that a setting of Spark SQL cannot have: in a session with it, pyspark would never
+    end reporting it."""
+    jvm: Any = SparkContext._jvm
+    conf = jvm.org.apache.spark.sql.internal.SQLConf()
+    for name, value in settings.items():
+        if name.startswith("spark.sql."):
+            try:
+                conf.setConfString(name, value)
+            except SPARK_ERRORS as error:
+                raise SettingError(f"{name} is {value}: {reason(error)}") from None
 
 
 def _is_not_of_py4j(record: logging.LogRecord) -> bool:

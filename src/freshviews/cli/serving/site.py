@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, replace
 from http import HTTPStatus
+from threading import Lock
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
@@ -60,22 +61,33 @@ class Parameters:
 
 
 class Site:
-    """The answers for one checkpoint."""
+    """The answers for one script or project."""
 
     def __init__(
         self,
         name: str,
-        store: Store,
+        store: Callable[[], Store],
         definition: Callable[[], Definition | None],
         hosts: Collection[str] = (),
         most_rows: int = MOST_ROWS,
     ) -> None:
-        """``name``: the script's. ``hosts``: names of this server besides those of the machine itself."""
+        """``name``: the script's. ``store``: finds the checkpoint for each request. ``hosts``: names of this server
+        besides those of the machine itself."""
         self._name = name
-        self._versions = Versions(store)
+        self._store = store
+        self._last: Versions | None = None
+        self._finding = Lock()
         self._definition = definition
         self._hosts = HERE | {host.lower() for host in hosts}
         self._most_rows = most_rows
+
+    @property
+    def _versions(self) -> Versions:
+        with self._finding:
+            store = self._store()
+            if self._last is None or self._last.store is not store:
+                self._last = Versions(store)
+            return self._last
 
     def answer(self, request: Request) -> Answer:
         """The answer to a request, with headers that let browsers only show it."""
@@ -119,9 +131,10 @@ class Site:
     def _status(self, asked: Parameters) -> Answer:
         if asked.form not in ("html", "json"):
             raise Refused(HTTPStatus.BAD_REQUEST, "format: html and json are accepted here")
-        manifest = self._versions.at(None)
-        found = status(self._versions.store, self._definition())
-        disk = on_disk(self._versions.store)
+        versions = self._versions
+        manifest = versions.at(None)
+        found = status(versions.store, self._definition())
+        disk = on_disk(versions.store)
         version = {"Freshviews-Version": str(max(manifest.version, found.version))}
         if asked.form == "json":
             text = json.dumps({**asdict(found), "disk": disk}, ensure_ascii=False)

@@ -65,7 +65,7 @@ class Versions:
     def __init__(self, store: Store) -> None:
         self.store = store
         self._computing = Lock()
-        self._kept: OrderedDict[tuple[int, str], pa.Table] = OrderedDict()
+        self._kept: OrderedDict[tuple[int, float, str], pa.Table] = OrderedDict()
         self._last: Manifest | None = None
 
     def at(self, version: int | None) -> Manifest:
@@ -87,7 +87,7 @@ class Versions:
 
         def read(manifest: Manifest) -> tuple[Manifest, str, pa.Table]:
             view = find(manifest)
-            known = self._kept.get((manifest.version, view))
+            known = self._kept.get((manifest.version, manifest.time, view))
             if known is not None:
                 return manifest, view, known
             with self._exclusive():
@@ -153,7 +153,7 @@ class Versions:
             ) from None
 
     def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
-        key = (manifest.version, view)
+        key = (manifest.version, manifest.time, view)
         if key not in self._kept:
             # Reading an older version must not move the cells back: the next newer one needs all of them.
             newest = self._last is None or manifest.version >= self._last.version

@@ -7,4 +7,4 @@
             and SQL     parse and resolve      that can be maintained    then the pipeline
 """
 
-__all__ = ["example", "graph", "project", "registry", "spec", "views"]
+__all__ = ["example", "graph", "lost_rows", "project", "registry", "spec", "state", "views"]

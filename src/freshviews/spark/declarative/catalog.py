@@ -31,6 +31,12 @@ def created(spark: SparkSession, dataset: Dataset) -> int:
     return 0 if found is None else int(found.createTime())
 
 
+def location(spark: SparkSession, parts: Iterable[str]) -> str | None:
+    """The folder of a table; None if there is no such table, or another catalog has it."""
+    found = _metadata(spark, parts)
+    return None if found is None else str(found.location().toString())
+
+
 def note_tables(spark: SparkSession, store: Store, datasets: Iterable[Dataset]) -> None:
     """Note the tables of a project, if they are in a catalog in memory. Raises OSError."""
     if not is_in_memory(spark):

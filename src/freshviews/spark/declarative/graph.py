@@ -26,6 +26,8 @@ STREAMING_TABLE, MATERIALIZED_VIEW, TEMPORARY_VIEW, VIEW = (
     *("streaming table", "materialized view", "temporary view", "view"),
 )
 _AT = re.compile(r"; line (\d+) pos (\d+)$")
+_SYNTAX = re.compile(r"\s*(.+) \(line (\d+), pos (\d+)\)\s+== SQL ==\n(.*)", re.DOTALL)
+_STATEMENTS = "CREATE STREAMING TABLE, CREATE FLOW, CREATE [MATERIALIZED | TEMPORARY] VIEW and SET"
 _BLANK = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*+\*/)*+")
 _ROOM = "org.apache.spark.sql.pipelines.graph."
 
@@ -50,16 +52,17 @@ class Place:
         ends = [0, *(one.end() for one in re.finditer(";", self.text[: self.start]))]
         begin = max((end for end in ends if _BLANK.fullmatch(self.text, end, self.start)), default=self.start)
         before = self.text[begin:].split("\n")[: int(found[1]) - 1]
-        return self._shown(begin + sum(len(line) + 1 for line in before) + int(found[2]))
+        return self.at_offset(begin + sum(len(line) + 1 for line in before) + int(found[2]))
 
     def at(self, query: str, offset: int) -> str:
         """The place of an offset in a query that is a part of the statement."""
         begin = self.text.find(query, self.start)
         if begin < 0:
             return str(self)
-        return self._shown(begin + offset)
+        return self.at_offset(begin + offset)
 
-    def _shown(self, offset: int) -> str:
+    def at_offset(self, offset: int) -> str:
+        """The place of an offset in the file."""
         before = self.text[:offset]
         return f"{self.file}:{before.count(chr(10)) + 1}:{len(before) - before.rfind(chr(10))}"
 
@@ -91,6 +94,18 @@ class Dataset:
 
 
 @dataclass(frozen=True)
+class Outlet:
+    """A streaming table or a sink of a project. ``path``: the option of a sink. ``flows``: the names of its flows."""
+
+    parts: tuple[str, ...]
+    place: Place
+    format: str
+    is_sink: bool
+    path: str | None
+    flows: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Selection:
     """The keys of the tables to update, and of those to reset and recompute; None: all of them."""
 
@@ -116,12 +131,15 @@ class Graph:
         self._catalog = spec.catalog or spark.catalog.currentCatalog()
         self._database = spec.database or spark.catalog.currentDatabase()
         self._python: dict[str, PythonFlow] = {}
+        made = self._made()
+        every = (made.tables(), made.views(), made.sinks(), made.flows())
+        self._elements = [one for group in every for one in _items(group)]
         try:
-            self._java = self._made().toDataflowGraph().resolve()
+            self._java = made.toDataflowGraph().resolve()
             self._refuse_unresolved()
             self._java.validate()
         except SPARK_ERRORS as error:
-            raise ProjectError(f"{spec.file}: {reason(error)}") from None
+            raise ProjectError(self._with_places(reason(error))) from None
         self.datasets: dict[str, Dataset] = {}
         self.streamed: set[str] = set()
         """The keys of the datasets that streaming tables and sinks read."""
@@ -139,7 +157,7 @@ class Graph:
             try:
                 self._jvm.SqlGraphRegistrationContext(made).processSqlFile(text, file, self._spark._jsparkSession)
             except SPARK_ERRORS as error:
-                raise ProjectError(f"{file}: {reason(error)}") from None
+                raise ProjectError(_of_file(Place(file, 1, text), error)) from None
         for output in self._definitions.outputs:
             self._from_python(output, made)
         for flow in self._definitions.flows:
@@ -218,6 +236,15 @@ class Graph:
             )
         )
 
+    def _with_places(self, message: str) -> str:
+        """A message of Spark after the places of the definitions that it names, or after the specification."""
+        found = {}
+        for one in self._elements:
+            names = (one.identifier().quotedString(), one.identifier().unquotedString())
+            if any(re.search(rf"(?<![\w`.]){re.escape(name)}(?![\w`])", message) for name in names):
+                found[str(self._place(one))] = True
+        return f"{', '.join(sorted(found)) or self._spec.file}: {message}"
+
     def _refuse_unresolved(self) -> None:
         """Raise ProjectError for the first flow that has an error of its own."""
         for flow in _items(self._java.resolutionFailedFlows()):
@@ -276,8 +303,8 @@ class Graph:
             return str(plan.originalText())
         return _value(plan.originalText()) if kind in ("CreateViewCommand", "CreateView") else None
 
-    def _place(self, flow: Any) -> Place:
-        origin = flow.origin()
+    def _place(self, element: Any) -> Place:
+        origin = element.origin()
         file, line = _value(origin.filePath()) or str(self._spec.file), _value(origin.line()) or 1
         return Place(file, line, self._definitions.sql.get(file, ""), _value(origin.startPosition()) or 0)
 
@@ -309,6 +336,33 @@ class Graph:
             raise ProjectError(f"the project has no table {name}; it has {', '.join(one.name for one in tables)}")
         return key
 
+    def outlets(self) -> list[Outlet]:
+        """The streaming tables and sinks, with their flows."""
+        found = []
+        usual = str(self._spark.conf.get("spark.sql.sources.default"))
+        tables = [(one, False) for one in _items(self._java.tables()) if one.isStreamingTable()]
+        for one, sink in [*tables, *((one, True) for one in _items(self._java.sinks()))]:
+            identifier = one.identifier()
+            flows = [flow for flow in _items(self._java.flows()) if flow.destinationIdentifier().equals(identifier)]
+            path = _value(one.options().get("path")) if sink else None
+            form = one.format() if sink else _value(one.format())
+            names = tuple(sorted(flow.identifier().table() for flow in flows))
+            found.append(Outlet(parts_of(identifier), self._place(one), form or usual, sink, path, names))
+        return found
+
+    def last_version(self, outlet: Outlet, flow: str) -> int:
+        """The last version that Spark has planned of a flow since it was reset; -1 if there is none."""
+        place = "/".join([self._spec.storage, "_checkpoints", *outlet.parts, flow])
+        return self.last_number(f"{place}/{self.last_number(place)}/offsets")
+
+    def last_number(self, folder: str) -> int:
+        """The highest number that is the name of a file in a folder, up to a dot; -1 if there is none."""
+        path = self._jvm.org.apache.hadoop.fs.Path(folder)
+        files = path.getFileSystem(self._spark._jsparkSession.sessionState().newHadoopConf())
+        there = files.listStatus(path) if files.exists(path) else ()
+        names = [status.getPath().getName().partition(".")[0] for status in there]
+        return max((int(name) for name in names if name.isdigit()), default=-1)
+
     def generations(self, datasets: Iterable[Dataset]) -> list[str]:
         """The checkpoints by which Spark has written streaming tables: others where a table was reset."""
         found = []
@@ -338,9 +392,9 @@ class Graph:
             update = self._jvm.PipelineUpdateContextImpl(part, events, refresh, reset, self._spec.storage)
             update.pipelineExecution().runPipeline()
         except SPARK_ERRORS as error:
-            raise ProjectError(f"{self._spec.file}: {events.failed or reason(error)}") from None
+            raise ProjectError(self._with_places(events.failed or reason(error))) from None
         if events.failed:
-            raise ProjectError(f"{self._spec.file}: {events.failed}")
+            raise ProjectError(self._with_places(events.failed))
 
     def materialize(self, dataset: Dataset) -> None:
         """Create or alter the table of a dataset as Spark does, and empty it. Raises ProjectError."""
@@ -432,6 +486,21 @@ class _Events:
 
     class Java:
         implements = ["scala.Function1"]  # noqa: RUF012
+
+
+def _of_file(place: Place, error: Exception) -> str:
+    """The message of an error in a file of SQL, with its place."""
+    java = getattr(error, "java_exception", None)
+    found = _SYNTAX.match(str(error) if java is None else str(java.getMessage()))
+    if found is None:
+        message = reason(error)
+        remedy = f"; {_STATEMENTS} are accepted" if "Unsupported plan" in message else ""
+        return f"{place.file}: {message}{remedy}"
+    # Spark counts from the statement, whose lines it shows.
+    before = found[4].split("\n")[: int(found[2])]
+    begin = place.text.find("\n".join(before))
+    offset = begin + sum(len(line) + 1 for line in before[:-1]) + int(found[3])
+    return f"{place.at_offset(offset) if begin >= 0 else place.file}: {found[1]}"
 
 
 def _in_order(datasets: Mapping[str, Dataset]) -> dict[str, Dataset]:

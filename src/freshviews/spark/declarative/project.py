@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,8 +27,10 @@ from freshviews.spark.declarative.graph import (
     Graph,
     Selection,
 )
+from freshviews.spark.declarative.lost_rows import lost_rows
 from freshviews.spark.declarative.registry import read_definitions
 from freshviews.spark.declarative.spec import UNSUPPORTED, ProjectError, ProjectSpec
+from freshviews.spark.declarative.state import begin_state, keep_state, root_of, state_at
 from freshviews.spark.declarative.views import Views, ancestors, maintained
 from freshviews.spark.driver.run import Listener
 from freshviews.spark.io.java_errors import cause
@@ -37,12 +38,9 @@ from freshviews.spark.pipeline import Pipeline
 from freshviews.spark.session import SPARK_ERRORS, reason
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.runs import LOCK, Held
-from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.store.files import json_of
 
-_FOLDER = "_freshviews"
-"""The folder of the state, in the storage of a project."""
 _WRITTEN = "written"
 """The object of the state that has, by table, the version that it was written at."""
 
@@ -65,7 +63,7 @@ class Project:
     def open(cls, spark: SparkSession, spec: ProjectSpec) -> Project:
         """Read and resolve the definitions. Raises ProjectError, also for a view that cannot be maintained."""
         try:
-            declare_tables(spark, _root(spec))
+            declare_tables(spark, root_of(spec))
         except (OSError, *SPARK_ERRORS) as error:
             raise ProjectError(f"{spec.file}: the tables of earlier runs cannot be declared: {reason(error)}") from None
         graph = Graph(spark, spec, read_definitions(spec, spark))
@@ -77,12 +75,22 @@ class Project:
             )
         return cls(spark, spec, graph, views)
 
+    def lost_rows(self, chosen: Selection) -> list[str]:
+        """A message for each table and sink of which Spark leaves out rows."""
+        return lost_rows(self.graph, self.spark, chosen)
+
     def run(
         self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None
     ) -> None:
         """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
-        root = _root(self.spec)
-        held = Held(root)
+        root = root_of(self.spec)
+        try:
+            held = Held(root)
+        except OSError as error:
+            raise ProjectError(
+                f"{self.spec.file}: storage: {root.address} cannot be written: {error.strerror or error}; give it the "
+                "right owner, or name another place"
+            ) from None
         tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
         try:
             self._run(chosen, report, listener, cells)
@@ -138,24 +146,25 @@ class Project:
         if any(map(chosen.resets, due)):
             store.delete([found.name for found in store.list("") if found.name != LOCK])
         frames = {name: make() for name, make in self.views.frames.items()}
+        root, name = root_of(self.spec), store.address.rpartition("/")[2]
+        begin_state(root, name)
         pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
         query = pipeline.start(once=True, listener=listener)
         query.awaitTermination()
         failed = query.exception()
         if failed is not None:
             raise failed
-        for key, name in self.views.names.items():
+        for key, view in self.views.names.items():
             if key in due:
-                self._write(self.graph.datasets[key], name, pipeline, query.version, store, report)
-        _delete_others(_root(self.spec), store.address.rpartition("/")[2])
+                self._write(self.graph.datasets[key], view, pipeline, query.version, store, report)
+        keep_state(root, name)
 
     def _store(self) -> Store:
         """The place of the state, by what it is made from: another table, or a reset one, has another place."""
         tables = [(one.sql, one.changes) for one in self.views.definition.tables]
         when = [created(self.spark, one) for one in self.views.streams]
         made_from = json.dumps([sorted(tables), self.graph.generations(self.views.streams), when])
-        name = hashlib.sha256(made_from.encode()).hexdigest()[:16]
-        return store_of(f"{_root(self.spec).address}/{name}")
+        return state_at(root_of(self.spec), hashlib.sha256(made_from.encode()).hexdigest()[:16])
 
     def _write(
         self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report
@@ -185,19 +194,6 @@ class Project:
         if not self.spark.catalog.tableExists(one.quoted):
             return None
         return {field.name: field.dataType for field in self.spark.table(one.quoted).schema.fields}
-
-
-def _root(spec: ProjectSpec) -> Store:
-    return store_of(f"{spec.storage.rstrip('/')}/{_FOLDER}")
-
-
-def _delete_others(root: Store, name: str) -> None:
-    """Delete the state of views as it was before their tables were others."""
-    others = {found.name for found in root.list("") if found.name.partition("/")[0] not in (name, found.name)}
-    root.delete(others)
-    if root.is_local:
-        for folder in {other.partition("/")[0] for other in others}:
-            shutil.rmtree(root.local / folder, ignore_errors=True)  # what Spark hides in it
 
 
 def _written(store: Store) -> dict[str, int]:

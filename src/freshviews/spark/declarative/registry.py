@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from pyspark.errors import PySparkException
 from pyspark.pipelines.flow import Flow
 from pyspark.pipelines.graph_element_registry import GraphElementRegistry, graph_element_registration_context
 from pyspark.pipelines.output import Output
@@ -29,6 +27,8 @@ from freshviews.spark.declarative.recording import (
     standing_in,
 )
 from freshviews.spark.declarative.spec import ProjectError, ProjectSpec
+from freshviews.spark.io.java_errors import cause
+from freshviews.spark.session import SPARK_ERRORS
 
 
 @dataclass(frozen=True)
@@ -88,10 +88,14 @@ class Definitions(GraphElementRegistry):
             raise ProjectError(f"{what}: its function reads rows, which exist only in a run; {example}") from None
         except ProjectError:
             raise
-        except PySparkException as error:
-            raise ProjectError(f"{what}: {first_line(error)}") from None
+        except SPARK_ERRORS as error:
+            raise ProjectError(f"{what}: {cause(error)}") from None
         except Exception as error:
-            raise ProjectError(f"{what}: its function fails: {type(error).__name__}: {first_line(error)}") from None
+            path = Path(flow.source_code_location.filename)
+            line = _line_in(path, error)
+            where = f"{self.shown(path)}:{line}: {flow.name}" if line else what
+            failure = f"{type(error).__name__}: {cause(error)}"
+            raise ProjectError(f"{where}: its function fails: {failure}; correct the file") from None
         if not isinstance(made, DataFrame):
             raise ProjectError(f"{what}: its function returns {type(made).__name__}, not a DataFrame; {example}")
         return PythonFlow(flow, None, made)
@@ -101,11 +105,6 @@ def read_definitions(spec: ProjectSpec, session: Any) -> Definitions:
     """Run the Python files of a project and read its SQL files. Raises ProjectError."""
     definitions = Definitions(session, spec.folder)
     files = [(path, path.absolute()) for path in spec.files()]
-    if not files:
-        raise ProjectError(
-            f"{spec.file}: no file matches {', '.join(spec.includes) or 'an empty list'} under libraries; write "
-            "definitions into .sql and .py files, and name their folder, as - glob: {include: transformations/**}"
-        )
     with contextlib.chdir(spec.folder), graph_element_registration_context(definitions):
         for shown, path in files:
             if path.suffix == ".sql":
@@ -132,17 +131,12 @@ def _run(shown: Path, path: Path) -> None:
     except ProjectError:
         raise
     except (Exception, SystemExit) as error:
+        kind = "" if isinstance(error, SPARK_ERRORS) else f"{type(error).__name__}: "
         line = error.lineno if isinstance(error, SyntaxError) else _line_in(path, error)
         where = f"{shown}:{line}" if line else str(shown)
-        raise ProjectError(f"{where}: {type(error).__name__}: {first_line(error)}; correct the file") from None
+        raise ProjectError(f"{where}: {kind}{cause(error)}; correct the file") from None
 
 
 def _line_in(path: Path, error: BaseException) -> int | None:
     lines = [one.lineno for one in traceback.extract_tb(error.__traceback__) if one.filename == str(path)]
     return lines[-1] if lines else None
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    lines: Iterator[str] = (line.strip() for line in str(error).splitlines() if line.strip())
-    return next(lines, type(error).__name__)

@@ -49,9 +49,14 @@ class ProjectSpec:
         return self.configuration.get(UNSUPPORTED, REFUSE) == RECOMPUTE
 
     def files(self) -> list[Path]:
-        """The files with definitions, in the order in which Spark reads them. Raises ProjectError."""
-        found = [path for pattern in self.includes for path in self.folder.glob(pattern)]
-        kept = [path for path in dict.fromkeys(found) if path.is_file() and "__pycache__" not in path.parts]
+        """The files with definitions, in the order in which Spark reads them. Raises ProjectError, also for none."""
+        kept = [*dict.fromkeys(path for pattern in self.includes for path in self._found(pattern))]
+        if not kept:
+            raise ProjectError(
+                f"{self.file}: no file matches {', '.join(map(_written, self.includes)) or 'an empty list'} under "
+                "libraries; write definitions into .sql and .py files, and name their folder, as - glob: {include: "
+                "transformations/**}"
+            )
         for path in kept:
             if path.suffix not in (".py", ".sql"):
                 raise ProjectError(
@@ -59,6 +64,17 @@ class ProjectSpec:
                     f"under libraries in {self.file}"
                 )
         return kept
+
+    def _found(self, pattern: str) -> list[Path]:
+        return [path for path in self.folder.glob(pattern) if path.is_file() and "__pycache__" not in path.parts]
+
+    def without_files(self) -> list[str]:
+        """The patterns of ``libraries``, as written, that no file matches."""
+        return [_written(pattern) for pattern in self.includes if not self._found(pattern)]
+
+
+def _written(pattern: str) -> str:
+    return pattern.removesuffix("/*")
 
 
 def is_project(name: str) -> bool:
@@ -73,7 +89,9 @@ def read_spec(name: str) -> ProjectSpec:
         data = file.read_bytes()[: _LONGEST + 1]
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
-        raise ProjectError(f"{name}: no such file; freshviews init NAME writes a project") from None
+        others = ", ".join(str(one) for one in sorted(file.parent.glob("*.y*ml"))[:3])
+        there = f"{others} is there, and " if others else ""
+        raise ProjectError(f"{name}: no such file; {there}freshviews init NAME writes a project") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ProjectError(f"{name}: cannot be read: {reason}; a specification in YAML is accepted") from None
@@ -102,9 +120,11 @@ def _loaded(name: str, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}:{mark.column + 1}"
-        raise ProjectError(f"{where}: not YAML: {error.problem or error.context}") from None
+        problem = error.problem or error.context
+        raise ProjectError(f"{where}: not YAML: {problem}; docs/pipelines.md has an example") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # dates and numbers that are none
-        raise ProjectError(f"{name}: not YAML: {' '.join(str(error).split())}") from None
+        problem = " ".join(str(error).split())
+        raise ProjectError(f"{name}: not YAML: {problem}; docs/pipelines.md has an example") from None
 
 
 def _unpacked(file: Path, data: Any) -> ProjectSpec:

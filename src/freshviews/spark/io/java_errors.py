@@ -11,7 +11,7 @@ def _without_stack(text: str) -> str:
     return " ".join(" ".join(line for line in lines if not line.startswith(_OF_STACK)).split())
 
 
-def cause(error: Exception) -> str:
+def cause(error: BaseException) -> str:
     """Spark's message without its stack traces."""
     java = getattr(error, "java_exception", None)
     if java is not None:
