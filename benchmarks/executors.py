@@ -4,9 +4,9 @@ All executors run on this machine, so seconds by the clock say nothing. Measured
 a version, the bytes that its engine has, and the CPU seconds of the processes of its executor: the Python worker, and
 the Java process without the threads that compile. ``work`` is the largest executor's share of the CPU seconds of one.
 
-Every version has eight files of each table that grows. Spark reads them, also for one executor, where workers would read
-them by Arrow but for an option. The first versions are small and not measured: Java compiles what runs often. Results
-are a file of benchmarks/results/executors; docs/scale.md has the conclusions.
+Every version has eight files of each table that grows. Spark reads them, also for one executor, where the worker would
+read them by Arrow but for an option. The first versions are small and not measured: Java compiles what runs often.
+Results are a file of benchmarks/results/executors; docs/scale.md has the conclusions.
 """
 
 from __future__ import annotations

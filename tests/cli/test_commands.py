@@ -87,16 +87,20 @@ def test_check_refuses_a_number_of_cells_that_a_run_would_refuse(tmp_path: Path)
 def test_check_says_who_reads_the_rows_of_each_table(tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     options = ["parquet OPTIONS (path 'in', maxFilesPerTrigger '1')", "parquet OPTIONS (path 'in', mergeSchema 'true')",
-               "csv OPTIONS (path 'in')", "parquet OPTIONS (path 's3a://in')"]  # fmt: skip
+               "csv OPTIONS (path 'in')", "parquet OPTIONS (path 's3a://in')", "json OPTIONS (path 'in')",
+               "json OPTIONS (path 'in', multiLine 'true')", "orc OPTIONS (path 'in')"]  # fmt: skip
     tables = "".join(f"CREATE STREAMING TABLE t{n} (k BIGINT) USING {one};" for n, one in enumerate(options))
     script.write_text(f"{tables}CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t0 JOIN t1 USING (k);")
     lines = [" ".join(line.split()) for line in run("check", script).stdout.splitlines()]
-    assert lines[-7:-2] == [
+    assert lines[-10:-2] == [
         "table rows read by why Spark",
         "t0 workers, by Arrow",
         "t1 Spark it has the option mergeSchema",
         "t2 workers, by Arrow",
         "t3 Spark the files are at s3a://",
+        "t4 workers, by Arrow",
+        "t5 Spark it has the option multiLine",
+        "t6 Spark the format is orc",
     ]
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import json
 import os
 from collections.abc import Callable
 from datetime import date, datetime
@@ -26,6 +28,7 @@ from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.arrow_kinds import NotByArrow, arrow_kind
 from freshviews.spark.worker.csv_files import CsvForm
 from freshviews.spark.worker.files import Files, rows_of_files
+from freshviews.spark.worker.json_files import read_json
 from freshviews.spark.worker.spark_hash import hashes
 
 pytestmark = pytest.mark.spark
@@ -321,11 +324,110 @@ def test_workers_leave_csv_files_of_another_form_to_spark(spark: Any, tmp_path: 
         read_csv_by_worker(tmp_path / "f.csv.gz", schema, ",", True)
 
 
+JSON_SCHEMA = f"{CSV_SCHEMA}, h smallint, k tinyint, f float, q decimal(38,18), `é.x` string"
+NUMBERS = [
+    "0", "-0", "-0.0", "0e1", "1", "-5", "007", "12.0", "12.5", "1e2", "1E-2", "-1.5e+1", "1e400", "1e99", "1e-46",
+    "3.5e38", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "2147483647", "2147483648",
+    "-32769", "127", "128", "9999.99", "10000", "12345", "1.234", "1.230", "0.00000", "1e22", "12345678901234567890",
+    "12345678901234567890.123456789012345678", "100000000000000000000", "1234567890123456789012345678901234567",
+    "0.1234567890123456789", "1.00000017881393432617187499", "9007199791611905", "NaN", "Infinity", "Inf", "+INF",
+    ".5", "5.", "+5", "0x1F", "1_000", "--5", "-", "1d", '"1"', '"1.5"', '"NaN"', '"1e2"', '" 1"', '"1 "', '"+1"',
+    '".5"', '"5."', '"1,5"', '"٣"', '"1d"', '"12345"', '"00001"', '"1e30"', '"12345678e35"',
+    '"99999999999999999999999999999999999999"', '"1234567890123456789012345678901234567"', f'"{"9" * 90}"',
+]  # fmt: skip
+OTHERS = [
+    "null", "true", "false", "True", '"true"', "[]", "{}", '{"a":1}', "[1, 2]", '[{"a":"b"}]', "nul", "", "/*x*/1",
+    '""', '"a"', '" a"', '"€😀"', r'"\"\\\/\b\f\n\r\t"', r'"\u00e9\u0000"', r'"\ud83d\uDE00"', r'"\ud83d"', r'"\ude00"',
+    r'"\ud83d\u0041"', r'"\x41"', r'"\u12"', '"a\tb"', '"a\x7fb"', '"a\u2028b"', "'a'", "a", f'"{"x" * 3000}"', '"}{"',
+    '"a:b, c"',
+]  # fmt: skip
+TIMES = [*(f'"{text}"' for text in TEXTS["y"] + TEXTS["s"]), r'"2026-01-05\n"', "20260105", "0", *OTHERS[:10]]
+VALUES = {
+    **dict.fromkeys(["n", "d", "f", "m", "q"], NUMBERS + OTHERS[:15]),
+    **dict.fromkeys(["k", "h", "i"], NUMBERS[:30]),
+    **dict.fromkeys(["t", "b"], OTHERS + NUMBERS[:6]),
+    **dict.fromkeys(["y", "s"], TIMES),
+}
+"""JSON of the values of each column."""
+DOCUMENTS = [
+    "", "\n", "\n\n", " \n", "{}", "{}\n{}", '{"t":"a"}', '{"t":"a"}\n\n{"t":"b"}\n', '\n{"t":"a"}\n',
+    '{"t":"a"}\n \n{}', '{"t":"a"}\r\n{"t":"b"}\r\n', '{"t":"a"}\r{"t":"b"}', ' {"t":"a"}', '{"t":"a"} ',
+    '\ufeff{"t":"a"}', '{"t":"a"}{"t":"b"}', '{"t":"a"},{"t":"b"}', '[{"t":"a"},{"t":"b"}]', "[]", '{"t":\n"a"}\n',
+    '{"t":"a"', '{"t":"a"}}', '{{"t":"a"}', '{"t":"a",}', '{,"t":"a"}', '{"t":"a",,"n":1}', '{"t" "a"}',
+    '{"t":"a" "n":1}', '{"t":}', '{t:"a"}', '{"t":"a"} x', '{"t":"a"}//c', "null", "1", '"a"', "x",
+    '{"t":"a","t":"b"}', '{"t":null,"n":1,"t":"b"}', '{"x":1,"x":2,"t":"a"}', '{"T":"a"}', '{"t":"a","T":"b"}',
+    '{"N":1,"n":2}', '{" t":"a"}', r'{"\u0074":"a"}', '{"":1,"t":"a"}', '{"é.x":"a"}', '{"x":NaN,"t":"a"}',
+    '{"x":Inf,"t":"a"}', '{"x":01,"t":"a"}', '{"x":1e999,"t":"a"}', r'{"x":"\ud800","t":"a"}', '{"x":\t1,"t":"a"}',
+    '{"x":tru,"t":"a"}', '{"x":truefalse,"t":"a"}', '{"x":1-2,"t":"a"}', '{"x":[1 2],"t":"a"}', '{"x":[1,],"t":"a"}',
+    '{"x":[1},"t":"a"}', '{"x":{"y"},"t":"a"}', '{"x":{1:2},"t":"a"}', '{"x":["y":1],"t":"a"}',
+    '{"x":{"y":1,"y":2},"t":"a"}', '{"x":{"t":"b"},"t":"a"}', '{"x":[{"t":"b"}]}', '{"x":[[{"y":[1]}]],"t":"a"}',
+    f'{{"x":{"[" * 1200}{"]" * 1200},"t":"a"}}', f'{{"{"x" * 60000}":1,"t":"a"}}', f'{{"x":{"1" * 1500},"t":"a"}}',
+    f'{{"t":"{"x" * 2_000_000}"}}', '{"_corrupt_record":"x","t":"a"}', '{"_corrupt_record":1}',
+    '{ "t" : "a" , "n" : 1 }', '{"t":"a"}\x0b\n', '{"t":"a"}\x00', '{"x":{}\n{}}', '{"x":[{}\n,{}]}',
+    '{"n":1}\n{"n":"a"}\n{"n":2}', '{"t":"a"}\n{"t"',
+]  # fmt: skip
+BYTES = [b'{"t":"\xff"}', b'{"x":"\xff","t":"a"}', b'{"t":"\xed\xa0\x80"}', b'{"t":"\xc0\xaf"}',
+         '{"t":"a"}'.encode("utf-16"), '{"t":"a"}'.encode("utf-32-be"), gzip.compress(b'{"t":"a"}')]  # fmt: skip
+
+
+def test_workers_read_json_as_spark_does_or_leave_it_to_spark(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql import types as T
+
+    schema = T.StructType.fromDDL(f"{JSON_SCHEMA}, _corrupt_record string")
+    columns = {one.name: one.dataType.simpleString() for one in schema.fields}
+    usual = {"n": "1", "t": '"x"', "b": "true", "y": '"2026-01-05"', "s": '"2026-01-05 01:02:03"', "q": "0.1"}
+    bodies = [*(document.encode() for document in DOCUMENTS), *BYTES]
+    for name, values in VALUES.items():
+        for value in values:
+            rows = [{**usual, name: value} if number == 1 else usual for number in range(3)]
+            lines = ["{" + ",".join(f'"{key}":{value}' for key, value in row.items()) + "}\n" for row in rows]
+            bodies.append("".join(lines).encode())
+    read: dict[int, pa.Table] = {}
+    for number, body in enumerate(bodies):
+        path = tmp_path / f"{number}.json"
+        path.write_bytes(body)
+        try:
+            read[number] = read_json(str(path), columns, number % 2 == 0)
+        except NotByArrow:
+            path.unlink()
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": "_corrupt_record"}
+    frame = spark.read.format("json").options(**options).schema(schema).load(str(tmp_path))
+    wanted: dict[int, list[Any]] = {number: [] for number in read}
+    for row in frame.select("*", "_metadata.file_name").toArrow().to_pylist():
+        wanted[int(row.pop("file_name").split(".")[0])].append(row)
+    for number, found in read.items():
+        assert str(found.to_pylist()) == str(wanted[number]), bodies[number][:200]
+    taken = [bodies[number] for number in read]
+    for body in (b"", b"{}\n{}", b'{"T":"a"}', '{"é.x":"a"}'.encode(), b'{"x":[[{"y":[1]}]],"t":"a"}'):
+        assert body in taken
+    assert len(read) > len(bodies) / 5
+
+
+def test_workers_leave_text_files_with_names_of_compressed_ones_to_spark(tmp_path: Path) -> None:
+    for name, read in (("f.json", True), ("f.json.gz", False), ("f.bz2", False)):
+        (tmp_path / name).write_text('{"a":1}')
+        with contextlib.nullcontext() if read else pytest.raises(NotByArrow):
+            assert read_json(str(tmp_path / name), {"a": "int"}, False).to_pylist() == [{"a": 1}]
+
+
+def test_rows_of_json_without_a_field_have_its_default(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "1.json").write_text('{"a":1}\n{"a":2,"b":null}\n{"a":3,"b":4}\n')
+    (tmp_path / "script.sql").write_text(
+        "CREATE STREAMING TABLE t (a INT, b INT DEFAULT 7) USING json OPTIONS (path 'in');"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM t;"
+    )
+    Pipeline.from_script(spark, tmp_path / "script.sql").start(once=True).awaitTermination()
+    store = store_of(tmp_path / "script.checkpoint")
+    rows = contents(store, latest(store), "v").to_pylist()
+    assert sorted((row["a"], row["b"]) for row in rows) == [(1, 7), (2, None), (3, 4)]
+
+
 SCRIPT = """
 CREATE STREAMING TABLE people (id BIGINT PRIMARY KEY, shop STRING NOT NULL, day DATE, seen TIMESTAMP)
-  USING parquet OPTIONS (path '{folder}/people', changes 'upsert');
+  USING {form} OPTIONS (path '{folder}/people', changes 'upsert');
 CREATE STREAMING TABLE sales (id INT, shop STRING, price DECIMAL(9, 2), weight DOUBLE)
-  USING parquet OPTIONS (path '{folder}/sales', maxFilesPerTrigger '2' {bad_rows});
+  USING {form} OPTIONS (path '{folder}/sales', maxFilesPerTrigger '2' {bad_rows});
 CREATE MATERIALIZED VIEW all_people AS SELECT id, shop, day, seen FROM people;
 CREATE MATERIALIZED VIEW by_shop AS SELECT shop, COUNT(*) AS n, SUM(price) AS price, MAX(weight) AS most
   FROM sales GROUP BY shop;
@@ -336,8 +438,10 @@ CREATE MATERIALIZED VIEW joined AS SELECT p.day, COUNT(*) AS n FROM sales s JOIN
 class Both:
     """A pipeline over one folder of input, once with workers that read files, once with Spark alone."""
 
-    def __init__(self, spark: Any, folder: Path, patch: pytest.MonkeyPatch, cells: int, bad_rows: str = "") -> None:
-        self.spark, self.folder, self.patch, self.cells = spark, folder, patch, cells
+    def __init__(
+        self, spark: Any, folder: Path, patch: pytest.MonkeyPatch, cells: int, bad_rows: str = "", form: str = "parquet"
+    ) -> None:
+        self.spark, self.folder, self.patch, self.cells, self.form = spark, folder, patch, cells, form
         self.ways: list[bool] = []
         self._files, self._tried = run.files_for_workers, version._tried
         for name in ("people", "sales"):
@@ -345,12 +449,15 @@ class Both:
         for way in ("workers", "spark"):
             (folder / way).mkdir()
             given = f", bad_rows '{folder}/{way}/bad'" if bad_rows else ""
-            (folder / way / "script.sql").write_text(SCRIPT.format(folder=folder, bad_rows=given))
+            (folder / way / "script.sql").write_text(SCRIPT.format(folder=folder, form=form, bad_rows=given))
 
     def put(self, table: str, name: str, rows: pa.Table, at: int) -> None:
         """A file of a time in seconds."""
         path = self.folder / table / f".{name}"
-        pq.write_table(rows, path)
+        if self.form == "json":
+            path.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows.to_pylist()))
+        else:
+            pq.write_table(rows, path)
         os.utime(path, (at, at))
         path.rename(path.with_name(name))
 
@@ -441,6 +548,21 @@ def test_a_refusal_is_the_same_whether_workers_or_spark_read_the_files(
     both.people("c.parquet", [7, 8], None, 2_000)
     (error, *_), ways = both.agree()
     assert error is not None and "c.parquet, row 1" in error and ways == [True, False]
+
+
+def test_versions_of_json_files_are_the_same_whether_workers_or_spark_read_them(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = Both(spark, tmp_path, monkeypatch, 3, form="json")
+    both.people("b.json", [1, 2, 3, 3, 4], "b", 1_000)
+    both.people("a.json", [1, 2, 5, 6, 7], "a", 1_000)
+    both.sales("0.json", list(range(40)), 1_000)
+    (error, *_, views, _), ways = both.agree()
+    assert error is None and ways and all(ways) and len(views["all_people"]) == 7
+    both.people("c.json", [7, 8], "c", 2_000)
+    both.put("sales", "1.json", pa.table({"id": ["x"]}), 2_000)
+    (error, *_), ways = both.agree()
+    assert error is not None and "1.json, row 1" in error and ways == [True, False]
 
 
 def test_bad_rows_are_the_same_whether_workers_or_spark_read_the_files(

@@ -47,7 +47,7 @@ class Declared(Protocol):
 
 def read_by_spark(spec: Declared) -> str | None:
     """The reason for which Spark reads the rows of a table; None if workers read its files."""
-    if spec.provider not in ("parquet", "csv"):
+    if spec.provider not in ("parquet", "csv", "json"):
         return f"the format is {spec.provider}"
     if spec.message is not None:
         return "its columns are in messages"

@@ -11,6 +11,7 @@ from pyspark.sql import types as T
 
 from freshviews.cells import Role
 from freshviews.spark.connectors.by_arrow import has_header, read_by_spark, separator_of
+from freshviews.spark.io.columns import with_default
 from freshviews.spark.io.sources import Source
 from freshviews.spark.worker.arrow_kinds import arrow_kind
 from freshviews.spark.worker.csv_files import CsvForm, read_as_text
@@ -28,10 +29,12 @@ def opened_by_spark(zone: str, source: Source, roles: Sequence[Role]) -> str | N
     if source.absent:
         return f"the files have no column {next(iter(source.absent))}"
     for name, kind in columns_of(source).items():
-        if arrow_kind(kind) is None or (source.spec.provider == "csv" and not read_as_text(kind)):
+        if arrow_kind(kind) is None or (source.spec.provider != "parquet" and not read_as_text(kind)):
             return f"column {name} is {kind}"
         if kind == "timestamp" and zone != "UTC":
             return f"column {name} has times in the zone {zone}"
+    if source.spec.provider == "json" and (filled := with_default(source.frame.schema)):
+        return f"column {filled[0]} has a DEFAULT"
     if isinstance(source.form, DebeziumJson) and any(role.dims for role in roles):
         return "its keys are read from envelopes"
     return not_routed(roles, columns_of(source))
@@ -55,7 +58,8 @@ def files_for_workers(
         if paths is None or any("=" in path for path in paths):
             return None
         if paths:
-            found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _csv_of(source)))
+            json = source.spec.provider == "json"
+            found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _csv_of(source), json))
         first += len(own)
     return tuple(found)
 

@@ -61,6 +61,11 @@ def _field(one: T.StructField, column: ColumnDef) -> T.StructField:
     return T.StructField(one.name, one.dataType, True, {**one.metadata, **dict.fromkeys(_DEFAULT, _cast(one, column))})
 
 
+def with_default(schema: T.StructType) -> list[str]:
+    """The fields of a schema that have a DEFAULT."""
+    return [one.name for one in schema.fields if not set(_DEFAULT).isdisjoint(one.metadata)]
+
+
 def _cast(one: T.StructField, column: ColumnDef) -> str:
     """The constant as a value of the type that is read, which may differ from the column's."""
     return f"CAST({text_literal(default_text(column) or '')} AS {one.dataType.simpleString()})"

@@ -19,6 +19,8 @@ from freshviews.spark.worker.rows import CORRUPT
 
 _MOST_BYTES = 256 << 20
 """Spark reads larger files in parts."""
+_PACKED = (".gz", ".bz2", ".deflate", ".lz4", ".snappy", ".zst")
+"""Ends of the names of files that Spark decompresses."""
 _OTHER = (b'"', b"\\", b"\r", b"\0", b"\xef\xbb\xbf")
 """Text that Spark may read otherwise: quotes, escapes, ends of lines other than a newline, a mark of the encoding."""
 _TEXTS: Mapping[str, str] = {
@@ -43,9 +45,7 @@ class CsvForm:
 def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool) -> pa.Table:
     """The rows of a file, in the types of Spark's Arrow batches. Raises NotByArrow."""
     try:
-        if Path(path).stat().st_size > _MOST_BYTES:
-            raise NotByArrow(f"{path} has more than {_MOST_BYTES} bytes")
-        data = Path(path).read_bytes()
+        data = bytes_of(path)
         if any(other in data for other in _OTHER):
             raise NotByArrow(f"{path} has quotes, backslashes, carriage returns or a byte order mark")
         end = data.find(b"\n")
@@ -68,18 +68,29 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
                 strings_can_be_null=True,
             ),
         )
-        found = {name: _column(path, texts, name, kind) for name, kind in columns.items()}
+        found = {name: column_of(path, texts, name, kind) for name, kind in columns.items()}
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise NotByArrow(f"{path} cannot be read by Arrow: {error}") from error
     return pa.table(found)
 
 
-def _column(path: str, texts: pa.Table, name: str, kind: str) -> pa.ChunkedArray | pa.Array:
+def bytes_of(path: str) -> bytes:
+    """The bytes of a text file. Raises NotByArrow, OSError."""
+    if Path(path).stat().st_size > _MOST_BYTES:
+        raise NotByArrow(f"{path} has more than {_MOST_BYTES} bytes")
+    if Path(path).suffix in _PACKED:
+        raise NotByArrow(f"{path} has the name of a compressed file")
+    return Path(path).read_bytes()
+
+
+def column_of(path: str, rows: pa.Table, name: str, kind: str) -> pa.ChunkedArray | pa.Array:
+    """A column of a text file in the type of Spark's Arrow batches, from its texts or its values. Raises NotByArrow,
+    ArrowException."""
     if name == CORRUPT:
-        return pa.nulls(len(texts), pa.string())
-    column, wanted = texts.column(name), arrow_kind(kind)
-    if kind == "string":
-        return column
+        return pa.nulls(len(rows), pa.string())
+    column, wanted = rows.column(name), arrow_kind(kind)
+    if kind == "string" or column.type != pa.string():
+        return column.cast(wanted)
     pattern = _TEXTS.get(kind, "")
     if isinstance(wanted, pa.Decimal128Type):
         whole, part = wanted.precision - wanted.scale, wanted.scale

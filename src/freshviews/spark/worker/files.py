@@ -21,6 +21,7 @@ import pyarrow as pa
 from freshviews.cells import Dim, Role
 from freshviews.spark.worker.arrow_kinds import KINDS
 from freshviews.spark.worker.csv_files import CsvForm, read_csv
+from freshviews.spark.worker.json_files import read_json
 from freshviews.spark.worker.parquet_files import read_row_group, row_groups
 from freshviews.spark.worker.spark_hash import hashes
 
@@ -34,13 +35,15 @@ Piece = Callable[[bool], pa.Table]
 class Files:
     """The files of a table in a micro-batch: their paths in the order in which their rows count, and the columns by
     name with the types with which Spark reads them. ``first``: the number of the table's first feed; ``roles``: how the
-    rows of each feed are routed. ``csv``: the form of text files; None: they are Parquet."""
+    rows of each feed are routed. ``csv``: the form of CSV files; ``json``: they are lines of JSON; else they
+    are Parquet."""
 
     paths: tuple[str, ...]
     columns: Mapping[str, str]
     first: int
     roles: tuple[Role, ...]
     csv: CsvForm | None = None
+    json: bool = False
 
 
 def rows_of_files(given: Sequence[Files]) -> Iterator[tuple[int, int, pa.RecordBatch]]:
@@ -63,6 +66,8 @@ def _pieces(files: Files, path: str) -> list[Piece]:
     """The parts in which a file is read. Raises NotByArrow if Spark may read it otherwise."""
     if files.csv is not None:
         return [partial(read_csv, path, files.columns, files.csv)]
+    if files.json:
+        return [partial(read_json, path, files.columns)]
     return [partial(read_row_group, group) for group in row_groups(path, files.columns)]
 
 
