@@ -85,11 +85,11 @@ def can_draw() -> bool:
 
 
 def charts_of(group: str, measured: Sequence[Measured], folder: Path) -> list[tuple[str, str]]:
-    """Draw the charts of a part; their names and titles."""
-    drawn = []
+    """Draw the charts of a part, growth first; their names and titles."""
+    drawn = [(file.name, title) for file, title in draw_curves(group, measured, folder)]
     if group not in BY_SIZE and draw_part(measured, folder / f"{group}.svg", own=group in BESIDE_OWN):
         drawn.append((f"{group}.svg", f"{GROUPS[group]}: time of others where freshviews takes 1"))
-    return drawn + [(file.name, title) for file, title in draw_curves(group, measured, folder)]
+    return drawn
 
 
 def pictures_in(page: Path) -> list[tuple[str, str]]:
