@@ -93,7 +93,7 @@ def test_an_empty_script_is_refused(command: str, name: str) -> None:
     if command.startswith(("status", "query")):
         assert line.endswith(f"{Path(name).stem}.checkpoint has no version yet; run the pipeline first")
     else:
-        assert line.startswith((f"{name}: there is no ", f"{name} has no ")) and "CREATE " in line
+        assert line.startswith((f"{name}: the script has no ", f"{name}: there is no ")) and "CREATE " in line
 
 
 @pytest.mark.parametrize("command", ["explain", "explain --cells 2", "advise --stream ."])

@@ -113,6 +113,18 @@ def test_threads_do_not_share_a_pool_of_workers() -> None:
     assert set(seen) == {("cells", "cells"), ("filling", "filling")} and not spark.sparkContext.environment
 
 
+def test_a_pool_of_workers_is_chosen_while_another_thread_copies_the_environment() -> None:
+    """PySpark copies the environment of each function that it sends, without the lock of the pools."""
+    spark = SimpleNamespace(sparkContext=SimpleNamespace(environment={"PYTHONHASHSEED": "0"}))
+    copied = iter(spark.sparkContext.environment.items())
+    next(copied)
+    with workers(spark, "cells"):  # type: ignore[arg-type]
+        assert not list(copied)
+        copied = iter(spark.sparkContext.environment.items())
+        next(copied)
+    assert list(copied) and spark.sparkContext.environment == {"PYTHONHASHSEED": "0"}
+
+
 @pytest.mark.parametrize(
     ("before", "places", "balance", "after"),
     [

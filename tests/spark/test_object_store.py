@@ -77,15 +77,13 @@ def whole(request: pytest.FixtureRequest, address: str) -> Callable[[Path], None
 
     def in_session(folder: Path) -> None:
         spark = request.getfixturevalue("spark")
-        environment = spark.sparkContext.environment
-        before = dict(environment)
-        environment.update({**os.environ, **IMAGES})
+        before = spark.sparkContext.environment
+        spark.sparkContext.environment = {**before, **os.environ, **IMAGES}
         try:
             pipeline = Pipeline.from_script(spark, folder / "shop.sql", cells=2, checkpoint=address)
             pipeline.start(once=True).awaitTermination()
         finally:
-            environment.clear()
-            environment.update(before)
+            spark.sparkContext.environment = before
 
     return in_process if EVERY else in_session
 

@@ -820,16 +820,17 @@ class Database:
                 direct.share_seconds()
 
     def _encode_whole(
-        self, name: str, rows: Any, sign: int, replayed: bool = False
+        self, name: str, rows: Any, sign: int, before: int = 0, *, replayed: bool = False
     ) -> tuple[TableState, Encoded]:
-        """Encode rows with all columns, because views may be created before the commit."""
+        """Encode rows with all columns, because views may be created before the commit. ``before``: the rows of the
+        open batch."""
         if type(rows) is not list:
             _check_name("table", name)
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)), self._whole():
             table = self._table(name)
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
-                reason = self._memory.lacking_in_batch(len(rows), self._held)
+                reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
             encoded = table.encoder.whole().encode(rows, sign)

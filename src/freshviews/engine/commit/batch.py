@@ -10,7 +10,8 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
 
-Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
+Encode = Callable[[str, Any, int, int], tuple[TableState, Encoded]]
+"""Encodes rows for a table with a sign, for a batch that has a number of rows."""
 Parts = Sequence[tuple[TableState, Sequence[Encoded]]]
 """The pieces of a batch, in order, by table."""
 
@@ -40,6 +41,7 @@ class Batch:
         self._encode = encode
         self._commit = commit
         self._parts: dict[TableState, list[Encoded]] | None = {}
+        self._rows = 0
         self.version: int | None = None
 
     def insert(self, table: str, rows: Any) -> None:
@@ -99,8 +101,9 @@ class Batch:
     def _add(self, table: str, rows: Any, sign: int) -> None:
         if self._parts is None:
             raise FreshviewsError("the batch has ended; begin another with db.batch()")
-        state, encoded = self._encode(table, rows, sign)
+        state, encoded = self._encode(table, rows, sign, self._rows)
         self._parts.setdefault(state, []).append(encoded)
+        self._rows += len(encoded.batch)
 
     def __enter__(self) -> Batch:
         return self

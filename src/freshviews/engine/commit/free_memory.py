@@ -126,12 +126,12 @@ class FreeMemory:
             self._next = time.perf_counter() + min(max(slack / FASTEST, SHORTEST), LONGEST)
         return self._reason
 
-    def lacking_in_batch(self, rows: int, held: Callable[[], Held]) -> str | None:
-        """As ``lacking``, for rows in an open batch. Its balance is known at its end, so they may use half of the
-        memory that must stay free."""
+    def lacking_in_batch(self, rows: int, before: int, held: Callable[[], Held]) -> str | None:
+        """As ``lacking``, for rows in an open batch, which has ``before`` rows. Its balance is known at its end, so
+        they may use half of the memory that must stay free."""
         if self.lacking(rows, held) is None:
             return None
-        _, reason = self._look(rows, held, 0.5)
+        _, reason = self._look(rows, held, 0.5, before)
         return reason
 
     def exceeds(self, added: Mapping[str, int], stored: Mapping[str, int]) -> bool:
@@ -144,8 +144,9 @@ class FreeMemory:
             for name, rows in added.items()
         )
 
-    def _look(self, rows: int, held: Callable[[], Held], part: float) -> tuple[int, str | None]:
-        """Bytes left after ``rows`` and the ``part`` of the memory that must stay free; and, if negative, why."""
+    def _look(self, rows: int, held: Callable[[], Held], part: float, before: int = 0) -> tuple[int, str | None]:
+        """Bytes left after ``rows`` and the ``part`` of the memory that must stay free; and, if negative, why.
+        ``before``: rows of the open batch, which make the reserve larger, as those of tables do."""
         limits = limits_of_process(_ROOT)
         if all(self._most_free(limit) <= limit.left - rows * max(WIDE, self._row) for limit in limits):
             self._most.clear()
@@ -154,7 +155,7 @@ class FreeMemory:
         self._row = now.bytes_of_row
         slack = sys.maxsize
         for limit in limits:
-            free = self._free(limit, now.bytes)
+            free = self._free(limit, now.bytes, before * ROW)
             slack = min(slack, int(limit.left - rows * self._row - part * free))
             if slack < 0:
                 for name, count in now.rows.items():
@@ -164,9 +165,9 @@ class FreeMemory:
             self._most.clear()
         return slack, None
 
-    def _free(self, limit: Limit, held: int) -> int:
-        """Bytes that must stay free for a database of ``held`` bytes."""
-        spared = min(int(SPARED * limit.total), MOST_SPARED, held) if self._spared is None else self._spared
+    def _free(self, limit: Limit, held: int, waiting: int = 0) -> int:
+        """Bytes that must stay free for a database of ``held`` bytes, with an open batch of ``waiting`` bytes."""
+        spared = min(int(SPARED * limit.total), MOST_SPARED, held + waiting) if self._spared is None else self._spared
         return spared + int(GROWTH * held)
 
     def _most_free(self, limit: Limit) -> int:

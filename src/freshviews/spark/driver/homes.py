@@ -66,17 +66,17 @@ def workers(spark: SparkSession, pool: str) -> Iterator[None]:
 
     Spark gives a task any idle worker of the same environment. So an executor has one worker with cells, whatever
     other Python functions run there. All threads have one environment, so another thread waits: plan jobs here, and run
-    them afterwards.
+    them afterwards. The environment is replaced, not changed: a thread that does not wait may be copying it.
     """
-    environment = spark.sparkContext.environment
+    context = spark.sparkContext
     with _POOLS:
-        before = environment.get(_POOL)
-        environment[_POOL] = before or pool
+        before = context.environment
+        context.environment = {_POOL: pool, **before}
         try:
             yield
         finally:
-            if before is None:
-                del environment[_POOL]
+            if _POOL not in before:
+                context.environment = {name: value for name, value in context.environment.items() if name != _POOL}
 
 
 class Homes:
