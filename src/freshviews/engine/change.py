@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from freshviews import arguments
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.codes.decoding import Decoder, pandas_of, polars_of
 
 
 class Change:
@@ -53,6 +53,67 @@ class Change:
         """
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
+    def to_pandas(self) -> Any:
+        """Return the change as a pandas DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_pandas()["_multiplicity"].tolist()
+        [-1, 1]
+        """
+        return pandas_of(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Return the change as a polars DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_polars().shape
+        (2, 3)
+        """
+        return polars_of(self.to_arrow())
+
+    def head(self, n: int = 5) -> pa.Table:
+        """Return the first rows of the change, with the columns of ``to_arrow``.
+
+        Parameters
+        ----------
+        n
+            Most rows, 0 or more; by default 5.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ArgumentError
+            ``n`` is not a whole number of 0 or more.
+
+        Examples
+        --------
+        >>> changes[0].head(1).to_pylist()
+        [{'part': 'bolt', 'qty': 3, '_multiplicity': -1}]
+        """
+        arguments.count("Change.head(n)", n)
+        return pa.Table.from_batches([self._cut(slice(n))])
+
+    def __arrow_c_schema__(self) -> object:
+        """Names and types of the columns of ``to_arrow``, by Arrow's PyCapsule interface."""
+        return self._decoder.change_schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of ``to_arrow``, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a change by it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """Return the change as record batches, each made when it is asked for.
 
@@ -80,10 +141,11 @@ class Change:
         return self._pieces(rows)
 
     def _pieces(self, rows: int) -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(self._batch), rows):
-            cut = slice(start, start + rows)
-            columns = {name: column[cut] for name, column in self._batch.columns.items()}
-            yield self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
+        return (self._cut(slice(start, start + rows)) for start in range(0, len(self._batch), rows))
+
+    def _cut(self, cut: slice) -> pa.RecordBatch:
+        columns = {name: column[cut] for name, column in self._batch.columns.items()}
+        return self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
 
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Iterate over the rows with their multiplicities: positive inserted, negative deleted.

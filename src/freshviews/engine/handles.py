@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from operator import index
 from threading import RLock
 from typing import Any, SupportsIndex
@@ -16,7 +17,7 @@ from freshviews import arguments
 from freshviews.catalog.nesting import room
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import repeated
+from freshviews.engine.codes.decoding import pandas_of, polars_of, repeated
 from freshviews.engine.codes.key_codes import key_codes
 from freshviews.engine.measured.replanning import ADVISED_GAIN, cheaper_strategy
 from freshviews.engine.measured.samples import Measurements
@@ -131,11 +132,7 @@ class Readable:
         >>> db.view("by_part").to_pandas()["qty"].tolist()
         [3, 5]
         """
-        rows = self.to_arrow()
-        try:
-            return rows.to_pandas()
-        except (ValueError, OverflowError):
-            return rows.to_pandas(date_as_object=False)
+        return pandas_of(self.to_arrow())
 
     def to_polars(self) -> Any:
         """Read all rows as a polars DataFrame.
@@ -149,12 +146,51 @@ class Readable:
         >>> db.view("by_part").to_polars().shape
         (2, 2)
         """
-        import polars
+        return polars_of(self.to_arrow())
 
-        return polars.from_arrow(self.to_arrow())
+    def head(self, n: int = 5) -> pa.Table:
+        """Read the first rows, in the order of the view, and no more than these.
+
+        Parameters
+        ----------
+        n
+            Most rows, 0 or more; by default 5.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ArgumentError
+            ``n`` is not a whole number of 0 or more.
+        EvaluationError
+            An output column cannot be computed for a row.
+
+        Examples
+        --------
+        >>> db.view("by_part").head(1).to_pylist()
+        [{'part': 'bolt', 'qty': 3}]
+        """
+        arguments.count("head(n)", n)
+        decoder = self._state.decoder
+        return pa.Table.from_batches([decoder.rows(one) for one in islice(self._first(n), 1)], decoder.schema)
+
+    def _first(self, rows: int) -> Iterator[CodeBatch]:
+        """The first rows in one batch, none if there are none."""
+        return repeated(self._read(rows), rows) if rows else iter(())
+
+    def __arrow_c_schema__(self) -> object:
+        """Names and types of the columns, by Arrow's PyCapsule interface."""
+        return self.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows of one version, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a view by it."""
+        # Read at once: a consumer may ask in another thread, while this one holds the lock.
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows.
+        """Iterate over the rows. The first one has the names of the columns as ``_fields``, for pandas.
 
         Returns
         -------
@@ -168,7 +204,8 @@ class Readable:
         """
         decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
-        return (row for batch in batches for row in decoder.tuples(batch))
+        rows = (row for batch in batches for row in decoder.tuples(batch))
+        return chain(map(decoder.named, islice(rows, 1)), rows)
 
     def __len__(self) -> int:
         """Count the rows, each as often as it is there, by reading them.

@@ -30,6 +30,30 @@ def with_multiplicity(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(MULTIPLICITY, pa.int64(), False))
 
 
+def pandas_of(rows: pa.Table) -> Any:
+    """Rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""
+    try:
+        return rows.to_pandas()
+    except (ValueError, OverflowError):
+        return rows.to_pandas(date_as_object=False)
+
+
+def polars_of(rows: pa.Table) -> Any:
+    """Rows as a polars DataFrame."""
+    import polars
+
+    return polars.from_arrow(rows)
+
+
+class NamedRow(tuple[Any, ...]):
+    """A row that knows the names of its columns, as a namedtuple does; everywhere else it is a plain tuple."""
+
+    _fields: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Any, ...]]]:
+        return tuple, (tuple(self),)
+
+
 class Decoder:
     """Decodes the batches of one relation."""
 
@@ -74,6 +98,12 @@ class Decoder:
     def text(self, column: ColumnDef, code: int) -> str:
         """One value as a message shows it."""
         return "None" if code == NULL else shown(self.value(column, code))
+
+    def named(self, row: tuple[Any, ...]) -> NamedRow:
+        """A row with the names of the columns."""
+        made = NamedRow(row)
+        made._fields = tuple(column.name for column in self._columns)
+        return made
 
     def row(self, codes: Iterable[int]) -> tuple[Any, ...]:
         """One row, given as codes in the order of the columns."""
