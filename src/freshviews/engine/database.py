@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -21,7 +21,8 @@ from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.codes.frame_types import quoted, table_statement
+from freshviews.engine.codes.inputs import accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.collection import Collection
@@ -308,6 +309,65 @@ class Database:
                         raise CatalogError(f"{name} exists already")
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
+
+    def create_table(self, name: str, frame: Any, key: str | Sequence[str] = ()) -> int:
+        """Create a table with the columns of a frame, and insert its rows: both, or on an error none.
+
+        A column gets the type that Spark gives it: int64 is BIGINT, float64 DOUBLE, text STRING, a timestamp of any
+        unit and zone TIMESTAMP. A durable database logs a CREATE TABLE, then the rows; a process that is killed between
+        them leaves an empty table.
+
+        Parameters
+        ----------
+        name
+            Name of the new table.
+        frame
+            A pandas or polars DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a DuckDB relation, or
+            another object with Arrow's PyCapsule interface, such as a ``View``.
+        key
+            Column of the PRIMARY KEY, or several. Default: no key.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        ArgumentError
+            ``frame`` has no types, as a list of tuples, or a column has none of SQL, or the frame lacks the key.
+        CatalogError
+            There is such a table or view.
+        SqlError
+            A name cannot be one of SQL.
+        BatchError
+            A row does not fit, as a NULL in the key, or another row with its key.
+        OutOfMemory
+            Too little memory is left.
+        StoreError
+            A durable database cannot write its log.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> db.create_table("prices", pa.table({"part": ["bolt", "nut"], "price": [2.5, 1.0]}), key="part")
+        2
+        >>> db.table("prices")
+        <table prices (part STRING, price DOUBLE)>
+        """
+        _check_name("table", name)
+        keys = (key,) if isinstance(key, str) else key
+        arguments.texts("Database.create_table(key)", keys)
+        rows = frame_of(frame, name)
+        statement = table_statement(name, rows.schema, keys)
+        with self._lock:
+            self.execute(statement)
+            try:
+                return self.insert(name, rows)
+            except BaseException:
+                with suppress(FreshviewsError):  # An unusable log is reported by the error itself.
+                    self.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+                raise
 
     def replan(self, view: str, strategies: bool = False) -> bool:
         """Choose the join tree of a view again, by the updates that its tables have had.
