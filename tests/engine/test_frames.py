@@ -93,6 +93,13 @@ def test_head_repeats_a_row_by_its_multiplicity(db: fv.Database) -> None:
     assert db.table("items").head(2).num_rows == 2
 
 
+def test_head_goes_on_where_one_part_of_a_view_ends(db: fv.Database) -> None:
+    db.execute("CREATE MATERIALIZED VIEW both AS SELECT part FROM items UNION ALL SELECT part FROM by_part")
+    view = db.view("both")
+    assert [view.head(n).num_rows for n in range(8)] == [0, 1, 2, 3, 4, 5, 6, 6]
+    assert len(view) == 6 and len(repr(view).splitlines()) == 3 + 6
+
+
 def test_a_frame_of_a_view_that_cannot_be_read_raises_the_error_of_the_view(db: fv.Database) -> None:
     view = db.view("by_part")
     db.close()

@@ -8,11 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from freshviews import arguments
+from freshviews.catalog.widening import type_text
+from freshviews.display.grid import ROWS, Grid, Shown, rows_text
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder, pandas_of, polars_of
+from freshviews.errors import shown
+from freshviews.tracebacks import ends_at_the_call
 
 
-class Change:
+class Change(Shown):
     """The change of a view from one version to the next: rows and their multiplicities, as a subscriber gets them.
 
     Attributes
@@ -29,7 +33,11 @@ class Change:
     >>> db.insert("items", [("bolt", 4)])
     2
     >>> changes
-    [<change of view by_part at version 2: 2 rows>]
+    [change of view by_part at version 2: 2 rows
+        part    qty
+        STRING  BIGINT
+    -1  bolt    3
+    +1  bolt    7]
     """
 
     def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
@@ -81,6 +89,7 @@ class Change:
         """
         return polars_of(self.to_arrow())
 
+    @ends_at_the_call
     def head(self, n: int = 5) -> pa.Table:
         """Return the first rows of the change, with the columns of ``to_arrow``.
 
@@ -114,6 +123,7 @@ class Change:
         """The rows of ``to_arrow``, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a change by it."""
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    @ends_at_the_call
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """Return the change as record batches, each made when it is asked for.
 
@@ -144,8 +154,11 @@ class Change:
         return (self._cut(slice(start, start + rows)) for start in range(0, len(self._batch), rows))
 
     def _cut(self, cut: slice) -> pa.RecordBatch:
+        return self._decoder.change(self._slice(cut))
+
+    def _slice(self, cut: slice) -> CodeBatch:
         columns = {name: column[cut] for name, column in self._batch.columns.items()}
-        return self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
+        return CodeBatch(self.view, columns, self._batch.multiplicities[cut])
 
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Iterate over the rows with their multiplicities: positive inserted, negative deleted.
@@ -178,17 +191,24 @@ class Change:
         """
         return len(self._batch)
 
-    def __repr__(self) -> str:
-        return f"<change of view {self.view} at version {self.version}: {len(self)} rows>"
+    def _grid(self) -> Grid:
+        caption = f"change of view {self.view} at version {self.version:,}: {rows_text(len(self))}"
+        columns = self._decoder.columns
+        names, types = [c.name for c in columns], [type_text(c) for c in columns]
+        first = self._slice(slice(ROWS))
+        marks = first.multiplicities.tolist()
+        return Grid(caption, names, types, self._decoder.tuples(first), marks, len(self) > ROWS)
 
 
-class Subscription:
+class Subscription(Shown):
     """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
 
     Attributes
     ----------
     callback
         The function.
+    view
+        Name of the view.
     active
         True until the subscription ends.
 
@@ -199,8 +219,11 @@ class Subscription:
     True
     """
 
-    def __init__(self, callback: Callable[[Change], object], end: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, callback: Callable[[Change], object], end: Callable[[Subscription], None], view: str = ""
+    ) -> None:
         self.callback = callback
+        self.view = view
         self.active = True
         self._end = end
 
@@ -218,3 +241,6 @@ class Subscription:
             self._end(self)
 
     __call__ = unsubscribe
+
+    def _grid(self) -> Grid:
+        return Grid(f"subscription to view {self.view}, {'active' if self.active else 'ended'}: {shown(self.callback)}")

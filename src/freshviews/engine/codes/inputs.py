@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 
 from freshviews.errors import ArgumentError, BatchError, shown
+
+
+class ArrowStream(Protocol):
+    """Rows by Arrow's PyCapsule interface: a frame of pandas, polars or pyarrow, a relation of DuckDB, a view."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
+
+
+Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
+"""The rows of a batch, for type checkers."""
 
 ACCEPTED = (
     "rows must be a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "

@@ -47,4 +47,5 @@ def codes_of_texts(read: Callable[[str], int], column: pa.ChunkedArray | pa.Arra
             codes[place] = read(text)
         except (ValueError, OverflowError) as error:
             raise BadValue(int(np.argmax(places == place)), text, str(error)) from None
-    return codes[places]
+    found: Codes = codes[places]
+    return found
