@@ -109,9 +109,20 @@ def test_a_frame_of_a_view_that_cannot_be_read_raises_the_error_of_the_view(db: 
 
 
 def test_duckdb_reads_a_view_while_the_version_is_held(db: fv.Database) -> None:
-    view = db.view("by_part")
+    view, found = db.view("by_part"), list[list[Any]]()
     with db.at_one_version():
-        assert duckdb.sql("SELECT SUM(qty) FROM view").fetchall() == [(sum(row[1] for row in view),)]
+        assert duckdb.sql("SELECT SUM(a.qty) FROM view a JOIN view b USING (part)").fetchall() == [(11,)]
+    # Subscribers are called while the version is held.
+    def read(change: fv.Change, view: fv.View = view) -> None:
+        found.append(duckdb.sql("SELECT SUM(qty) FROM view").fetchall())
+
+    view.subscribe(read)
+    db.insert("items", [(1, "bolt", 4)])
+    db.insert("items", [(1, "bolt", 5)])
+    assert found == [[(15,)], [(20,)]] == [found[0], duckdb.sql("SELECT SUM(qty) FROM view").fetchall()]
+    db.close()
+    with pytest.raises(fv.FreshviewsError, match="the database is closed"):
+        pl.DataFrame(view)
 
 
 FRAME = pa.table(

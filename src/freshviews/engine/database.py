@@ -440,6 +440,10 @@ class Database(Shown):
     def _at(self) -> int:
         return self.version
 
+    def _is_held(self) -> bool:
+        """Whether this thread holds the version."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
     def _inner(self, state: ViewState) -> list[ViewState]:
         """The internal views of a view, each after its inputs."""
         prefix = f"{state.name.lower()}#"
@@ -543,7 +547,8 @@ class Database(Shown):
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
             inner = partial(self._inner, state)
-            return View(state, self._guard, self._at, partial(self._advised, state), self._measurements, inner)
+            advised = partial(self._advised, state)
+            return View(state, self._guard, self._at, self._is_held, advised, self._measurements, inner)
 
     @ends_at_the_call
     def table(self, name: str) -> Table:
@@ -574,7 +579,7 @@ class Database(Shown):
             state = self._table(name)
             if not state.is_stored:
                 raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
-            return Table(state, self._guard, self._at)
+            return Table(state, self._guard, self._at, self._is_held)
 
     # Batches
 

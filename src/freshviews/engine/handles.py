@@ -54,10 +54,15 @@ def check_rows(method: str, rows: object) -> None:
 class Readable(Shown):
     """Rows of a table or view, as Arrow, pandas, polars or Python tuples."""
 
-    def __init__(self, state: Relation, guard: Guard, version: Callable[[], int]) -> None:
+    def __init__(
+        self, state: Relation, guard: Guard, version: Callable[[], int], is_held: Callable[[], bool]
+    ) -> None:
+        """``is_held``: whether this thread holds the version, so that others wait."""
         self._state = state
         self._guard = guard
         self._version = version
+        self._is_held = is_held
+        self._kept: tuple[int, pa.Table] | None = None
 
     @property
     def name(self) -> str:
@@ -200,13 +205,20 @@ class Readable(Shown):
 
     def __arrow_c_schema__(self) -> object:
         """Names and types of the columns, by Arrow's PyCapsule interface."""
+        if self._is_held():
+            # DuckDB asks for the rows in a thread of its own, which must not wait for the lock of the caller.
+            self._kept = self._version(), self.to_arrow()
         return self.schema.__arrow_c_schema__()
 
     @ends_at_the_call
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """All rows of one version, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a view by it."""
-        # Read at once: a consumer may ask in another thread, while this one holds the lock.
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+        kept = self._kept
+        if kept is None or self._state.closed or kept[0] != self._version() or kept[1].schema != self.schema:
+            self._kept = None
+            # Read at once: a consumer may ask for batches in another thread, while this one holds the lock.
+            return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return kept[1].__arrow_c_stream__(requested_schema)
 
     @ends_at_the_call
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
@@ -363,13 +375,14 @@ class View(Readable):
         state: ViewState,
         guard: Guard,
         version: Callable[[], int],
+        is_held: Callable[[], bool],
         replan: Callable[[], str | None],
         measure: Measure,
         inner: Callable[[], Sequence[ViewState]],
     ) -> None:
         """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not. ``measure``: what
         is measured of a view's inputs. ``inner``: the internal views, each after its inputs."""
-        super().__init__(state, guard, version)
+        super().__init__(state, guard, version, is_held)
         self._replan = replan
         self._measure = measure
         self._inner = inner
