@@ -24,6 +24,8 @@ from typing import TYPE_CHECKING, Any
 from freshviews.kernel.memory.collection import no_collection
 
 if TYPE_CHECKING:
+    from freshviews.display.explanation import Explanation
+    from freshviews.display.statistics import Stats
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
     from freshviews.engine.database import Database
@@ -55,6 +57,7 @@ __all__ = [
     "Change",
     "Database",
     "EvaluationError",
+    "Explanation",
     "FreshviewsError",
     "OutOfMemory",
     "PlanError",
@@ -62,6 +65,7 @@ __all__ = [
     "RingDefinitionError",
     "RuleError",
     "SqlError",
+    "Stats",
     "StoreError",
     "SubscriberError",
     "Subscription",
@@ -76,7 +80,9 @@ _HOMES = {
     "Batch": "engine.commit.batch",
     "Change": "engine.change",
     "Database": "engine.database",
+    "Explanation": "display.explanation",
     "Recovery": "engine.durable.recovery",
+    "Stats": "display.statistics",
     "Subscription": "engine.change",
     "Table": "engine.handles",
     "UserRing": "ring",
@@ -96,4 +102,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -61,6 +61,7 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
     "Table": lambda db: db.table("items"),
     "Batch": lambda db: db.batch(),
     "Change": change_of,
+    "Explanation": lambda db: db.view("by_part").explain(),
     "Subscription": lambda db: db.view("by_part").subscribe(len),
     "LinearRegression": lambda db: learn.LinearRegression(db, "sales", ["price"], "qty", name="m"),
     "Ridge": lambda db: learn.Ridge(db, "sales", ["price"], "qty", categories=["color"], name="m"),
@@ -78,8 +79,8 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
 """By public class with methods, a function that makes an object of it."""
 
 NOT_MADE = {
-    "Batch", "Change", "Recovery", "Subscription", "Table", "View", "Counts", "Drift", "Edge", "EncodedMoments",
-    "Moments", "UserRing",
+    "Batch", "Change", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View", "Counts", "Drift", "Edge",
+    "EncodedMoments", "Moments", "UserRing",
 }  # fmt: skip
 """Public classes whose constructor checks nothing: methods return them, and ``register_ring`` checks a UserRing."""
 
@@ -94,7 +95,9 @@ def public() -> Iterator[tuple[str, Any]]:
 
 
 def methods_of(kind: type) -> list[str]:
-    return [name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))]
+    own = [vars(base) for base in kind.__mro__ if base.__module__.startswith("freshviews")]
+    names = [name for name in dir(kind) if not name.startswith("_") and any(name in one for one in own)]
+    return [name for name in names if callable(getattr(kind, name))]
 
 
 def doors() -> Iterator[str]:

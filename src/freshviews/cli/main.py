@@ -16,6 +16,7 @@ from freshviews.errors import FreshviewsError
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.printable import say
 from freshviews.secrets import masked
+from freshviews.tracebacks import VARIABLE as TRACEBACK
 
 if TYPE_CHECKING:
     from freshviews.cli.planned_script import PlannedScript
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 # Each command imports what it needs when it runs: parser, planner and compiler take over a second to import, and --help
 # and --version need none of them.
-
-TRACEBACK = "FRESHVIEWS_TRACEBACK"
 
 _UsageErrors: Any = typer.BadParameter.__bases__
 """The base of errors in a command line, for which typer has no public name."""

@@ -8,11 +8,15 @@ from typing import Any
 import pyarrow as pa
 
 from freshviews import arguments
+from freshviews.catalog.widening import type_text
+from freshviews.display.grid import ROWS, Grid, Shown, rows_text
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.codes.decoding import Decoder, pandas_of, polars_of
+from freshviews.errors import shown
+from freshviews.tracebacks import ends_at_the_call
 
 
-class Change:
+class Change(Shown):
     """The change of a view from one version to the next: rows and their multiplicities, as a subscriber gets them.
 
     Attributes
@@ -29,7 +33,11 @@ class Change:
     >>> db.insert("items", [("bolt", 4)])
     2
     >>> changes
-    [<change of view by_part at version 2: 2 rows>]
+    [change of view by_part at version 2: 2 rows
+        part    qty
+        STRING  BIGINT
+    -1  bolt    3
+    +1  bolt    7]
     """
 
     def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
@@ -53,6 +61,69 @@ class Change:
         """
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
+    def to_pandas(self) -> Any:
+        """Return the change as a pandas DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_pandas()["_multiplicity"].tolist()
+        [-1, 1]
+        """
+        return pandas_of(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Return the change as a polars DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_polars().shape
+        (2, 3)
+        """
+        return polars_of(self.to_arrow())
+
+    @ends_at_the_call
+    def head(self, n: int = 5) -> pa.Table:
+        """Return the first rows of the change, with the columns of ``to_arrow``.
+
+        Parameters
+        ----------
+        n
+            Most rows, 0 or more; by default 5.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ArgumentError
+            ``n`` is not a whole number of 0 or more.
+
+        Examples
+        --------
+        >>> changes[0].head(1).to_pylist()
+        [{'part': 'bolt', 'qty': 3, '_multiplicity': -1}]
+        """
+        arguments.count("Change.head(n)", n)
+        return pa.Table.from_batches([self._cut(slice(n))])
+
+    def __arrow_c_schema__(self) -> object:
+        """Names and types of the columns of ``to_arrow``, by Arrow's PyCapsule interface."""
+        return self._decoder.change_schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of ``to_arrow``, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a change by it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @ends_at_the_call
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """Return the change as record batches, each made when it is asked for.
 
@@ -80,10 +151,14 @@ class Change:
         return self._pieces(rows)
 
     def _pieces(self, rows: int) -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(self._batch), rows):
-            cut = slice(start, start + rows)
-            columns = {name: column[cut] for name, column in self._batch.columns.items()}
-            yield self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
+        return (self._cut(slice(start, start + rows)) for start in range(0, len(self._batch), rows))
+
+    def _cut(self, cut: slice) -> pa.RecordBatch:
+        return self._decoder.change(self._slice(cut))
+
+    def _slice(self, cut: slice) -> CodeBatch:
+        columns = {name: column[cut] for name, column in self._batch.columns.items()}
+        return CodeBatch(self.view, columns, self._batch.multiplicities[cut])
 
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Iterate over the rows with their multiplicities: positive inserted, negative deleted.
@@ -116,17 +191,24 @@ class Change:
         """
         return len(self._batch)
 
-    def __repr__(self) -> str:
-        return f"<change of view {self.view} at version {self.version}: {len(self)} rows>"
+    def _grid(self) -> Grid:
+        caption = f"change of view {self.view} at version {self.version:,}: {rows_text(len(self))}"
+        columns = self._decoder.columns
+        names, types = [c.name for c in columns], [type_text(c) for c in columns]
+        first = self._slice(slice(ROWS))
+        marks = first.multiplicities.tolist()
+        return Grid(caption, names, types, self._decoder.tuples(first), marks, len(self) > ROWS)
 
 
-class Subscription:
+class Subscription(Shown):
     """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
 
     Attributes
     ----------
     callback
         The function.
+    view
+        Name of the view.
     active
         True until the subscription ends.
 
@@ -137,8 +219,11 @@ class Subscription:
     True
     """
 
-    def __init__(self, callback: Callable[[Change], object], end: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, callback: Callable[[Change], object], end: Callable[[Subscription], None], view: str = ""
+    ) -> None:
         self.callback = callback
+        self.view = view
         self.active = True
         self._end = end
 
@@ -156,3 +241,6 @@ class Subscription:
             self._end(self)
 
     __call__ = unsubscribe
+
+    def _grid(self) -> Grid:
+        return Grid(f"subscription to view {self.view}, {'active' if self.active else 'ended'}: {shown(self.callback)}")

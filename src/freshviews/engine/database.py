@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -18,10 +18,13 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.display.grid import Grid, Shown
+from freshviews.display.statistics import Stats
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.codes.frame_types import quoted, table_statement
+from freshviews.engine.codes.inputs import ArrowStream, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.collection import Collection
@@ -39,6 +42,7 @@ from freshviews.engine.durable.database_image import read_database, write_databa
 from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
+from freshviews.engine.measured.listing import drawing_of, listing
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -62,6 +66,7 @@ from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
 from freshviews.store.record import SCRIPT
+from freshviews.tracebacks import end_here, ends_at_the_call
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")
@@ -75,7 +80,7 @@ _LONGEST_INTERVAL = 3600.0
 _REFUSED = "the batch is refused and the state is as before"
 
 
-class Database:
+class Database(Shown):
     """Tables, and SQL views over them that every batch keeps exact.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before. Every method
@@ -139,6 +144,7 @@ class Database:
     ('bolt', 3)
     """
 
+    @ends_at_the_call
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -189,6 +195,7 @@ class Database:
 
     # Definitions
 
+    @ends_at_the_call
     def execute(self, sql: str, *parameters: object, **named: object) -> None:
         """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
 
@@ -240,6 +247,7 @@ class Database:
 
             self._run(statements, keep, measured=True)
 
+    @ends_at_the_call
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
         """Define views by rules of docs/rules.md: all rules of a text, or on an error none.
 
@@ -275,6 +283,7 @@ class Database:
             except SqlError as error:
                 raise script.in_rules(error) from None
 
+    @ends_at_the_call
     def define(self, statements: Sequence[Statement]) -> None:
         """Execute parsed statements; only in memory, as a durable database has its definitions as SQL.
 
@@ -311,6 +320,71 @@ class Database:
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
 
+    @ends_at_the_call
+    def create_table(self, name: str, frame: ArrowStream, key: str | Sequence[str] = ()) -> int:
+        """Create a table with the columns of a frame, and insert its rows: both, or on an error none.
+
+        A column gets the type that Spark gives it: int64 is BIGINT, float64 DOUBLE, text STRING, a timestamp of any
+        unit and zone TIMESTAMP. A durable database logs a CREATE TABLE, then the rows; a process that is killed between
+        them leaves an empty table.
+
+        Parameters
+        ----------
+        name
+            Name of the new table.
+        frame
+            A pandas or polars DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a DuckDB relation, or
+            another object with Arrow's PyCapsule interface, such as a ``View``.
+        key
+            Column of the PRIMARY KEY, or several. Default: no key.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        ArgumentError
+            ``frame`` has no types, as a list of tuples, or a column has none of SQL, or the frame lacks the key.
+        CatalogError
+            There is such a table or view.
+        SqlError
+            A name cannot be one of SQL.
+        BatchError
+            A row does not fit, as a NULL in the key, or another row with its key.
+        OutOfMemory
+            Too little memory is left.
+        StoreError
+            A durable database cannot write its log.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> db.create_table("prices", pa.table({"part": ["bolt", "nut"], "price": [2.5, 1.0]}), key="part")
+        2
+        >>> db.table("prices")
+        table prices at version 2: 2 rows, ...
+        part             price
+        STRING NOT NULL  DOUBLE
+        bolt             2.5
+        nut              1.0
+        """
+        _check_name("table", name)
+        keys = (key,) if isinstance(key, str) else key
+        arguments.texts("Database.create_table(key)", keys)
+        rows = frame_of(frame, name)
+        statement = table_statement(name, rows.schema, keys)
+        with self._lock:
+            self.execute(statement)
+            try:
+                return self.insert(name, rows)
+            except BaseException:
+                with suppress(FreshviewsError):  # An unusable log is reported by the error itself.
+                    self.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+                raise
+
+    @ends_at_the_call
     def replan(self, view: str, strategies: bool = False) -> bool:
         """Choose the join tree of a view again, by the updates that its tables have had.
 
@@ -364,6 +438,18 @@ class Database:
 
     def _advised(self, state: ViewState) -> str | None:
         return advised(state, self._relations)
+
+    def _at(self) -> int:
+        return self.version
+
+    def _is_held(self) -> bool:
+        """Whether this thread holds the version."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
+    def _inner(self, state: ViewState) -> list[ViewState]:
+        """The internal views of a view, each after its inputs."""
+        prefix = f"{state.name.lower()}#"
+        return [view for name, view in self._relations.views.items() if name.startswith(prefix)]
 
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)
@@ -425,6 +511,7 @@ class Database:
             self._check_usable()
             return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
 
+    @ends_at_the_call
     def view(self, name: str) -> View:
         """Find a maintained view, to read and to subscribe to.
 
@@ -461,8 +548,11 @@ class Database:
                         "MATERIALIZED VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
+            inner = partial(self._inner, state)
+            advised = partial(self._advised, state)
+            return View(state, self._guard, self._at, self._is_held, advised, self._measurements, inner)
 
+    @ends_at_the_call
     def table(self, name: str) -> Table:
         """Find a stored base table, to read.
 
@@ -491,11 +581,11 @@ class Database:
             state = self._table(name)
             if not state.is_stored:
                 raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
-            return Table(state, self._guard)
+            return Table(state, self._guard, self._at, self._is_held)
 
     # Batches
 
-    def insert(self, table: str, rows: Any) -> int:
+    def insert(self, table: str, rows: Rows) -> int:
         """Insert rows into a table, as one version.
 
         Parameters
@@ -534,9 +624,13 @@ class Database:
         >>> db.view("by_part")["bolt"]
         ('bolt', 7)
         """
-        return self._apply(table, rows, 1)
+        try:
+            return self._apply(table, rows, 1)
+        except FreshviewsError as error:  # Written out: a call of a wrapper is a cost of each row.
+            end_here(error)
+            raise
 
-    def delete(self, table: str, rows: Any) -> int:
+    def delete(self, table: str, rows: Rows) -> int:
         """Delete rows from a table, as one version.
 
         Parameters
@@ -561,9 +655,13 @@ class Database:
         >>> list(db.view("by_part"))
         [('bolt', 3)]
         """
-        return self._apply(table, rows, -1)
+        try:
+            return self._apply(table, rows, -1)
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
-    def apply(self, table: str, changes: Any) -> int:
+    def apply(self, table: str, changes: Rows) -> int:
         """Insert and delete rows of a table, as one version. Rules hold for the net effect.
 
         Parameters
@@ -591,10 +689,15 @@ class Database:
         >>> list(db.view("by_part"))
         [('bolt', 7)]
         """
-        return self._apply(table, changes, 0)
+        try:
+            return self._apply(table, changes, 0)
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
+    @ends_at_the_call
     def apply_in_order(
-        self, table: str, changes: Any, view: str, rows: int = ROWS
+        self, table: str, changes: Rows, view: str, rows: int = ROWS
     ) -> Iterator[pa.RecordBatch]:
         """Apply changes update by update, and iterate over what each changes in a view, in order.
 
@@ -632,7 +735,8 @@ class Database:
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         return in_order(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
-    def apply_net(self, table: str, changes: Any, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    @ends_at_the_call
+    def apply_net(self, table: str, changes: Rows, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
         """Apply the net effect of changes, and iterate over what it changes in a view.
 
         What is deleted goes first. Nothing is applied before it is asked for, and several versions are made, as by
@@ -933,6 +1037,7 @@ class Database:
 
     # Durability
 
+    @ends_at_the_call
     def snapshot(self) -> None:
         """Write a snapshot now, so that the log before it is not needed to open the database.
 
@@ -958,6 +1063,7 @@ class Database:
             with self._whole():
                 self._write_snapshot(self._directory)
 
+    @ends_at_the_call
     def sync(self) -> None:
         """Bring all versions to the disk now; only a database with ``sync="interval"`` needs such a call.
 
@@ -987,6 +1093,7 @@ class Database:
             self._unusable = str(error)
             raise
 
+    @ends_at_the_call
     def write_image(self, folder: str | os.PathLike[str], *, sync: bool = True) -> None:
         """Write all of the database into a folder that is not there yet, whole or not at all.
 
@@ -1017,6 +1124,7 @@ class Database:
                 write_database(Path(folder), self._relations, self._dictionary, sync)
 
     @classmethod
+    @ends_at_the_call
     def from_image(
         cls,
         folder: str | os.PathLike[str],
@@ -1094,17 +1202,20 @@ class Database:
 
     # State
 
-    def stats(self) -> dict[str, Any]:
+    @ends_at_the_call
+    def stats(self) -> Stats:
         """Count rows, memory, updates and seconds of tables and views.
 
         Returns
         -------
-        dict[str, Any]
-            A dict of ``version``; ``strings``, the number of strings, and ``string_bytes``, their memory; ``bytes``,
-            the memory of all tables, views and strings; and ``tables`` and ``views``, by name a dict of:
+        Stats
+            A dict, printed as a table, of ``version``; ``strings``, the number of strings, and ``string_bytes``, their
+            memory; ``bytes``, the memory of all tables, views and strings; and ``tables`` and ``views``, by name a
+            dict of:
 
             - ``rows``: None where they are not stored; equal rows of a table count once, or as often as they came.
-            - ``bytes``, ``updates`` (rows that came in) and ``seconds`` (spent on them).
+            - ``bytes``, ``updates`` (rows that came in, those of a backfill too) and ``seconds`` (spent on
+              them).
             - of views ``strategy``, and ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both,
               None where there are none (docs/rings.md).
             - of views ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of
@@ -1123,14 +1234,14 @@ class Database:
                 v.name: {**v.stats(), "replan": advised(v, self._relations)} for v in self._relations.views.values()
             }
             strings = self._dictionary.bytes
-            return {
-                "version": self.version,
-                "strings": self._dictionary.strings(),
-                "string_bytes": strings,
-                "bytes": strings + sum(one["bytes"] for one in (*tables.values(), *views.values())),
-                "tables": tables,
-                "views": views,
-            }
+            return Stats(
+                version=self.version,
+                strings=self._dictionary.strings(),
+                string_bytes=strings,
+                bytes=strings + sum(one["bytes"] for one in (*tables.values(), *views.values())),
+                tables=tables,
+                views=views,
+            )
 
     @property
     def stored_rows(self) -> int:
@@ -1143,6 +1254,7 @@ class Database:
             sizes = [view.maintained.sizes() for view in self._relations.views.values()]
             return sum(rows for found in sizes for rows, _ in found.values())
 
+    @ends_at_the_call
     def bytes_of(self, name: str) -> int:
         """Count the bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row.
 
@@ -1202,7 +1314,7 @@ class Database:
         --------
         >>> db.close()
         >>> db
-        <Database in memory, version 1, closed>
+        Database in memory, version 1, closed
         """
         with self._lock:
             if self._collection.paused or self._defining:
@@ -1233,9 +1345,18 @@ class Database:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
+    def _grid(self) -> Grid:
         place = "in memory" if self._directory is None else str(self._directory.path)
-        return f"<Database {place}, version {self.version}{', closed' if self._closed else ''}>"
+        caption = f"Database {place}, version {self.version:,}"
+        with self._lock:
+            if self._closed:
+                return Grid(f"{caption}, closed")
+            return listing(caption, self._relations, self._dictionary.bytes)
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            drawing = "" if self._closed else drawing_of(self._relations)
+            return f"<div>{super()._repr_html_()}{drawing}</div>"
 
     def _check_usable(self) -> None:
         if self._closed:

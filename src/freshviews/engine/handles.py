@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain, islice
 from operator import index
 from threading import RLock
 from typing import Any, SupportsIndex
@@ -14,23 +15,31 @@ import pyarrow as pa
 
 from freshviews import arguments
 from freshviews.catalog.nesting import room
+from freshviews.catalog.widening import type_text
+from freshviews.display.explanation import Explanation
+from freshviews.display.grid import ROWS as SHOWN
+from freshviews.display.grid import Grid, Shown, bytes_text, rows_text
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import repeated
+from freshviews.engine.codes.decoding import pandas_of, polars_of, repeated
 from freshviews.engine.codes.key_codes import key_codes
-from freshviews.engine.measured.replanning import ADVISED_GAIN, cheaper_strategy
-from freshviews.engine.measured.samples import Measurements
+from freshviews.engine.measured.explaining import Measure, explained
+from freshviews.engine.measured.listing import COUNTED
 from freshviews.engine.reading import Reader
-from freshviews.engine.relations import Relation
+from freshviews.engine.relations import Relation, size_of
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
+from freshviews.tracebacks import ends_at_the_call
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""
+
+COMPLETED = 1000
+"""Most keys that completion offers."""
 
 Guard = Callable[[Relation], AbstractContextManager[RLock]]
 """Locks the database and checks that it is open and the relation still there."""
@@ -42,18 +51,25 @@ def check_rows(method: str, rows: object) -> None:
         raise ArgumentError(f"{method}: rows must be a whole number of 1 or more, not {shown(rows)}")
 
 
-class Readable:
+class Readable(Shown):
     """Rows of a table or view, as Arrow, pandas, polars or Python tuples."""
 
-    def __init__(self, state: Relation, guard: Guard) -> None:
+    def __init__(
+        self, state: Relation, guard: Guard, version: Callable[[], int], is_held: Callable[[], bool]
+    ) -> None:
+        """``is_held``: whether this thread holds the version, so that others wait."""
         self._state = state
         self._guard = guard
+        self._version = version
+        self._is_held = is_held
+        self._kept: tuple[int, pa.Table] | None = None
 
     @property
     def name(self) -> str:
         """Name of the table or view."""
         return self._state.name
 
+    @ends_at_the_call
     def check(self) -> None:
         """Raise what reading would, where the database is closed or the relation was dropped.
 
@@ -76,6 +92,7 @@ class Readable:
         """Names and types of the columns, as a pyarrow Schema."""
         return self._state.decoder.schema
 
+    @ends_at_the_call
     def to_batches(self, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
         """Read the rows in record batches, one after the other.
 
@@ -104,6 +121,7 @@ class Readable:
         decoder = self._state.decoder
         return map(decoder.rows, repeated(self._read(rows), rows))
 
+    @ends_at_the_call
     def to_arrow(self) -> pa.Table:
         """Read all rows as one Arrow table.
 
@@ -119,6 +137,7 @@ class Readable:
         decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
 
+    @ends_at_the_call
     def to_pandas(self) -> Any:
         """Read all rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``.
 
@@ -131,12 +150,9 @@ class Readable:
         >>> db.view("by_part").to_pandas()["qty"].tolist()
         [3, 5]
         """
-        rows = self.to_arrow()
-        try:
-            return rows.to_pandas()
-        except (ValueError, OverflowError):
-            return rows.to_pandas(date_as_object=False)
+        return pandas_of(self.to_arrow())
 
+    @ends_at_the_call
     def to_polars(self) -> Any:
         """Read all rows as a polars DataFrame.
 
@@ -149,12 +165,64 @@ class Readable:
         >>> db.view("by_part").to_polars().shape
         (2, 2)
         """
-        import polars
+        return polars_of(self.to_arrow())
 
-        return polars.from_arrow(self.to_arrow())
+    @ends_at_the_call
+    def head(self, n: int = 5) -> pa.Table:
+        """Read the first rows, in the order of the view, and no more than these.
 
+        Parameters
+        ----------
+        n
+            Most rows, 0 or more; by default 5.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ArgumentError
+            ``n`` is not a whole number of 0 or more.
+        EvaluationError
+            An output column cannot be computed for a row.
+
+        Examples
+        --------
+        >>> db.view("by_part").head(1).to_pylist()
+        [{'part': 'bolt', 'qty': 3}]
+        """
+        arguments.count("head(n)", n)
+        decoder = self._state.decoder
+        return pa.Table.from_batches(map(decoder.rows, self._first(n)), decoder.schema)[:n]
+
+    def _first(self, rows: int) -> Iterator[CodeBatch]:
+        """The batches with the first rows; the last one may have more."""
+        batches = repeated(self._read(rows), rows) if rows else iter(())
+        while rows > 0 and (batch := next(batches, None)) is not None:
+            yield batch
+            rows -= len(batch)
+
+    def __arrow_c_schema__(self) -> object:
+        """Names and types of the columns, by Arrow's PyCapsule interface."""
+        if self._is_held():
+            # DuckDB asks for the rows in a thread of its own, which must not wait for the lock of the caller.
+            self._kept = self._version(), self.to_arrow()
+        return self.schema.__arrow_c_schema__()
+
+    @ends_at_the_call
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """All rows of one version, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a view by it."""
+        kept = self._kept
+        if kept is None or self._state.closed or kept[0] != self._version() or kept[1].schema != self.schema:
+            self._kept = None
+            # Read at once: a consumer may ask for batches in another thread, while this one holds the lock.
+            return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return kept[1].__arrow_c_stream__(requested_schema)
+
+    @ends_at_the_call
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """Iterate over the rows.
+        """Iterate over the rows. The first one has the names of the columns as ``_fields``, for pandas.
 
         Returns
         -------
@@ -168,8 +236,10 @@ class Readable:
         """
         decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         batches = repeated(self._read(ROWS), ROWS)
-        return (row for batch in batches for row in decoder.tuples(batch))
+        rows = (row for batch in batches for row in decoder.tuples(batch))
+        return chain(map(decoder.named, islice(rows, 1)), rows)
 
+    @ends_at_the_call
     def __len__(self) -> int:
         """Count the rows, each as often as it is there, by reading them.
 
@@ -199,10 +269,18 @@ class Readable:
         with self._guard(state) as lock:
             return Reader(lambda: state.batches(rows), state.readers, lock, state.decoder.dictionary)
 
-    def __repr__(self) -> str:
-        columns = ", ".join(f"{c.name} {c.type}" for c in self._state.definition.columns)
-        kind = "view" if isinstance(self._state, ViewState) else "table"
-        return f"<{kind} {self.name} ({columns})>"
+    def _grid(self) -> Grid:
+        state = self._state
+        with self._guard(state):
+            rows = [row for batch in self._first(SHOWN + 1) for row in state.decoder.tuples(batch)][: SHOWN + 1]
+            held = size_of(state)
+            count = len(rows) if len(rows) <= SHOWN else len(self) if held <= COUNTED else None
+            size = f"more than {SHOWN} rows" if count is None else rows_text(count)
+            kind = "view" if isinstance(state, ViewState) else "table"
+            caption = f"{kind} {self.name} at version {self._version():,}: {size}, {bytes_text(held)}"
+            columns = state.definition.columns
+            types = [type_text(column) for column in columns]
+            return Grid(caption, [c.name for c in columns], types, rows[:SHOWN], more=len(rows) > SHOWN)
 
 
 class Table(Readable):
@@ -221,6 +299,7 @@ class Table(Readable):
 
     _state: TableState
 
+    @ends_at_the_call
     def lookup(self, keys: pa.RecordBatch | pa.Table) -> pa.Table:
         """Look stored rows up by their PRIMARY KEY. The cost is by the keys, not by the table.
 
@@ -292,13 +371,21 @@ class View(Readable):
     _state: ViewState
 
     def __init__(
-        self, state: ViewState, guard: Guard, replan: Callable[[], str | None], measure: Callable[[], Measurements]
+        self,
+        state: ViewState,
+        guard: Guard,
+        version: Callable[[], int],
+        is_held: Callable[[], bool],
+        replan: Callable[[], str | None],
+        measure: Measure,
+        inner: Callable[[], Sequence[ViewState]],
     ) -> None:
         """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not. ``measure``: what
-        is measured of the view's inputs."""
-        super().__init__(state, guard)
+        is measured of a view's inputs. ``inner``: the internal views, each after its inputs."""
+        super().__init__(state, guard, version, is_held)
         self._replan = replan
         self._measure = measure
+        self._inner = inner
 
     @property
     def state(self) -> ViewState:
@@ -361,6 +448,14 @@ class View(Readable):
             # Before the lock is free: later the codes may be those of other strings.
             return state.decoder.row(found[0][0])
 
+    def _ipython_key_completions_(self) -> list[str]:
+        """The first keys, for the completion of IPython; none if the key is not one string."""
+        names = self._state.maintained.group_columns
+        column = next((c for c in self._state.definition.columns if (c.name,) == names), None)
+        if column is None or column.type.name != "STRING":
+            return []
+        return [key for key in self.head(COMPLETED)[column.name].to_pylist() if key is not None]
+
     def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
         """The codes of a key; None if the dictionary lacks a string of it."""
         columns = {column.name: column for column in self._state.definition.columns}
@@ -379,6 +474,7 @@ class View(Readable):
             codes.append(code)
         return tuple(codes)
 
+    @ends_at_the_call
     def subscribe(self, callback: Callable[[Change], object]) -> Subscription:
         """Call a function with every change of the view that is not empty, from now on.
 
@@ -420,13 +516,14 @@ class View(Readable):
                     if not state.closed:
                         state.want_change()
 
-            subscription = Subscription(callback, end)
+            subscription = Subscription(callback, end, state.name)
             state.subscriptions.append(subscription)
             state.want_change()
         return subscription
 
+    @ends_at_the_call
     @room()
-    def explain(self, strategies: bool = False) -> str:
+    def explain(self, strategies: bool = False) -> Explanation:
         """Explain how the view is maintained, and whether another way would be cheaper (docs/explain.md).
 
         The cost is computed from a sample of the rows of what the view reads; where that has no rows, or does not store
@@ -440,9 +537,10 @@ class View(Readable):
 
         Returns
         -------
-        str
-            Text of several lines: class, reason, strategy, the cost of an update, bounds, the program, what is stored
-            and indexed, and whether replanning pays.
+        Explanation
+            A str of several lines: class, reason, strategy, the cost of an update, bounds, the program, what is stored
+            and indexed, and whether replanning pays; the same of each internal view, and the bound of them all. Its
+            ``to_dict``, ``mermaid`` and ``svg`` have the parts.
 
         Examples
         --------
@@ -451,16 +549,4 @@ class View(Readable):
         """
         arguments.flag("View.explain(strategies)", strategies)
         with self._guard(self._state):
-            maintained, measured = self._state.maintained, self._measure()
-            comparisons = maintained.compare(measured.degrees, measured.rates) if strategies else ()
-            text = maintained.explain(measured.degrees, comparisons)
-            cheaper = cheaper_strategy(maintained.plans, comparisons, ADVISED_GAIN)
-            if cheaper is not None:
-                best, steps, now = cheaper
-                text += f"\nsteps: an update takes {steps:,.1f} steps with {best}, {now:,.1f} with this plan; "
-                text += f"db.replan('{self.name}', strategies=True) switches to {best}\n"
-            updates = self._replan()
-            if updates is None:
-                return text
-            advice = f"replan: another join tree would at least halve the cost of updates; db.replan('{self.name}')"
-            return f"{text}\n{advice} chooses it, and sets 'freshviews.updates' = '{updates}'\n"
+            return explained(self._state, self._inner(), self._measure, strategies, self._replan())

@@ -19,6 +19,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.defaults import default_code
+from freshviews.engine.codes.moments import codes_of_texts, is_text, reader_of
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
@@ -92,7 +93,7 @@ class _Planned:
 
 
 def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
-    encode = encoder_for(column.type, column.nullable, dictionary)
+    encode = encoder_for(column.type, column.nullable, dictionary, reader_of(column.type))
     return limited(encode, column.length) if column.length else encode
 
 
@@ -375,6 +376,9 @@ class TableEncoder:
                 return np.full(rows, dictionary.encode(default), np.int64)
             return np.full(rows, self._absent[place], np.int64)
         try:
+            read = reader_of(column.type)
+            if read is not None and is_text(given) and (column.nullable or not given.null_count):
+                return codes_of_texts(read, given)
             codes = encode_arrow(column.type, given, dictionary, nullable=column.nullable)
             if column.length:
                 for row, characters in characters_over(given, column.length).items():

@@ -7,8 +7,10 @@ from types import TracebackType
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.inputs import Rows
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
+from freshviews.tracebacks import ends_at_the_call
 
 Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
 Parts = Sequence[tuple[TableState, Sequence[Encoded]]]
@@ -42,7 +44,8 @@ class Batch:
         self._parts: dict[TableState, list[Encoded]] | None = {}
         self.version: int | None = None
 
-    def insert(self, table: str, rows: Any) -> None:
+    @ends_at_the_call
+    def insert(self, table: str, rows: Rows) -> None:
         """Add rows to insert at the commit.
 
         Parameters
@@ -66,7 +69,8 @@ class Batch:
         """
         self._add(table, rows, 1)
 
-    def delete(self, table: str, rows: Any) -> None:
+    @ends_at_the_call
+    def delete(self, table: str, rows: Rows) -> None:
         """Add rows to delete at the commit. Raises as ``insert``.
 
         Parameters
@@ -81,7 +85,8 @@ class Batch:
         """
         self._add(table, rows, -1)
 
-    def apply(self, table: str, changes: Any) -> None:
+    @ends_at_the_call
+    def apply(self, table: str, changes: Rows) -> None:
         """Add signed rows to apply at the commit. Raises as ``insert``.
 
         Parameters
@@ -105,6 +110,7 @@ class Batch:
     def __enter__(self) -> Batch:
         return self
 
+    @ends_at_the_call
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

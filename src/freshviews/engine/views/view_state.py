@@ -74,6 +74,8 @@ class ViewState:
         """Swap definition and programs with another view of the same rows."""
         self.definition, other.definition = other.definition, self.definition
         self.maintained, other.maintained = other.maintained, self.maintained
+        self.counted += other.counted
+        self.seconds += other.seconds
 
     def stats(self) -> dict[str, Any]:
         try:
