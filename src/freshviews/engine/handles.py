@@ -17,7 +17,8 @@ from freshviews.catalog.nesting import room
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import repeated
-from freshviews.engine.codes.key_codes import key_codes
+from freshviews.engine.codes.key_codes import OneKey, key_codes
+from freshviews.engine.commit.by_key import key_of
 from freshviews.engine.measured.replanning import ADVISED_GAIN, cheaper_strategy
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.reading import Reader
@@ -27,7 +28,6 @@ from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
-from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""
@@ -40,6 +40,15 @@ def check_rows(method: str, rows: object) -> None:
     """Raise ArgumentError if ``rows``, of a record batch, is not a whole number of 1 or more."""
     if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
         raise ArgumentError(f"{method}: rows must be a whole number of 1 or more, not {shown(rows)}")
+
+
+def found_or(default: Any, find: Callable[[Any], Any], key: Any) -> Any:
+    """What ``find`` finds of a key, or a default. Raises ArgumentError if it is not a key."""
+    try:
+        found = find(key)
+    except KeyError as error:
+        raise ArgumentError(error.args[0]) from None
+    return default if found is None else found
 
 
 class Readable:
@@ -258,15 +267,112 @@ class Table(Readable):
         state = self._state
         with self._guard(state):
             assert state.stored is not None
+            self._check_has_key()
             side = state.stored.primary_key
-            if side is None:
-                raise CatalogError(
-                    f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
-                )
+            assert side is not None
             codes = key_codes(state.definition, side.columns, keys, state.decoder.dictionary)
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
+    def __getitem__(self, key: Any) -> tuple[Any, ...]:
+        """Find the row with a PRIMARY KEY.
+
+        Parameters
+        ----------
+        key
+            Value of the key's column, or a tuple of those of several, in the order of the PRIMARY KEY.
+
+        Returns
+        -------
+        tuple[Any, ...]
+            The row, as a tuple of Python values.
+
+        Raises
+        ------
+        KeyError
+            No row has the key, or it has another number or type of values.
+        CatalogError
+            The table has no PRIMARY KEY.
+
+        Examples
+        --------
+        >>> db.table("parts")["nut"]
+        ('nut', 20)
+        """
+        row = self._find(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Find the row with a PRIMARY KEY, or else a default.
+
+        Parameters
+        ----------
+        key
+            As of ``table[key]``.
+        default
+            What is returned if no row has the key, by default None.
+
+        Returns
+        -------
+        Any
+            The row, as a tuple of Python values, or ``default``.
+
+        Raises
+        ------
+        ArgumentError
+            The key has another number or type of values.
+        CatalogError
+            The table has no PRIMARY KEY.
+
+        Examples
+        --------
+        >>> db.table("parts").get("screw", "none")
+        'none'
+        """
+        return found_or(default, self._find, key)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a row has a PRIMARY KEY.
+
+        Parameters
+        ----------
+        key
+            As of ``table[key]``.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ArgumentError, CatalogError
+            As ``get``.
+
+        Examples
+        --------
+        >>> "nut" in db.table("parts"), "screw" in db.table("parts")
+        (True, False)
+        """
+        return found_or(None, self._find, key) is not None
+
+    def _find(self, key: Any) -> tuple[Any, ...] | None:
+        """The row with a key, or None. Raises KeyError if it is not a key of the table."""
+        state = self._state
+        with self._guard(state):
+            self._check_has_key()
+            assert state.stored is not None
+            one = key_of(state)
+            codes = one.codes(key)
+            row = None if codes is None else state.stored.row_of(one.in_order(codes))
+            return None if row is None else state.decoder.row(row)
+
+    def _check_has_key(self) -> None:
+        if not self._state.definition.has_primary_key:
+            raise CatalogError(
+                f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
+            )
 
     def _key_name(self) -> str:
         """The first column of the key, for an example."""
@@ -340,6 +446,42 @@ class View(Readable):
         >>> db.view("by_part")["nut"]
         ('nut', 5)
         """
+        row = self._find(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Look up the row of a key, or else a default.
+
+        Parameters
+        ----------
+        key
+            As of ``view[key]``.
+        default
+            What is returned if the view has no such row, by default None.
+
+        Returns
+        -------
+        Any
+            The row, as a tuple of Python values, or ``default``.
+
+        Raises
+        ------
+        ArgumentError
+            The key has another number or type of values.
+        CatalogError, EvaluationError
+            As of ``view[key]``.
+
+        Examples
+        --------
+        >>> db.view("by_part").get("nut"), db.view("by_part").get("screw", "none")
+        (('nut', 5), 'none')
+        """
+        return found_or(default, self._find, key)
+
+    def _find(self, key: Any) -> tuple[Any, ...] | None:
+        """The row of a key, or None. Raises KeyError if it is not a key of the view."""
         state = self._state
         with self._guard(state):
             names = state.maintained.group_columns
@@ -348,36 +490,14 @@ class View(Readable):
                     f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, "
                     "or if its SELECT has all columns of its GROUP BY"
                 )
-            values = key if isinstance(key, tuple) else (key,)
-            if len(values) != len(names):
-                raise KeyError(f"the key of view {self.name} is ({', '.join(names)}), not {key!r}")
-            codes = self._key_codes(names, values)
+            one = OneKey(f"view {self.name}", names, state.definition.columns, state.decoder.dictionary)
+            codes = one.codes(key)
             try:
-                found = [] if codes is None else state.maintained.get(codes)
+                found = [] if codes is None else state.maintained.get(tuple(codes))
             except Failed as failed:
                 raise not_readable(self.name, failed.failure) from None
-            if not found:
-                raise KeyError(key)
             # Before the lock is free: later the codes may be those of other strings.
-            return state.decoder.row(found[0][0])
-
-    def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """The codes of a key; None if the dictionary lacks a string of it."""
-        columns = {column.name: column for column in self._state.definition.columns}
-        codes = []
-        for name, value in zip(names, values, strict=True):
-            kind = columns[name].type
-            if kind.name == "STRING" and isinstance(value, str):
-                code = self._state.decoder.dictionary.find(value)
-                if code is None:
-                    return None
-            else:
-                try:
-                    code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
-                except (TypeError, ValueError, OverflowError) as error:
-                    raise KeyError(f"{name} of view {self.name}: {shown(value)}: {error}") from None
-            codes.append(code)
-        return tuple(codes)
+            return state.decoder.row(found[0][0]) if found else None
 
     def subscribe(self, callback: Callable[[Change], object]) -> Subscription:
         """Call a function with every change of the view that is not empty, from now on.

@@ -9,6 +9,7 @@ __all__ = [
     "inputs",
     "key_codes",
     "marks",
+    "objects",
     "string_codes",
     "text_columns",
     "words",

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from freshviews.engine.codes.objects import fields_of
 from freshviews.errors import BatchError, shown
 
 ACCEPTED = (
-    "rows must be a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
-    "RecordBatchReader, or a pandas or polars DataFrame"
+    "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
+    "pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame"
 )
 
 
 def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
-    Iterables and readers are read to their end, because a batch is one version.
+    Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
     """
     if isinstance(rows, list):
         return rows
@@ -37,7 +38,9 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
         return _read_all(pa.RecordBatchReader.from_stream(rows), table)
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+    if not isinstance(rows, type) and fields_of(rows) is not None:
+        return [rows]
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise BatchError(
             f"table {table}: rows are given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
