@@ -18,6 +18,7 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.row_keys import row_keys
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
@@ -364,6 +365,10 @@ class Database:
     def _advised(self, state: ViewState) -> str | None:
         return advised(state, self._relations)
 
+    def _derived_key(self, state: ViewState) -> tuple[str, ...]:
+        """Columns that determine the rows of a view, by the keys of its tables; () if none do."""
+        return next(filter(None, row_keys(state.definition, self._relations.catalog)), ())
+
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)
 
@@ -460,7 +465,8 @@ class Database:
                         "VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
+            key = partial(self._derived_key, state)
+            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state), key)
 
     def table(self, name: str) -> Table:
         """Find a stored base table, to read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from operator import index
 from threading import RLock
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshviews import arguments
+from freshviews.catalog.definitions import ViewDef
 from freshviews.catalog.nesting import room
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
@@ -398,11 +399,18 @@ class View(Readable):
     _state: ViewState
 
     def __init__(
-        self, state: ViewState, guard: Guard, replan: Callable[[], str | None], measure: Callable[[], Measurements]
+        self,
+        state: ViewState,
+        guard: Guard,
+        replan: Callable[[], str | None],
+        measure: Callable[[], Measurements],
+        derive: Callable[[], tuple[str, ...]],
     ) -> None:
         """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not. ``measure``: what
-        is measured of the view's inputs."""
+        is measured of the view's inputs. ``derive``: the columns that determine its rows, () if none do."""
         super().__init__(state, guard)
+        self._derive = derive
+        self._derived: tuple[ViewDef | None, tuple[str, ...]] = (None, ())
         self._replan = replan
         self._measure = measure
 
@@ -420,12 +428,15 @@ class View(Readable):
             return reader
 
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
-        """Look up the row of a group.
+        """Look up the row of a group, or of another key.
+
+        A view without groups has a key if it shows columns that the PRIMARY KEYs of its tables make unique, as a join
+        by keys or the first rows of a table. Its rows are all read to find one.
 
         Parameters
         ----------
         key
-            Value of the GROUP BY column, or a tuple of those of several.
+            Value of the GROUP BY column, or of the key's, or a tuple of those of several.
 
         Returns
         -------
@@ -437,7 +448,7 @@ class View(Readable):
         KeyError
             The view has no such row, or the key has another number or type of values.
         CatalogError
-            The rows of the view are not found by a group key.
+            The view has no groups, and no columns that are known to determine its rows.
         EvaluationError
             An output column cannot be computed for the row.
 
@@ -484,20 +495,117 @@ class View(Readable):
         """The row of a key, or None. Raises KeyError if it is not a key of the view."""
         state = self._state
         with self._guard(state):
-            names = state.maintained.group_columns
-            if not names:
-                raise CatalogError(
-                    f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, "
-                    "or if its SELECT has all columns of its GROUP BY"
-                )
-            one = OneKey(f"view {self.name}", names, state.definition.columns, state.decoder.dictionary)
+            groups = state.maintained.group_columns
+            one = OneKey(f"view {self.name}", groups or self._key(), state.definition.columns, state.decoder.dictionary)
             codes = one.codes(key)
+            if codes is None:
+                return None
+            if not groups:
+                return next(self._matching(one.names, codes), None)
             try:
-                found = [] if codes is None else state.maintained.get(tuple(codes))
+                found = state.maintained.get(tuple(codes))
             except Failed as failed:
                 raise not_readable(self.name, failed.failure) from None
             # Before the lock is free: later the codes may be those of other strings.
             return state.decoder.row(found[0][0]) if found else None
+
+    def scan(self, prefix: Any) -> list[tuple[Any, ...]]:
+        """Find the rows whose key begins with given values, by reading all rows.
+
+        Parameters
+        ----------
+        prefix
+            Value of the first column of the key, or a tuple of those of the first columns.
+
+        Returns
+        -------
+        list[tuple[Any, ...]]
+            The rows, as tuples of Python values, in the order in which the view is read.
+
+        Raises
+        ------
+        ArgumentError
+            There are more values than columns of the key, or one is of another type.
+        CatalogError, EvaluationError
+            As of ``view[key]``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE MATERIALIZED VIEW pairs AS SELECT DISTINCT part, qty FROM items")
+        >>> db.view("pairs").scan("nut")
+        [('nut', 5)]
+        """
+        values = prefix if isinstance(prefix, tuple) else (prefix,)
+        with self._guard(self._state):
+            names = self._state.maintained.group_columns or self._key()
+            if len(values) > len(names):
+                raise ArgumentError(f"view {self.name}: the key is ({', '.join(names)}), not {shown(prefix)}")
+            return self.where(**dict(zip(names, values, strict=False)))
+
+    def where(self, /, **values: Any) -> list[tuple[Any, ...]]:
+        """Find the rows with given values in some columns, by reading all rows.
+
+        Parameters
+        ----------
+        values
+            Values by column, in any case; None stands for NULL.
+
+        Returns
+        -------
+        list[tuple[Any, ...]]
+            The rows, as tuples of Python values, in the order in which the view is read.
+
+        Raises
+        ------
+        ArgumentError
+            The view has no such column, or the value is of another type.
+        EvaluationError
+            An output column cannot be computed for a row.
+
+        Examples
+        --------
+        >>> db.view("by_part").where(qty=5)
+        [('nut', 5)]
+        """
+        state = self._state
+        with self._guard(state):
+            columns = {column.name.lower(): column.name for column in state.definition.columns}
+            names = []
+            for name in values:
+                if name.lower() not in columns or columns[name.lower()] in names:
+                    reason = "is given twice" if name.lower() in columns else "is none of them"
+                    known = ", ".join(columns.values())
+                    raise ArgumentError(f"view {self.name}: the columns are {known}; {name} {reason}")
+                names.append(columns[name.lower()])
+            one = OneKey(f"view {self.name}", names, state.definition.columns, state.decoder.dictionary)
+            try:
+                codes = one.codes(tuple(values.values()))
+            except KeyError as error:
+                raise ArgumentError(error.args[0]) from None
+            return [] if codes is None else [*self._matching(names, codes)]
+
+    def _key(self) -> tuple[str, ...]:
+        """The columns that determine the rows by the keys of the tables. Raises CatalogError if none do."""
+        definition = self._state.definition
+        if self._derived[0] is not definition:
+            self._derived = definition, self._derive()
+        if not self._derived[1]:
+            raise CatalogError(
+                f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, if its SELECT "
+                "has all columns of its GROUP BY, or if it has the keys of its tables; where(column=value) filters rows"
+            )
+        return self._derived[1]
+
+    def _matching(self, names: Sequence[str], codes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """The rows with these codes in some columns. The lock is held."""
+        decoder = self._state.decoder
+        for batch in repeated(self._read(ROWS), ROWS):
+            same = np.ones(len(batch), bool)
+            for name, code in zip(names, codes, strict=True):
+                same &= batch.columns[name] == code
+            if same.any():
+                columns = {name: column[same] for name, column in batch.columns.items()}
+                yield from decoder.tuples(CodeBatch(batch.relation, columns, batch.multiplicities[same]))
 
     def subscribe(self, callback: Callable[[Change], object]) -> Subscription:
         """Call a function with every change of the view that is not empty, from now on.
