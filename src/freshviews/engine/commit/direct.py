@@ -346,7 +346,7 @@ class Direct:
         if self._signs is not None:
             return int(np.count_nonzero(self._signs < 0))
         if self._header[kernel.SIGN_STEP]:
-            return sum(m < 0 for m in self._multiplicities)
+            return len([m for m in self._multiplicities if m < 0])  # A generator takes twice as long.
         return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
 
     def _columns(self) -> list[list[int]]:

@@ -216,8 +216,11 @@ class BaseTable:
         ``key`` has codes of the columns of ``primary_key``, in its order.
         """
         room = self._room
-        for place, code in enumerate(key):
-            room[place] = code
+        if len(key) == 1:
+            room[0] = key[0]
+        else:
+            for place, code in enumerate(key):
+                room[place] = code
         if not base_reads.row_of_key(self._spec, len(key), self._room_address):
             return None
         first = 4 * len(key)
