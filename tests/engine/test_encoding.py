@@ -92,7 +92,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     ([{"id": 1, "nmae": "a"}], 0, "nmae", "there is no column nmae"),
     ([{"name": "a"}], 0, "id", "NOT NULL"),
     ([(1, None, Decimal("1.234"), None)], 0, "price", "digits after the point"),
-    ([1], 0, None, "a tuple, a list or a dict"),
+    ([1], 0, None, "a tuple, a list, a dict, or a dataclass"),
     ("rows", None, None, "given as str"),
     (7, None, None, "given as int"),
     (pa.table({"id": [1, None]}), 1, "id", "NOT NULL"),

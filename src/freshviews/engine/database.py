@@ -18,15 +18,17 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.row_keys import row_keys
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.encoding import Encoded, joined
+from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.frame_types import quoted, table_statement
 from freshviews.engine.codes.inputs import ArrowStream, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
+from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
@@ -34,6 +36,7 @@ from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Step, Uninterrupted
+from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
@@ -54,7 +57,6 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
-from freshviews.engine.tables.growing import with_new_columns
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
@@ -451,6 +453,10 @@ class Database(Shown):
         prefix = f"{state.name.lower()}#"
         return [view for name, view in self._relations.views.items() if name.startswith(prefix)]
 
+    def _derived_key(self, state: ViewState) -> tuple[str, ...]:
+        """Columns that determine the rows of a view, by the keys of its tables; () if none do."""
+        return next(filter(None, row_keys(state.definition, self._relations.catalog)), ())
+
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)
 
@@ -548,9 +554,9 @@ class Database(Shown):
                         "MATERIALIZED VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            inner = partial(self._inner, state)
+            inner, key = partial(self._inner, state), partial(self._derived_key, state)
             advised = partial(self._advised, state)
-            return View(state, self._guard, self._at, self._is_held, advised, self._measurements, inner)
+            return View(state, self._guard, self._at, self._is_held, advised, self._measurements, inner, key)
 
     @ends_at_the_call
     def table(self, name: str) -> Table:
@@ -593,9 +599,10 @@ class Database(Shown):
         table
             Name of a base table, in any case.
         rows
-            Any iterable of tuples in the order of the columns, or of dicts by name; or a pyarrow Table, RecordBatch or
-            RecordBatchReader, or a pandas or polars DataFrame, by name. A column that is left out has its DEFAULT, or
-            is NULL; a NULL that is given stays NULL.
+            Any iterable of tuples in the order of the columns, or of objects by name: dicts, instances of dataclasses,
+            pydantic models; or one such object, a pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or
+            polars DataFrame, by name. A column that is left out has its DEFAULT, or is NULL; a NULL that is given stays
+            NULL.
 
         Returns
         -------
@@ -630,13 +637,16 @@ class Database(Shown):
             end_here(error)
             raise
 
-    def delete(self, table: str, rows: Rows) -> int:
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> int:
         """Delete rows from a table, as one version.
 
         Parameters
         ----------
         table, rows
             As of ``insert``. Rows are given whole; each deletes one row that equals it.
+        keys
+            Instead of rows, a list of keys of the PRIMARY KEY: values, or tuples in its order, or dicts; or a table of
+            its columns, as ``insert`` takes rows. A key that no row has is ignored.
 
         Returns
         -------
@@ -647,6 +657,10 @@ class Database(Shown):
         ------
         BatchError
             A row is not there, or is still referenced; else as ``insert``.
+        CatalogError
+            With keys: as ``upsert``.
+        ArgumentError
+            Rows and keys are given, or one key that is not in a list.
 
         Examples
         --------
@@ -654,12 +668,85 @@ class Database(Shown):
         2
         >>> list(db.view("by_part"))
         [('bolt', 3)]
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT)")
+        >>> _ = db.insert("parts", [("bolt", 30), ("nut", 20)])
+        >>> _ = db.delete("parts", keys=["nut"])
+        >>> list(db.table("parts"))
+        [('bolt', 30)]
         """
         try:
-            return self._apply(table, rows, -1)
+            return self._apply(table, rows, -1) if keys is None else self._by_key(table, deleted(table, rows, keys))
         except FreshviewsError as error:
             end_here(error)
             raise
+
+    @ends_at_the_call
+    def upsert(self, table: str, rows: Rows) -> int:
+        """Insert rows, each in the place of the row that has its PRIMARY KEY, if there is one, as one version.
+
+        Parameters
+        ----------
+        table
+            Name of a base table with a PRIMARY KEY, in any case.
+        rows
+            As of ``insert``. Rows are whole: a column that is left out has its DEFAULT, or is NULL, whatever it was in
+            the replaced row; ``update`` changes some columns. Of several rows with one key the last one counts.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        CatalogError
+            The table is unknown, has no PRIMARY KEY, has a window, or is trusted: then its rows are not stored.
+        BatchError
+            Rows do not fit the table; else as ``insert``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT)")
+        >>> _ = db.upsert("parts", [("bolt", 30), ("nut", 20)])
+        >>> _ = db.upsert("parts", {"part": "bolt", "price": 31})
+        >>> list(db.table("parts"))
+        [('nut', 20), ('bolt', 31)]
+        """
+        return self._by_key(table, upserted(rows, table))
+
+    @ends_at_the_call
+    def update(self, table: str, rows: Rows) -> int:
+        """Change columns of the rows that have given PRIMARY KEYs, as one version.
+
+        Parameters
+        ----------
+        table
+            Name of a base table with a PRIMARY KEY, in any case.
+        rows
+            One object by name, or any iterable of them, or a frame, as of ``insert``: the columns of the key, and those
+            that change, which may differ from object to object. Changes of one key are made in their order.
+
+        Returns
+        -------
+        int
+            The version that the changes make.
+
+        Raises
+        ------
+        BatchError
+            No row has a key, or an object does not have all columns of the key; else as ``insert``.
+        CatalogError
+            As ``upsert``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT, stock INT)")
+        >>> _ = db.insert("parts", [("bolt", 30, 5), ("nut", 20, 8)])
+        >>> _ = db.update("parts", {"part": "bolt", "stock": 4})
+        >>> db.table("parts")["bolt"]
+        ('bolt', 30, 4)
+        """
+        return self._by_key(table, updated(rows, table))
 
     def apply(self, table: str, changes: Rows) -> int:
         """Insert and delete rows of a table, as one version. Rules hold for the net effect.
@@ -846,7 +933,27 @@ class Database(Shown):
                 self._notices.deliver()
             return version
 
-    def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+    def _by_key(self, name: str, changes: ByKey) -> int:
+        """Make a version of changes by key."""
+        try:
+            version = self._directly(name, changes, changes.sign)
+        except TypeError:
+            _check_name("table", name)
+            raise
+        if version is not None:
+            return version
+        with self._lock, take_in(self._taken, len(changes)) as waits:
+            if waits:
+                compile_for((self._table(name),), self._relations)
+            with self._whole():
+                table = self._table(name)
+                check_by_key(table)
+                version = self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
+            if self._notices.waiting:
+                self._notices.deliver()
+            return version
+
+    def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
         count = rows.num_rows if isinstance(rows, pa.RecordBatch) else len(rows)
         if count > (FEW if type(rows) is list else SMALL):
@@ -896,7 +1003,7 @@ class Database(Shown):
         with self._whole():
             return self._memory.lacking(rows, self._held) is not None
 
-    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version in one call of compiled code, which no signal interrupts. Returns None, as ``put``, or raises
         Refused if no version is made."""
         collection = self._collection
@@ -927,16 +1034,19 @@ class Database(Shown):
         self, name: str, rows: Any, sign: int, replayed: bool = False
     ) -> tuple[TableState, Encoded]:
         """Encode rows with all columns, because views may be created before the commit."""
-        if type(rows) is not list:
+        by_key = isinstance(rows, ByKey)
+        if type(rows) is not list and not by_key:
             _check_name("table", name)
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)), self._whole():
             table = self._table(name)
+            if by_key:
+                check_by_key(table)
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
                 reason = self._memory.lacking_in_batch(len(rows), self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            encoded = table.encoder.whole().encode(rows, sign)
+            encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 
@@ -950,7 +1060,7 @@ class Database(Shown):
                 for table, _ in parts:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                changes = [(table, joined([with_new_columns(table, one) for one in pieces])) for table, pieces in parts]
+                changes = [(table, signed(table, pieces)) for table, pieces in parts]
                 version = self._commit(changes, rows, run, replayed)
             self._notices.deliver()
             return version

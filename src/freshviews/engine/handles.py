@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshviews import arguments
+from freshviews.catalog.definitions import ViewDef
 from freshviews.catalog.nesting import room
 from freshviews.catalog.widening import type_text
 from freshviews.display.explanation import Explanation
@@ -22,7 +23,8 @@ from freshviews.display.grid import Grid, Shown, bytes_text, rows_text
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import pandas_of, polars_of, repeated
-from freshviews.engine.codes.key_codes import key_codes
+from freshviews.engine.codes.key_codes import OneKey, key_codes
+from freshviews.engine.commit.by_key import key_of
 from freshviews.engine.measured.explaining import Measure, explained
 from freshviews.engine.measured.listing import COUNTED
 from freshviews.engine.reading import Reader
@@ -33,7 +35,6 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
 from freshviews.tracebacks import ends_at_the_call
-from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""
@@ -49,6 +50,15 @@ def check_rows(method: str, rows: object) -> None:
     """Raise ArgumentError if ``rows``, of a record batch, is not a whole number of 1 or more."""
     if isinstance(rows, bool) or not isinstance(rows, SupportsIndex) or index(rows) < 1:
         raise ArgumentError(f"{method}: rows must be a whole number of 1 or more, not {shown(rows)}")
+
+
+def found_or(default: Any, find: Callable[[Any], Any], key: Any) -> Any:
+    """What ``find`` finds of a key, or a default. Raises ArgumentError if it is not a key."""
+    try:
+        found = find(key)
+    except KeyError as error:
+        raise ArgumentError(error.args[0]) from None
+    return default if found is None else found
 
 
 class Readable(Shown):
@@ -337,15 +347,112 @@ class Table(Readable):
         state = self._state
         with self._guard(state):
             assert state.stored is not None
+            self._check_has_key()
             side = state.stored.primary_key
-            if side is None:
-                raise CatalogError(
-                    f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
-                )
+            assert side is not None
             codes = key_codes(state.definition, side.columns, keys, state.decoder.dictionary)
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
+    def __getitem__(self, key: Any) -> tuple[Any, ...]:
+        """Find the row with a PRIMARY KEY.
+
+        Parameters
+        ----------
+        key
+            Value of the key's column, or a tuple of those of several, in the order of the PRIMARY KEY.
+
+        Returns
+        -------
+        tuple[Any, ...]
+            The row, as a tuple of Python values.
+
+        Raises
+        ------
+        KeyError
+            No row has the key, or it has another number or type of values.
+        CatalogError
+            The table has no PRIMARY KEY.
+
+        Examples
+        --------
+        >>> db.table("parts")["nut"]
+        ('nut', 20)
+        """
+        row = self._find(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Find the row with a PRIMARY KEY, or else a default.
+
+        Parameters
+        ----------
+        key
+            As of ``table[key]``.
+        default
+            What is returned if no row has the key, by default None.
+
+        Returns
+        -------
+        Any
+            The row, as a tuple of Python values, or ``default``.
+
+        Raises
+        ------
+        ArgumentError
+            The key has another number or type of values.
+        CatalogError
+            The table has no PRIMARY KEY.
+
+        Examples
+        --------
+        >>> db.table("parts").get("screw", "none")
+        'none'
+        """
+        return found_or(default, self._find, key)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a row has a PRIMARY KEY.
+
+        Parameters
+        ----------
+        key
+            As of ``table[key]``.
+
+        Returns
+        -------
+        bool
+
+        Raises
+        ------
+        ArgumentError, CatalogError
+            As ``get``.
+
+        Examples
+        --------
+        >>> "nut" in db.table("parts"), "screw" in db.table("parts")
+        (True, False)
+        """
+        return found_or(None, self._find, key) is not None
+
+    def _find(self, key: Any) -> tuple[Any, ...] | None:
+        """The row with a key, or None. Raises KeyError if it is not a key of the table."""
+        state = self._state
+        with self._guard(state):
+            self._check_has_key()
+            assert state.stored is not None
+            one = key_of(state)
+            codes = one.codes(key)
+            row = None if codes is None else state.stored.row_of(one.in_order(codes))
+            return None if row is None else state.decoder.row(row)
+
+    def _check_has_key(self) -> None:
+        if not self._state.definition.has_primary_key:
+            raise CatalogError(
+                f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
+            )
 
     def _key_name(self) -> str:
         """The first column of the key, for an example."""
@@ -379,10 +486,14 @@ class View(Readable):
         replan: Callable[[], str | None],
         measure: Measure,
         inner: Callable[[], Sequence[ViewState]],
+        derive: Callable[[], tuple[str, ...]],
     ) -> None:
         """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not. ``measure``: what
-        is measured of a view's inputs. ``inner``: the internal views, each after its inputs."""
+        is measured of a view's inputs. ``inner``: the internal views, each after its inputs. ``derive``: the columns
+        that determine its rows, () if none do."""
         super().__init__(state, guard, version, is_held)
+        self._derive = derive
+        self._derived: tuple[ViewDef | None, tuple[str, ...]] = (None, ())
         self._replan = replan
         self._measure = measure
         self._inner = inner
@@ -401,12 +512,15 @@ class View(Readable):
             return reader
 
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
-        """Look up the row of a group.
+        """Look up the row of a group, or of another key.
+
+        A view without groups has a key if it shows columns that the PRIMARY KEYs of its tables make unique, as a join
+        by keys or the first rows of a table. Its rows are all read to find one.
 
         Parameters
         ----------
         key
-            Value of the GROUP BY column, or a tuple of those of several.
+            Value of the GROUP BY column, or of the key's, or a tuple of those of several.
 
         Returns
         -------
@@ -418,7 +532,7 @@ class View(Readable):
         KeyError
             The view has no such row, or the key has another number or type of values.
         CatalogError
-            The rows of the view are not found by a group key.
+            The view has no groups, and no columns that are known to determine its rows.
         EvaluationError
             An output column cannot be computed for the row.
 
@@ -427,26 +541,57 @@ class View(Readable):
         >>> db.view("by_part")["nut"]
         ('nut', 5)
         """
+        row = self._find(key)
+        if row is None:
+            raise KeyError(key)
+        return row
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Look up the row of a key, or else a default.
+
+        Parameters
+        ----------
+        key
+            As of ``view[key]``.
+        default
+            What is returned if the view has no such row, by default None.
+
+        Returns
+        -------
+        Any
+            The row, as a tuple of Python values, or ``default``.
+
+        Raises
+        ------
+        ArgumentError
+            The key has another number or type of values.
+        CatalogError, EvaluationError
+            As of ``view[key]``.
+
+        Examples
+        --------
+        >>> db.view("by_part").get("nut"), db.view("by_part").get("screw", "none")
+        (('nut', 5), 'none')
+        """
+        return found_or(default, self._find, key)
+
+    def _find(self, key: Any) -> tuple[Any, ...] | None:
+        """The row of a key, or None. Raises KeyError if it is not a key of the view."""
         state = self._state
         with self._guard(state):
-            names = state.maintained.group_columns
-            if not names:
-                raise CatalogError(
-                    f"view {self.name} has no group key to look up; write SELECT DISTINCT, or select all columns of "
-                    "GROUP BY"
-                )
-            values = key if isinstance(key, tuple) else (key,)
-            if len(values) != len(names):
-                raise KeyError(f"the key of view {self.name} is ({', '.join(names)}), not {key!r}")
-            codes = self._key_codes(names, values)
+            groups = state.maintained.group_columns
+            one = OneKey(f"view {self.name}", groups or self._key(), state.definition.columns, state.decoder.dictionary)
+            codes = one.codes(key)
+            if codes is None:
+                return None
+            if not groups:
+                return next(self._matching(one.names, codes), None)
             try:
-                found = [] if codes is None else state.maintained.get(codes)
+                found = state.maintained.get(tuple(codes))
             except Failed as failed:
                 raise not_readable(self.name, failed.failure) from None
-            if not found:
-                raise KeyError(key)
             # Before the lock is free: later the codes may be those of other strings.
-            return state.decoder.row(found[0][0])
+            return state.decoder.row(found[0][0]) if found else None
 
     def _ipython_key_completions_(self) -> list[str]:
         """The first keys, for the completion of IPython; none if the key is not one string."""
@@ -456,23 +601,103 @@ class View(Readable):
             return []
         return [key for key in self.head(COMPLETED)[column.name].to_pylist() if key is not None]
 
-    def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
-        """The codes of a key; None if the dictionary lacks a string of it."""
-        columns = {column.name: column for column in self._state.definition.columns}
-        codes = []
-        for name, value in zip(names, values, strict=True):
-            kind = columns[name].type
-            if kind.name == "STRING" and isinstance(value, str):
-                code = self._state.decoder.dictionary.find(value)
-                if code is None:
-                    return None
-            else:
-                try:
-                    code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
-                except (TypeError, ValueError, OverflowError) as error:
-                    raise KeyError(f"column {name} of view {self.name}: {shown(value)}: {error}") from None
-            codes.append(code)
-        return tuple(codes)
+    def scan(self, prefix: Any) -> list[tuple[Any, ...]]:
+        """Find the rows whose key begins with given values, by reading all rows.
+
+        Parameters
+        ----------
+        prefix
+            Value of the first column of the key, or a tuple of those of the first columns.
+
+        Returns
+        -------
+        list[tuple[Any, ...]]
+            The rows, as tuples of Python values, in the order in which the view is read.
+
+        Raises
+        ------
+        ArgumentError
+            There are more values than columns of the key, or one is of another type.
+        CatalogError, EvaluationError
+            As of ``view[key]``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE MATERIALIZED VIEW pairs AS SELECT DISTINCT part, qty FROM items")
+        >>> db.view("pairs").scan("nut")
+        [('nut', 5)]
+        """
+        values = prefix if isinstance(prefix, tuple) else (prefix,)
+        with self._guard(self._state):
+            names = self._state.maintained.group_columns or self._key()
+            if len(values) > len(names):
+                raise ArgumentError(f"view {self.name}: the key is ({', '.join(names)}), not {shown(prefix)}")
+            return self.where(**dict(zip(names, values, strict=False)))
+
+    def where(self, /, **values: Any) -> list[tuple[Any, ...]]:
+        """Find the rows with given values in some columns, by reading all rows.
+
+        Parameters
+        ----------
+        values
+            Values by column, in any case; None stands for NULL.
+
+        Returns
+        -------
+        list[tuple[Any, ...]]
+            The rows, as tuples of Python values, in the order in which the view is read.
+
+        Raises
+        ------
+        ArgumentError
+            The view has no such column, or the value is of another type.
+        EvaluationError
+            An output column cannot be computed for a row.
+
+        Examples
+        --------
+        >>> db.view("by_part").where(qty=5)
+        [('nut', 5)]
+        """
+        state = self._state
+        with self._guard(state):
+            columns = {column.name.lower(): column.name for column in state.definition.columns}
+            names = []
+            for name in values:
+                if name.lower() not in columns or columns[name.lower()] in names:
+                    reason = "is given twice" if name.lower() in columns else "is none of them"
+                    known = ", ".join(columns.values())
+                    raise ArgumentError(f"view {self.name}: the columns are {known}; {name} {reason}")
+                names.append(columns[name.lower()])
+            one = OneKey(f"view {self.name}", names, state.definition.columns, state.decoder.dictionary)
+            try:
+                codes = one.codes(tuple(values.values()))
+            except KeyError as error:
+                raise ArgumentError(error.args[0]) from None
+            return [] if codes is None else [*self._matching(names, codes)]
+
+    def _key(self) -> tuple[str, ...]:
+        """The columns that determine the rows by the keys of the tables. Raises CatalogError if none do."""
+        definition = self._state.definition
+        if self._derived[0] is not definition:
+            self._derived = definition, self._derive()
+        if not self._derived[1]:
+            raise CatalogError(
+                f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, if its SELECT "
+                "has all columns of its GROUP BY, or if it has the keys of its tables; where(column=value) filters rows"
+            )
+        return self._derived[1]
+
+    def _matching(self, names: Sequence[str], codes: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """The rows with these codes in some columns. The lock is held."""
+        decoder = self._state.decoder
+        for batch in repeated(self._read(ROWS), ROWS):
+            same = np.ones(len(batch), bool)
+            for name, code in zip(names, codes, strict=True):
+                same &= batch.columns[name] == code
+            if same.any():
+                columns = {name: column[same] for name, column in batch.columns.items()}
+                yield from decoder.tuples(CodeBatch(batch.relation, columns, batch.multiplicities[same]))
 
     @ends_at_the_call
     def subscribe(self, callback: Callable[[Change], object]) -> Subscription:

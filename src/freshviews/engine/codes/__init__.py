@@ -11,6 +11,7 @@ __all__ = [
     "key_codes",
     "marks",
     "moments",
+    "objects",
     "string_codes",
     "text_columns",
     "words",

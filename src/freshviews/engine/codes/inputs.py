@@ -7,6 +7,7 @@ from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 
+from freshviews.engine.codes.objects import fields_of
 from freshviews.errors import ArgumentError, BatchError, shown
 
 
@@ -20,15 +21,15 @@ Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
 """The rows of a batch, for type checkers."""
 
 ACCEPTED = (
-    "rows must be a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
-    "RecordBatchReader, or a pandas or polars DataFrame"
+    "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
+    "pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame"
 )
 
 
 def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
-    Iterables and readers are read to their end, because a batch is one version.
+    Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
     """
     if isinstance(rows, list):
         return rows
@@ -47,7 +48,9 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
         return _read_all(pa.RecordBatchReader.from_stream(rows), table)
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+    if not isinstance(rows, type) and fields_of(rows) is not None:
+        return [rows]
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise BatchError(
             f"table {table}: rows are given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )

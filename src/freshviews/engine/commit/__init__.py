@@ -2,6 +2,7 @@
 
 __all__ = [
     "batch",
+    "by_key",
     "collection",
     "commit",
     "direct",
@@ -9,6 +10,7 @@ __all__ = [
     "free_memory",
     "in_order",
     "interrupts",
+    "keyed",
     "notices",
     "records",
     "string_keys",
