@@ -26,6 +26,7 @@ from freshviews.kernel.memory.collection import no_collection
 if TYPE_CHECKING:
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
+    from freshviews.engine.commit.changes import Changes
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         FreshviewsError,
         OutOfMemory,
         PlanError,
+        QueueFull,
         RingDefinitionError,
         RuleError,
         SqlError,
@@ -53,11 +55,13 @@ __all__ = [
     "BatchError",
     "CatalogError",
     "Change",
+    "Changes",
     "Database",
     "EvaluationError",
     "FreshviewsError",
     "OutOfMemory",
     "PlanError",
+    "QueueFull",
     "Recovery",
     "RingDefinitionError",
     "RuleError",
@@ -75,6 +79,7 @@ __all__ = [
 _HOMES = {
     "Batch": "engine.commit.batch",
     "Change": "engine.change",
+    "Changes": "engine.commit.changes",
     "Database": "engine.database",
     "Recovery": "engine.durable.recovery",
     "Subscription": "engine.change",

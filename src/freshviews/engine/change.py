@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -21,6 +23,9 @@ class Change:
         Name of the view.
     version
         The version that the change leads to.
+    is_snapshot
+        True: these are all rows of the view, in the place of what was seen before. ``View.changes`` begins with them,
+        and goes on with them where changes were dropped.
 
     Examples
     --------
@@ -32,9 +37,12 @@ class Change:
     [<change of view by_part at version 2: 2 rows>]
     """
 
-    def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
+    def __init__(
+        self, view: str, version: int, batch: CodeBatch, decoder: Decoder, is_snapshot: bool = False
+    ) -> None:
         self.view = view
         self.version = version
+        self.is_snapshot = is_snapshot
         self._batch = batch
         self._decoder = decoder
 
@@ -117,11 +125,27 @@ class Change:
         return len(self._batch)
 
     def __repr__(self) -> str:
-        return f"<change of view {self.view} at version {self.version}: {len(self)} rows>"
+        kind = "snapshot" if self.is_snapshot else "change"
+        return f"<{kind} of view {self.view} at version {self.version}: {len(self)} rows>"
+
+
+class Follower(Protocol):
+    """What gets the changes of a view, from every commit."""
+
+    @property
+    def active(self) -> bool:
+        """False: the view may forget it."""
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        """Get a change, in the commit: with the database locked, and without waiting or failing. ``waiting``: calls of
+        functions that follow the commit."""
+
+    def end(self) -> None:
+        """The view or the database is closed."""
 
 
 class Subscription:
-    """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
+    """A function that is called with every change of a view. ``close`` ends it, as does the end of a ``with`` block.
 
     Attributes
     ----------
@@ -156,3 +180,44 @@ class Subscription:
             self._end(self)
 
     __call__ = unsubscribe
+
+    def close(self) -> None:
+        """End the subscription, as ``unsubscribe`` does.
+
+        Examples
+        --------
+        >>> with db.view("by_part").subscribe(print) as subscription:
+        ...     subscription.close()
+        >>> subscription.active
+        False
+        """
+        self.unsubscribe()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+Waiting = deque[tuple[Subscription, Change]]
+"""Changes that functions are called with after the commit."""
+
+
+class Called:
+    """A subscription as a follower of its view."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    @property
+    def active(self) -> bool:
+        return self._subscription.active
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        waiting.append((self._subscription, change))
+
+    def end(self) -> None:
+        pass

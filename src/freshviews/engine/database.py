@@ -32,6 +32,7 @@ from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, hel
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Step, Uninterrupted
 from freshviews.engine.commit.notices import Notices
+from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
@@ -164,6 +165,7 @@ class Database:
         self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
+        self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
         self._taken = TakenRows()
         self._memory = FreeMemory(_spared(spare_memory))
@@ -459,7 +461,8 @@ class Database:
                         "VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
+            advised, measure = partial(self._advised, state), partial(self._measurements, state)
+            return View(state, self._guard, self._queues, advised, measure)
 
     def table(self, name: str) -> Table:
         """Find a stored base table, to read.
@@ -524,6 +527,8 @@ class Database:
             A durable database cannot write its log.
         SubscriberError
             A subscriber raised; the version is committed all the same.
+        QueueFull
+            An iterator of ``View.changes`` with ``full="wait"`` did not take changes in time.
 
         Examples
         --------
@@ -678,6 +683,8 @@ class Database:
                 self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
+            if self._queues.waited:
+                self._wait_for_room(target)
             with self._guard(state):
                 followed = Followed(state, most)
                 self._commit_parts(((target, (piece,)),), followed.run_views, replayed=True)
@@ -712,6 +719,8 @@ class Database:
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
+        if self._queues.waited and isinstance(name, str):
+            self._wait_for_room(self._relations.tables.get(name.lower()))
         if type(rows) is list or type(rows) is pa.RecordBatch:
             try:
                 version = self._directly(name, rows, sign)
@@ -737,6 +746,12 @@ class Database:
             if self._notices.waiting:
                 self._notices.deliver()
             return version
+
+    def _wait_for_room(self, *tables: TableState | None) -> None:
+        """Before a commit to tables: wait for room in the queues of iterators over their views."""
+        downstream = self._relations.downstream
+        views = {view for table in tables if table is not None for view in downstream.get(table, ())}
+        wait_for_room(self._queues.waited, views, self._lock)
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -834,6 +849,8 @@ class Database:
 
     def _commit_parts(self, parts: Parts, run: RunViews | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
+        if self._queues.waited and run is None:
+            self._wait_for_room(*(table for table, _ in parts))
         with self._lock, take_in(self._taken, rows) as waits:
             if waits:
                 compile_for([table for table, _ in parts if not table.closed], self._relations)
@@ -880,8 +897,7 @@ class Database:
             if view.decoder.strings:
                 keep_strings(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
-            for subscription in view.subscriptions:
-                self._notices.waiting.append((subscription, change))
+            hand_out(view, change, self._notices.waiting)
         self._collection.step(self._relations, way.deleted)
         if self._directory is not None:
             reach("version visible")

@@ -2,6 +2,7 @@
 
 __all__ = [
     "batch",
+    "changes",
     "collection",
     "commit",
     "direct",
@@ -10,6 +11,7 @@ __all__ = [
     "in_order",
     "interrupts",
     "notices",
+    "queues",
     "records",
     "string_keys",
     "threads",
