@@ -49,6 +49,8 @@ if TYPE_CHECKING:
     )
     from freshviews.ring import UserRing
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ArgumentError",
     "Batch",
