@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import freshviews as fv
-from freshviews.cli import doctor
-from freshviews.cli.doctor import Requirement, fits, packages, requirements
+from freshviews import doctor
 from freshviews.cli.main import app
+from freshviews.doctor import Requirement, fits, packages, requirements
 
 pytestmark = pytest.mark.plain_python
 
@@ -91,7 +91,8 @@ def test_a_wrong_java_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/java")
     done = run()
     assert done.exit_code == 1
-    assert "fault    JAVA_HOME is /no/java, which has no bin/java; install Java 17 or 21" in done.stdout
+    (line,) = [line for line in done.stdout.splitlines() if "Java" in line]
+    assert line.startswith("fault    JAVA_HOME is /no/java, ") and "install Java 17 or 21" in line
 
 
 def test_a_python_that_is_too_new_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
     "secrets", "errors", "arguments", "printable", "types", "kernel", "expr", "ring", "query", "catalog", "program",
-    "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice", "spark", "cli",
+    "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice", "spark", "doctor",
+    "cli",
 )  # fmt: skip
 """Each may import itself and the packages before it."""
 

@@ -340,7 +340,7 @@ def warm() -> None:
 def doctor() -> None:
     """Say what is installed here, what is missing and how to get it. Exit code 1 if something does not work."""
     with _errors_as_messages():
-        from freshviews.cli.doctor import report
+        from freshviews.doctor import report
 
         faults = 0
         for one in report():

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 import freshviews
-from freshviews.cli.units import size
 from freshviews.errors import FreshviewsError, short
 
 FIRST, LAST = (3, 11), (3, 13)
@@ -70,7 +69,7 @@ def _python() -> Iterator[Finding]:
     fits = FIRST <= sys.version_info[:2] <= LAST
     wanted = "" if fits else "; install Python 3.11, 3.12 or 3.13, and freshviews in an environment of it"
     yield Finding("ok" if fits else "fault", here + wanted)
-    yield Finding("ok", f"freshviews {freshviews.__version__} at {Path(__file__).parents[1]}")
+    yield Finding("ok", f"freshviews {freshviews.__version__} at {Path(__file__).parent}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -196,7 +195,7 @@ def _cache() -> Iterator[Finding]:
         return
     first = "" if here else "; the first views are compiled, which takes seconds"
     others = f"; {len(versions)} folders of other versions" if versions else ""
-    yield Finding("ok", f"compiled code in {folder}: {size(held)} in {here} files{first}{others}")
+    yield Finding("ok", f"compiled code in {folder}: {held / 1e6:.1f} MB in {here} files{first}{others}")
 
 
 def _held(folder: Path) -> tuple[int, int]:
