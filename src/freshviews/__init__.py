@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from freshviews.display.statistics import Stats
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
+    from freshviews.engine.commit.changes import Changes
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         FreshviewsError,
         OutOfMemory,
         PlanError,
+        QueueFull,
         RingDefinitionError,
         RuleError,
         SqlError,
@@ -49,18 +51,22 @@ if TYPE_CHECKING:
     )
     from freshviews.ring import UserRing
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ArgumentError",
     "Batch",
     "BatchError",
     "CatalogError",
     "Change",
+    "Changes",
     "Database",
     "EvaluationError",
     "Explanation",
     "FreshviewsError",
     "OutOfMemory",
     "PlanError",
+    "QueueFull",
     "Recovery",
     "RingDefinitionError",
     "RuleError",
@@ -79,6 +85,7 @@ __all__ = [
 _HOMES = {
     "Batch": "engine.commit.batch",
     "Change": "engine.change",
+    "Changes": "engine.commit.changes",
     "Database": "engine.database",
     "Explanation": "display.explanation",
     "Recovery": "engine.durable.recovery",

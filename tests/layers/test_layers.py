@@ -17,7 +17,7 @@ SOURCE = ROOT / "src" / "freshviews"
 ORDER = (
     "secrets", "errors", "tracebacks", "arguments", "printable", "display", "types", "kernel", "expr", "ring", "query",
     "catalog", "program", "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice",
-    "spark", "cli",
+    "spark", "doctor", "cli",
 )  # fmt: skip
 """Each may import itself and the packages before it."""
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -25,6 +27,9 @@ class Change(Shown):
         Name of the view.
     version
         The version that the change leads to.
+    is_snapshot
+        True: these are all rows of the view, in the place of what was seen before. ``View.changes`` begins with them,
+        and goes on with them where changes were dropped.
 
     Examples
     --------
@@ -40,9 +45,12 @@ class Change(Shown):
     +1  bolt    7]
     """
 
-    def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
+    def __init__(
+        self, view: str, version: int, batch: CodeBatch, decoder: Decoder, is_snapshot: bool = False
+    ) -> None:
         self.view = view
         self.version = version
+        self.is_snapshot = is_snapshot
         self._batch = batch
         self._decoder = decoder
 
@@ -192,7 +200,8 @@ class Change(Shown):
         return len(self._batch)
 
     def _grid(self) -> Grid:
-        caption = f"change of view {self.view} at version {self.version:,}: {rows_text(len(self))}"
+        kind = "snapshot" if self.is_snapshot else "change"
+        caption = f"{kind} of view {self.view} at version {self.version:,}: {rows_text(len(self))}"
         columns = self._decoder.columns
         names, types = [c.name for c in columns], [type_text(c) for c in columns]
         first = self._slice(slice(ROWS))
@@ -200,8 +209,23 @@ class Change(Shown):
         return Grid(caption, names, types, self._decoder.tuples(first), marks, len(self) > ROWS)
 
 
+class Follower(Protocol):
+    """What gets the changes of a view, from every commit."""
+
+    @property
+    def active(self) -> bool:
+        """False: the view may forget it."""
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        """Get a change, in the commit: with the database locked, and without waiting or failing. ``waiting``: calls of
+        functions that follow the commit."""
+
+    def end(self) -> None:
+        """The view or the database is closed."""
+
+
 class Subscription(Shown):
-    """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
+    """A function that is called with every change of a view. ``close`` ends it, as does the end of a ``with`` block.
 
     Attributes
     ----------
@@ -244,3 +268,44 @@ class Subscription(Shown):
 
     def _grid(self) -> Grid:
         return Grid(f"subscription to view {self.view}, {'active' if self.active else 'ended'}: {shown(self.callback)}")
+
+    def close(self) -> None:
+        """End the subscription, as ``unsubscribe`` does.
+
+        Examples
+        --------
+        >>> with db.view("by_part").subscribe(print) as subscription:
+        ...     subscription.close()
+        >>> subscription.active
+        False
+        """
+        self.unsubscribe()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+Waiting = deque[tuple[Subscription, Change]]
+"""Changes that functions are called with after the commit."""
+
+
+class Called:
+    """A subscription as a follower of its view."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    @property
+    def active(self) -> bool:
+        return self._subscription.active
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        waiting.append((self._subscription, change))
+
+    def end(self) -> None:
+        pass

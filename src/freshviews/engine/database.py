@@ -38,6 +38,7 @@ from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Step, Uninterrupted
 from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
+from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
@@ -172,6 +173,7 @@ class Database(Shown):
         self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
+        self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
         self._taken = TakenRows()
         self._memory = FreeMemory(_spared(spare_memory))
@@ -556,7 +558,8 @@ class Database(Shown):
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
             inner, key = partial(self._inner, state), partial(self._derived_key, state)
             advised = partial(self._advised, state)
-            return View(state, self._guard, self._at, self._is_held, advised, self._measurements, inner, key)
+            at, held, measure = self._at, self._is_held, self._measurements
+            return View(state, self._guard, at, held, self._queues, advised, measure, inner, key)
 
     @ends_at_the_call
     def table(self, name: str) -> Table:
@@ -623,6 +626,8 @@ class Database(Shown):
             A durable database cannot write its log.
         SubscriberError
             A subscriber raised; the version is committed all the same.
+        QueueFull
+            An iterator of ``View.changes`` with ``full="wait"`` did not take changes in time.
 
         Examples
         --------
@@ -873,6 +878,8 @@ class Database(Shown):
                 self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
+            if self._queues.waited:
+                self._wait_for_room(target)
             with self._guard(state):
                 followed = Followed(state, most)
                 self._commit_parts(((target, (piece,)),), followed.run_views, replayed=True)
@@ -907,6 +914,8 @@ class Database(Shown):
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
+        if self._queues.waited and isinstance(name, str):
+            self._wait_for_room(self._relations.tables.get(name.lower()))
         if type(rows) is list or type(rows) is pa.RecordBatch:
             try:
                 version = self._directly(name, rows, sign)
@@ -933,8 +942,16 @@ class Database(Shown):
                 self._notices.deliver()
             return version
 
+    def _wait_for_room(self, *tables: TableState | None) -> None:
+        """Before a commit to tables: wait for room in the queues of iterators over their views."""
+        downstream = self._relations.downstream
+        views = {view for table in tables if table is not None for view in downstream.get(table, ())}
+        wait_for_room(self._queues.waited, views, self._lock)
+
     def _by_key(self, name: str, changes: ByKey) -> int:
         """Make a version of changes by key."""
+        if self._queues.waited and isinstance(name, str):
+            self._wait_for_room(self._relations.tables.get(name.lower()))
         try:
             version = self._directly(name, changes, changes.sign)
         except TypeError:
@@ -1052,6 +1069,8 @@ class Database(Shown):
 
     def _commit_parts(self, parts: Parts, run: RunViews | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
+        if self._queues.waited and run is None:
+            self._wait_for_room(*(table for table, _ in parts))
         with self._lock, take_in(self._taken, rows) as waits:
             if waits:
                 compile_for([table for table, _ in parts if not table.closed], self._relations)
@@ -1098,8 +1117,7 @@ class Database(Shown):
             if view.decoder.strings:
                 keep_strings(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
-            for subscription in view.subscriptions:
-                self._notices.waiting.append((subscription, change))
+            hand_out(view, change, self._notices.waiting)
         self._collection.step(self._relations, way.deleted)
         if self._directory is not None:
             reach("version visible")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
+from inspect import iscoroutinefunction
 from itertools import chain, islice
 from operator import index
 from threading import RLock
-from typing import Any, SupportsIndex
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +22,14 @@ from freshviews.catalog.widening import type_text
 from freshviews.display.explanation import Explanation
 from freshviews.display.grid import ROWS as SHOWN
 from freshviews.display.grid import Grid, Shown, bytes_text, rows_text
-from freshviews.engine.change import Change, Subscription
+from freshviews.engine.change import Called, Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import pandas_of, polars_of, repeated
 from freshviews.engine.codes.key_codes import OneKey, key_codes
 from freshviews.engine.commit.by_key import key_of
+from freshviews.engine.commit.changes import Changes
+from freshviews.engine.commit.notices import awaiting
+from freshviews.engine.commit.queues import ChangeHistory, ChangeQueue, Queues, forget_ended
 from freshviews.engine.measured.explaining import Measure, explained
 from freshviews.engine.measured.listing import COUNTED
 from freshviews.engine.reading import Reader
@@ -483,6 +488,7 @@ class View(Readable):
         guard: Guard,
         version: Callable[[], int],
         is_held: Callable[[], bool],
+        queues: Queues,
         replan: Callable[[], str | None],
         measure: Measure,
         inner: Callable[[], Sequence[ViewState]],
@@ -492,6 +498,7 @@ class View(Readable):
         is measured of a view's inputs. ``inner``: the internal views, each after its inputs. ``derive``: the columns
         that determine its rows, () if none do."""
         super().__init__(state, guard, version, is_held)
+        self._queues = queues
         self._derive = derive
         self._derived: tuple[ViewDef | None, tuple[str, ...]] = (None, ())
         self._replan = replan
@@ -715,12 +722,12 @@ class View(Readable):
         Returns
         -------
         Subscription
-            Call it to end the subscription.
+            ``close`` ends the subscription, as does the end of its ``with`` block.
 
         Raises
         ------
         ArgumentError
-            ``callback`` cannot be called.
+            ``callback`` cannot be called, or is an ``async def``, which ``changes`` is for.
 
         Examples
         --------
@@ -732,19 +739,138 @@ class View(Readable):
         if not callable(callback):
             came = type(callback).__name__
             raise ArgumentError(f"view {state.name}: a subscriber must be a function of a change, not {came}")
+        if iscoroutinefunction(callback) or iscoroutinefunction(getattr(callback, "__call__", None)):  # noqa: B004
+            raise ArgumentError(
+                f"view {state.name}: a subscriber is called in the thread that commits, and cannot be an async def; "
+                f"{awaiting(state.name)}"
+            )
 
         with self._guard(state) as lock:
 
             def end(subscription: Subscription) -> None:
                 with lock:
-                    state.subscriptions.remove(subscription)
-                    if not state.closed:
-                        state.want_change()
+                    forget_ended(state)
 
             subscription = Subscription(callback, end, state.name)
-            state.subscriptions.append(subscription)
+            state.subscriptions.append(Called(subscription))
             state.want_change()
         return subscription
+
+    @ends_at_the_call
+    def changes(
+        self,
+        start: Literal["snapshot", "now"] | int = "snapshot",
+        *,
+        size: int = ROWS,
+        full: Literal["snapshot", "wait"] = "snapshot",
+        timeout: float = 60.0,
+    ) -> Changes:
+        """Iterate over the changes of the view, in a thread (``for``) or in an event loop (``async for``).
+
+        No change is left out and none comes twice: what comes first is the view at one version, and each change leads
+        from there to a later one. A commit puts changes into a queue, and goes on. docs/following.md has examples.
+
+        Parameters
+        ----------
+        start
+            ``"snapshot"``, the default: all rows come first, at the version at which they are taken. ``"now"``: only
+            changes after this call. A version: the changes after it, if they are known (``keep_changes``).
+        size
+            Most rows that wait to be taken, 1 or more, by default 65,536; a single change may have more.
+        full
+            What happens when more would wait. ``"snapshot"``, the default: they are dropped, and all rows of the view,
+            as a change whose ``is_snapshot`` is True, are in their place; a commit never waits. ``"wait"``: later
+            commits wait before they begin until changes are taken, in this process only.
+        timeout
+            Seconds after which a commit that waits raises QueueFull, by default 60. It raises at once in the thread
+            that takes the changes, in a subscriber and within ``at_one_version``.
+
+        Returns
+        -------
+        Changes
+            The iterator. Close it, use it in a ``with`` block, or drop it.
+
+        Raises
+        ------
+        ArgumentError
+            An argument is of a wrong type or out of range, or the changes after the version are not known.
+
+        Examples
+        --------
+        >>> rows = {}
+        >>> with db.view("by_part").changes() as changes:
+        ...     version = db.insert("items", [("nut", 1)])
+        ...     for row, multiplicity in next(changes):
+        ...         print(row, multiplicity)
+        ('bolt', 3) 1
+        ('nut', 6) 1
+        """
+        name = f"view {self.name}: changes"
+        arguments.count(f"{name}(size)", size, 1)
+        arguments.number(f"{name}(timeout)", timeout)
+        if full not in ("snapshot", "wait"):
+            raise ArgumentError(f"{name}: full must be 'snapshot' or 'wait', not {shown(full)}")
+        is_version = isinstance(start, int) and not isinstance(start, bool)
+        if start not in ("snapshot", "now") and not is_version:
+            raise ArgumentError(f"{name}: start must be 'snapshot', 'now' or a version, not {shown(start)}")
+        state = self._state
+        with self._guard(state) as lock:
+            queue = ChangeQueue(state, size, full == "wait", timeout, start == "snapshot")
+            for change in self._changes_after(int(start)) if is_version else ():
+                queue.put(change)
+            forget_ended(state)
+            state.subscriptions.append(queue)
+            state.want_change()
+            if queue.waits:
+                self._queues.waited.append(queue)
+            return Changes(queue, lock, partial(self._guard, state), self._queues.version)
+
+    def _changes_after(self, start: int) -> list[Change]:
+        """The changes after a version. Raises ArgumentError if they are not known."""
+        now = self._queues.version()
+        kept = next((one for one in self._state.subscriptions if isinstance(one, ChangeHistory)), None)
+        first = now if kept is None else kept.first
+        if not first <= start <= now:
+            known = f"those after version {now}, the present one,"
+            known = known if first == now else f"those after versions {first} to {now}"
+            raise ArgumentError(
+                f"view {self.name}: the changes after version {start} are not known; {known} are. keep_changes(rows), "
+                "called before, keeps more of them; start='snapshot' begins with all rows"
+            )
+        return [] if kept is None else kept.after(start)
+
+    def keep_changes(self, rows: int = ROWS) -> None:
+        """Keep the last changes of the view in memory, so that ``changes`` can start at an earlier version.
+
+        Parameters
+        ----------
+        rows
+            Most rows of changes that are kept, by default 65,536; the oldest changes go first. 0 keeps none.
+
+        Raises
+        ------
+        ArgumentError
+            ``rows`` is no whole number of 0 or more.
+
+        Examples
+        --------
+        >>> db.view("by_part").keep_changes()
+        >>> version = db.insert("items", [("nut", 1)])
+        >>> next(db.view("by_part").changes(version - 1))
+        <change of view by_part at version 2: 2 rows>
+        """
+        arguments.count(f"view {self.name}: keep_changes(rows)", rows)
+        state = self._state
+        with self._guard(state):
+            kept = next((one for one in state.subscriptions if isinstance(one, ChangeHistory)), None)
+            if kept is None:
+                if rows:
+                    state.subscriptions.append(ChangeHistory(rows, self._queues.version()))
+            else:
+                kept.keep(rows)
+                kept.active = bool(rows)
+            forget_ended(state)
+            state.want_change()
 
     @ends_at_the_call
     @room()

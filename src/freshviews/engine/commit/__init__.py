@@ -3,6 +3,7 @@
 __all__ = [
     "batch",
     "by_key",
+    "changes",
     "collection",
     "commit",
     "direct",
@@ -12,6 +13,7 @@ __all__ = [
     "interrupts",
     "keyed",
     "notices",
+    "queues",
     "records",
     "string_keys",
     "threads",
