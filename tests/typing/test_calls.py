@@ -120,7 +120,7 @@ def test_wrong_calls_are_refused_by_the_checker_and_when_they_run() -> None:
     with pytest.raises(fv.BatchError, match="a row must be a tuple, a list or a dict, not int"):
         db.insert("items", [1, 2])  # type: ignore[list-item]
     with pytest.raises(fv.BatchError, match="rows are given as NoneType"):
-        db.delete("items", None)  # type: ignore[arg-type]
+        db.delete("items", None)
     with pytest.raises(fv.BatchError, match="a row must be a tuple"), db.batch() as batch:
         batch.apply("items", [dt.date(2026, 1, 5)])  # type: ignore[list-item]
     with pytest.raises(fv.ArgumentError, match="a frame with types is expected"):
