@@ -109,7 +109,7 @@ def test_the_planner_chooses_another_strategy_if_no_join_tree_has_a_node_for_an_
 def test_a_join_tree_property_cannot_name_tables_of_outer_joins() -> None:
     db = database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r')", rows=False)
     assert "s?(k, y)" in db.view("v").explain()
-    with pytest.raises(PlanError, match="'s' is no relation of the query; there are r; s, t, u, of outer joins"):
+    with pytest.raises(PlanError, match=r"'s' is no relation .*; there are r; leave out s, t, u, which outer joins"):
         database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r(s)')", rows=False)
 
 

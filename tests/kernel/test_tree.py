@@ -278,7 +278,7 @@ def test_batches_with_wrong_columns_are_refused() -> None:
     with pytest.raises(ValueError, match="int64"):
         tree.apply([one, one], np.ones(1, np.int8))
     version = TreeVersion(tree)
-    with pytest.raises(ValueError, match="cannot be loaded"):
+    with pytest.raises(ValueError, match="rows can be loaded only into an empty tree"):
         tree.load([one, one])
     version.release()
 

@@ -455,7 +455,7 @@ def test_a_tiny_penalty_gives_the_least_squares_solution(alpha: float) -> None:
 def test_impossible_models_are_refused() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
-    with pytest.raises(SqlError, match="takes numbers, not STRING; CATEGORY"):
+    with pytest.raises(SqlError, match="takes numbers, not STRING; write CATEGORY"):
         LinearRegression(db, "t", ["x", "c"], "y", name="m")
     with pytest.raises(LearnError, match="alpha is inf; it must be 0 or more, and finite"):
         Ridge(db, "t", ["x"], "y", name="m", alpha=float("inf"))

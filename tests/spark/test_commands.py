@@ -277,7 +277,7 @@ def test_a_script_without_a_streaming_table_is_refused_without_creating_a_checkp
     (tmp_path / "empty.sql").write_text("-- nothing\n")
     done = run(tmp_path, "run", "empty.sql")
     assert done.returncode == 1
-    assert done.stderr.startswith("empty.sql has no streaming table; write CREATE STREAMING TABLE")
+    assert done.stderr.startswith("empty.sql: the script has no streaming table; write CREATE STREAMING TABLE")
     assert [path.name for path in tmp_path.iterdir()] == ["empty.sql"]
 
 

@@ -253,7 +253,7 @@ def test_explain_shows_a_relation_and_its_numbers() -> None:
 @pytest.mark.parametrize(
     "select, message",
     [
-        ("SELECT COVAR_MATRIX(x, CATEGORY(c)) FROM t", "CATEGORY in COVAR_MATRIX is not supported; COFACTOR(x, "),
+        ("SELECT COVAR_MATRIX(x, CATEGORY(c)) FROM t", "CATEGORY in COVAR_MATRIX is not supported; use COFACTOR(x, "),
         ("SELECT CORR_MATRIX(CATEGORY(c), x, n) FROM t", "or freshviews.learn for models"),
         ("SELECT SUM(CATEGORY(n)) FROM t", "CATEGORY here is not supported; it is an argument of COFACTOR"),
         ("SELECT COFACTOR(x, CATEGORY(c) || 'x') FROM t", "CATEGORY here is not supported"),

@@ -196,7 +196,7 @@ WRONG = [
     ("SELECT variance(DISTINCT x) AS a FROM t", "aggregate over SELECT DISTINCT in FROM"),
     ("SELECT corr(x) AS a FROM t", "corr takes 2 arguments, not 1"),
     ("SELECT regexp_extract(s, '(', 1) AS a FROM t", "is not a regular expression"),
-    ("SELECT to_date(s, 'YYYY') AS a FROM t", "accepted: yyyy"),
+    ("SELECT to_date(s, 'YYYY') AS a FROM t", "at most yyyy"),
 ]
 
 

@@ -59,7 +59,7 @@ def run_script(
     definition = definition_of(name)
     settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
     if not definition.tables:
-        raise ReadError(f"{name} has no streaming table; write CREATE STREAMING TABLE name (...) USING ...")
+        raise ReadError(f"{name}: the script has no streaming table; write CREATE STREAMING TABLE name (...) USING ...")
     store = checkpoint_of(name, checkpoint)
     check_store(store)
     need_spark()
