@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from types import FrameType
@@ -65,6 +66,16 @@ def called(act: Callable[[], Any], found: list[str] | None = None) -> list[str]:
 
 CALLS = "freshviews.kernel.machine.functions"
 """The module whose functions call machine code."""
+
+
+@pytest.fixture(autouse=True)
+def _usual_handler() -> Iterator[None]:
+    """Ctrl-C has the handler of Python: where Spark has run in the process, it has another one, and a batch two more
+    calls."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
 
 DIRECT = ["engine.database Database.insert", "engine.commit.direct Direct.put", "engine.commit.direct Direct.commit"]
 

@@ -186,7 +186,7 @@ def test_an_exponent_per_relation_recovers_factorised_maintenance() -> None:
 )
 @each_plan
 def test_unsupported_queries_are_refused_with_an_alternative(name: str, text: str) -> None:
-    with pytest.raises(PlanError, match="take '"):
+    with pytest.raises(PlanError, match="set '"):
         PLANS[name](query(text))
 
 

@@ -162,7 +162,7 @@ def test_messages_of_several_schemas_keep_their_order():
 def test_without_a_schema_the_unit_of_timestamps_must_be_given():
     after = {"id": 1, "at": 1000, "amount": None, "ok": None, "x": None}
     given = texts(envelope("c", None, after))
-    with pytest.raises(BadChange, match="row 0, column at: 1000: the unit of this timestamp is not known: set"):
+    with pytest.raises(BadChange, match="row 0, column at: 1000: the unit of this timestamp is not known; set"):
         signed_rows(given, EVENTS, DebeziumJson())
     (found,) = signed_rows(given, EVENTS, DebeziumJson(timestamps="ms")).rows.to_pylist()
     assert found["at"] == dt.datetime(1970, 1, 1, 0, 0, 1)
