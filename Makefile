@@ -16,7 +16,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states mutants flips soak soak-spark without-spark oldest newest-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states mutants flips soak soak-spark without-spark oldest newest-spark kills lint dist clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -36,6 +36,7 @@ help:
 	@echo "make newest-spark   the tests of pipelines with the newest Spark, which is not the default"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
+	@echo "make dist    builds and checks wheel and source distribution, and installs both in the Pythons that are here"
 	@echo "make bench   benchmarks of small sizes, beside all peers; a few minutes"
 	@echo "make bench-full    all benchmarks; writes docs/benchmarks.md; an hour"
 	@echo "make bench-check   fails where we fell behind plain Python and DuckDB"
@@ -63,7 +64,8 @@ $(READY): pyproject.toml
 	fi; \
 	quiet=--quiet; [ -t 1 ] && quiet=; \
 	echo "installing the package, Spark and the tools of tests and demo into $(VENV): 2 GB, one to three minutes"; \
-	$(RUN) -m pip install $$quiet --disable-pip-version-check --editable '.[test,demo]'; \
+	$(RUN) -m pip install $$quiet --disable-pip-version-check --upgrade 'pip>=25.1'; \
+	$(RUN) -m pip install $$quiet --disable-pip-version-check --editable . --group test --group demo; \
 	if ! $(RUN) -c 'import os; from freshviews.spark.java import java_home; java_home(os.environ)' 2>/dev/null; then \
 	  echo "no Java 17 to 21 is here; installing one into $(VENV): 0.2 GB"; \
 	  $(RUN) -m pip install $$quiet --disable-pip-version-check --editable '.[java]'; \
@@ -139,14 +141,20 @@ lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 
+# Takes minutes: each environment gets all that freshviews needs. Python 3.11, 3.12 and 3.13, as far as they are here.
+dist: $(READY)
+	@$(RUN) -m venv --clear $(VENV)-dist
+	@$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check --upgrade build twine
+	@$(VENV)-dist/bin/python -m tests.distribution
+
 clean:
-	rm -rf $(VENV) $(VENV)-bare $(VENV)-newest $(VENV)-oldest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare $(VENV)-dist $(VENV)-newest $(VENV)-oldest build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the benchmarks need, and the peers with environments of their own; one that cannot be installed is told as missing.
 # The crates take many minutes to build: python -m benchmarks install differential dbsp.
 bench-ready: $(READY)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --group bench
 	@$(RUN) -m benchmarks install pathway flink cpp || true
 
 bench: bench-ready
@@ -156,5 +164,5 @@ bench-full: bench-ready
 	@$(RUN) -m benchmarks full $(BENCH)
 
 bench-check: $(READY)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --group bench
 	@$(RUN) -m benchmarks check

@@ -24,8 +24,11 @@ from typing import TYPE_CHECKING, Any
 from freshviews.kernel.memory.collection import no_collection
 
 if TYPE_CHECKING:
+    from freshviews.display.explanation import Explanation
+    from freshviews.display.statistics import Stats
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
+    from freshviews.engine.commit.changes import Changes
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         FreshviewsError,
         OutOfMemory,
         PlanError,
+        QueueFull,
         RingDefinitionError,
         RuleError,
         SqlError,
@@ -47,21 +51,27 @@ if TYPE_CHECKING:
     )
     from freshviews.ring import UserRing
 
+__version__ = "0.1.0"
+
 __all__ = [
     "ArgumentError",
     "Batch",
     "BatchError",
     "CatalogError",
     "Change",
+    "Changes",
     "Database",
     "EvaluationError",
+    "Explanation",
     "FreshviewsError",
     "OutOfMemory",
     "PlanError",
+    "QueueFull",
     "Recovery",
     "RingDefinitionError",
     "RuleError",
     "SqlError",
+    "Stats",
     "StoreError",
     "SubscriberError",
     "Subscription",
@@ -75,8 +85,11 @@ __all__ = [
 _HOMES = {
     "Batch": "engine.commit.batch",
     "Change": "engine.change",
+    "Changes": "engine.commit.changes",
     "Database": "engine.database",
+    "Explanation": "display.explanation",
     "Recovery": "engine.durable.recovery",
+    "Stats": "display.statistics",
     "Subscription": "engine.change",
     "Table": "engine.handles",
     "UserRing": "ring",
@@ -96,4 +109,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

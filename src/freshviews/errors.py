@@ -277,6 +277,22 @@ class SubscriberError(FreshviewsError):
     """
 
 
+class QueueFull(FreshviewsError):
+    """A commit would wait too long for an iterator over changes (``View.changes`` with ``full="wait"``).
+
+    Nothing of the batch is applied.
+
+    Examples
+    --------
+    >>> changes = db.view("by_part").changes("now", size=1, full="wait", timeout=0.1)
+    >>> db.insert("items", [("bolt", 4)])
+    2
+    >>> db.insert("items", [("bolt", 1)])
+    Traceback (most recent call last):
+    freshviews.errors.QueueFull: view by_part: 2 rows of changes wait for an iterator of full='wait', ...
+    """
+
+
 class OutOfMemory(FreshviewsError, MemoryError):
     """Memory ran out; the batch is refused and the state is as before, unless the message says otherwise.
 

@@ -28,10 +28,10 @@ from types import FrameType
 from typing import Any
 
 from freshviews import BatchError, Database
+from freshviews.catalog.row_keys import row_keys
 from freshviews.engine.change import Change
 from freshviews.errors import EvaluationError, PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
-from freshviews.spark.definition import row_keys
 from tests.agreement.choices import Choices, seeded
 from tests.agreement.collecting import collecting, rows_in_steps
 from tests.agreement.constructs import NAMES, constructs

@@ -86,8 +86,9 @@ def test_every_page_of_the_benchmarks_is_in_their_index() -> None:
 
 def test_every_dependency_is_listed_with_its_reason() -> None:
     text = (ROOT / "docs" / "dependencies.md").read_text()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    read = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = read["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values(), *read["dependency-groups"].values()]
     for requirement in {one for group in groups for one in group}:
         name = re.split(r"[\[<>=~! ]", requirement)[0]
         assert f"| {name} |" in text, name

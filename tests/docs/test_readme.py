@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[2] / "README.md"
+INDEX = README.parent / "docs" / "package.md"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -39,6 +40,16 @@ def test_python_blocks_of_the_readme_print_the_output_shown(request: pytest.Fixt
         return
     for printed, shown in pairs:
         assert _trimmed(printed) == shown
+
+
+def test_the_page_of_the_package_index_prints_the_output_shown_and_has_no_links_of_a_checkout() -> None:
+    text = INDEX.read_text()
+    assert [(_trimmed(printed), shown) for printed, shown in run_blocks(text) if shown] == [(shown_in(text),) * 2]
+    assert not re.findall(r"\]\((?!https?://)[^)]*\)", text)
+
+
+def shown_in(text: str) -> str:
+    return next(found.group(2) for found in _FENCE.finditer(text) if found.group(1) == "text")
 
 
 def _trimmed(text: str) -> str:

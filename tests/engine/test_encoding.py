@@ -92,7 +92,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     ([{"id": 1, "nmae": "a"}], 0, "nmae", "there is no column nmae"),
     ([{"name": "a"}], 0, "id", "NOT NULL"),
     ([(1, None, Decimal("1.234"), None)], 0, "price", "digits after the point"),
-    ([1], 0, None, "a tuple, a list or a dict"),
+    ([1], 0, None, "a tuple, a list, a dict, or a dataclass"),
     ("rows", None, None, "given as str"),
     (7, None, None, "given as int"),
     (pa.table({"id": [1, None]}), 1, "id", "NOT NULL"),
@@ -108,7 +108,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pd.DataFrame({"id": [1], "name": [object()]}), 0, "name", "Arrow has no type for it"),
     (pd.DataFrame([[1, 2]], columns=["id", "id"]), None, None, "Duplicate column names"),
     ([(10**5000, None, None, None)], 0, "id", "cannot be shown: INT accepts"),
-    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): DATE accepts"),
+    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): it is not a date"),
 ]
 
 

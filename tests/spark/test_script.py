@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from freshviews.catalog.row_keys import row_keys
 from freshviews.cli.planned_script import plan_script
 from freshviews.errors import SqlError
 from freshviews.spark.connectors.declarations import remedy
 from freshviews.spark.connectors.message_format import Written
-from freshviews.spark.definition import catalog_of, row_keys, views_of
+from freshviews.spark.definition import catalog_of, views_of
 from freshviews.spark.script import read_script
 
 TEXT = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING)

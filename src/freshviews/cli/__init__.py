@@ -1,3 +1,3 @@
 """The command line: ``freshviews check``, ``explain``, ``run``, ``status``, ``query``, ``serve`` and more."""
 
-__all__ = []
+__all__ = ["main"]

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.printable import say
 from freshviews.secrets import masked
+from freshviews.tracebacks import VARIABLE as TRACEBACK
 
 if TYPE_CHECKING:
     from freshviews.cli.planned_script import PlannedScript
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 
 # Each command imports what it needs when it runs: parser, planner and compiler take over a second to import, and --help
 # and --version need none of them.
-
-TRACEBACK = "FRESHVIEWS_TRACEBACK"
 
 _UsageErrors: Any = typer.BadParameter.__bases__
 """The base of errors in a command line, for which typer has no public name."""
@@ -190,7 +190,7 @@ def explain(
 @app.command()
 def advise(
     script: Script,
-    stream: Annotated[str, typer.Option(metavar="FOLDER", help="A file of updates per table; see docs/crown.md.")],
+    stream: Annotated[str, typer.Option(metavar="FOLDER", help="A file of updates per table, TABLE.csv or .parquet.")],
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
 ) -> None:
     """Compare the join trees of each view on a stream of updates: enclosureness, the best tree, its bound."""
@@ -349,10 +349,24 @@ def warm() -> None:
 
 
 @app.command()
+def doctor() -> None:
+    """Say what is installed here, what is missing and how to get it. Exit code 1 if something does not work."""
+    with _errors_as_messages():
+        from freshviews.doctor import report
+
+        faults = 0
+        for one in report():
+            say(f"{one.state:<8} {one.text}")
+            faults += one.state == "fault"
+        if faults:
+            raise typer.Exit(1)
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     with _errors_as_messages():
-        say(_version())
+        say(f"freshviews {freshviews.__version__}")
 
 
 def _print_version(wanted: bool) -> None:
@@ -379,7 +393,7 @@ def _refuse_options(script: str, of: str, given: Mapping[str, object]) -> None:
     """End with a message if an option is given that is for another kind of file."""
     for option, value in given.items():
         if value:
-            _fail(f"{script}: {option} is for {of}; leave it out (docs/pipelines.md)")
+            _fail(f"{script}: {option} is for {of}; leave it out")
 
 
 def _with_views(source: Source) -> PlannedScript:
@@ -400,16 +414,6 @@ def _planned_of(source: Source) -> PlannedScript:
     if not planned.tables:
         _fail(f"{source.name}: there is no table and no view; CREATE TABLE and CREATE MATERIALIZED VIEW make them")
     return planned
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed_version
-
-    try:
-        return f"freshviews {installed_version('freshviews')}"
-    except PackageNotFoundError:
-        return "freshviews, not installed as a package"
 
 
 def _fail(message: str) -> NoReturn:

@@ -11,9 +11,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import freshviews
 from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress
 from freshviews.cli.source import ReadError, Source
@@ -151,10 +151,6 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
     from freshviews.cli.serving.server import HttpServer
 
     started = time.time()
-    try:
-        release = version("freshviews")
-    except PackageNotFoundError:
-        release = ""
     sinks = {view.name: view.provider for view in definition.views if view.provider is not None}
 
     def numbers() -> Numbers:
@@ -164,7 +160,7 @@ def _metrics(definition: Definition, store: Store, phases: Phases, host: str, po
             disk = on_disk(store) if store.is_local else {}
         except (FreshviewsError, OSError):
             found, disk = None, {}
-        return Numbers(release, started, phases.seconds, sinks, found, disk)
+        return Numbers(freshviews.__version__, started, phases.seconds, sinks, found, disk)
 
     server = HttpServer(host, port, metrics_page(Texts(numbers).text), option="metrics-")
     server.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, nullcontext
 
@@ -31,6 +32,7 @@ def fill(
     be cleared or closed.
     """
     view.maintained.use_threads(threads)
+    start = time.perf_counter()
     try:
         _fill_whole(view, relations, whole, at_once)
         return
@@ -39,6 +41,7 @@ def fill(
             raise
     finally:
         view.maintained.use_threads(1)
+        view.seconds += time.perf_counter() - start
     # Perhaps not the first error in the order of the rows.
     view.maintained.clear()
     _fill_whole(view, relations, whole, at_once)
@@ -101,6 +104,7 @@ def _feed(
                 break
             failure = view.maintained.load(batch, more)
         if failure is None:
+            view.counted += len(batch)
             continue
         if failure.kind == "memory":
             raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was backfilled")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from freshviews import arguments
+from freshviews.catalog.widening import type_text
+from freshviews.display.grid import ROWS, Grid, Shown, rows_text
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.codes.decoding import Decoder, pandas_of, polars_of
+from freshviews.errors import shown
+from freshviews.tracebacks import ends_at_the_call
 
 
-class Change:
+class Change(Shown):
     """The change of a view from one version to the next: rows and their multiplicities, as a subscriber gets them.
 
     Attributes
@@ -21,6 +27,9 @@ class Change:
         Name of the view.
     version
         The version that the change leads to.
+    is_snapshot
+        True: these are all rows of the view, in the place of what was seen before. ``View.changes`` begins with them,
+        and goes on with them where changes were dropped.
 
     Examples
     --------
@@ -29,12 +38,19 @@ class Change:
     >>> db.insert("items", [("bolt", 4)])
     2
     >>> changes
-    [<change of view by_part at version 2: 2 rows>]
+    [change of view by_part at version 2: 2 rows
+        part    qty
+        STRING  BIGINT
+    -1  bolt    3
+    +1  bolt    7]
     """
 
-    def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
+    def __init__(
+        self, view: str, version: int, batch: CodeBatch, decoder: Decoder, is_snapshot: bool = False
+    ) -> None:
         self.view = view
         self.version = version
+        self.is_snapshot = is_snapshot
         self._batch = batch
         self._decoder = decoder
 
@@ -53,6 +69,69 @@ class Change:
         """
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
+    def to_pandas(self) -> Any:
+        """Return the change as a pandas DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        pandas.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_pandas()["_multiplicity"].tolist()
+        [-1, 1]
+        """
+        return pandas_of(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """Return the change as a polars DataFrame, with the columns of ``to_arrow``.
+
+        Returns
+        -------
+        polars.DataFrame
+
+        Examples
+        --------
+        >>> changes[0].to_polars().shape
+        (2, 3)
+        """
+        return polars_of(self.to_arrow())
+
+    @ends_at_the_call
+    def head(self, n: int = 5) -> pa.Table:
+        """Return the first rows of the change, with the columns of ``to_arrow``.
+
+        Parameters
+        ----------
+        n
+            Most rows, 0 or more; by default 5.
+
+        Returns
+        -------
+        pyarrow.Table
+
+        Raises
+        ------
+        ArgumentError
+            ``n`` is not a whole number of 0 or more.
+
+        Examples
+        --------
+        >>> changes[0].head(1).to_pylist()
+        [{'part': 'bolt', 'qty': 3, '_multiplicity': -1}]
+        """
+        arguments.count("Change.head(n)", n)
+        return pa.Table.from_batches([self._cut(slice(n))])
+
+    def __arrow_c_schema__(self) -> object:
+        """Names and types of the columns of ``to_arrow``, by Arrow's PyCapsule interface."""
+        return self._decoder.change_schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows of ``to_arrow``, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a change by it."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @ends_at_the_call
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
         """Return the change as record batches, each made when it is asked for.
 
@@ -80,10 +159,14 @@ class Change:
         return self._pieces(rows)
 
     def _pieces(self, rows: int) -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(self._batch), rows):
-            cut = slice(start, start + rows)
-            columns = {name: column[cut] for name, column in self._batch.columns.items()}
-            yield self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
+        return (self._cut(slice(start, start + rows)) for start in range(0, len(self._batch), rows))
+
+    def _cut(self, cut: slice) -> pa.RecordBatch:
+        return self._decoder.change(self._slice(cut))
+
+    def _slice(self, cut: slice) -> CodeBatch:
+        columns = {name: column[cut] for name, column in self._batch.columns.items()}
+        return CodeBatch(self.view, columns, self._batch.multiplicities[cut])
 
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Iterate over the rows with their multiplicities: positive inserted, negative deleted.
@@ -116,17 +199,40 @@ class Change:
         """
         return len(self._batch)
 
-    def __repr__(self) -> str:
-        return f"<change of view {self.view} at version {self.version}: {len(self)} rows>"
+    def _grid(self) -> Grid:
+        kind = "snapshot" if self.is_snapshot else "change"
+        caption = f"{kind} of view {self.view} at version {self.version:,}: {rows_text(len(self))}"
+        columns = self._decoder.columns
+        names, types = [c.name for c in columns], [type_text(c) for c in columns]
+        first = self._slice(slice(ROWS))
+        marks = first.multiplicities.tolist()
+        return Grid(caption, names, types, self._decoder.tuples(first), marks, len(self) > ROWS)
 
 
-class Subscription:
-    """A function that is called with every change of a view. Call the subscription, or its ``unsubscribe``, to end it.
+class Follower(Protocol):
+    """What gets the changes of a view, from every commit."""
+
+    @property
+    def active(self) -> bool:
+        """False: the view may forget it."""
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        """Get a change, in the commit: with the database locked, and without waiting or failing. ``waiting``: calls of
+        functions that follow the commit."""
+
+    def end(self) -> None:
+        """The view or the database is closed."""
+
+
+class Subscription(Shown):
+    """A function that is called with every change of a view. ``close`` ends it, as does the end of a ``with`` block.
 
     Attributes
     ----------
     callback
         The function.
+    view
+        Name of the view.
     active
         True until the subscription ends.
 
@@ -137,8 +243,11 @@ class Subscription:
     True
     """
 
-    def __init__(self, callback: Callable[[Change], object], end: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, callback: Callable[[Change], object], end: Callable[[Subscription], None], view: str = ""
+    ) -> None:
         self.callback = callback
+        self.view = view
         self.active = True
         self._end = end
 
@@ -156,3 +265,47 @@ class Subscription:
             self._end(self)
 
     __call__ = unsubscribe
+
+    def _grid(self) -> Grid:
+        return Grid(f"subscription to view {self.view}, {'active' if self.active else 'ended'}: {shown(self.callback)}")
+
+    def close(self) -> None:
+        """End the subscription, as ``unsubscribe`` does.
+
+        Examples
+        --------
+        >>> with db.view("by_part").subscribe(print) as subscription:
+        ...     subscription.close()
+        >>> subscription.active
+        False
+        """
+        self.unsubscribe()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+Waiting = deque[tuple[Subscription, Change]]
+"""Changes that functions are called with after the commit."""
+
+
+class Called:
+    """A subscription as a follower of its view."""
+
+    def __init__(self, subscription: Subscription) -> None:
+        self._subscription = subscription
+
+    @property
+    def active(self) -> bool:
+        return self._subscription.active
+
+    def put(self, change: Change, waiting: Waiting) -> None:
+        waiting.append((self._subscription, change))
+
+    def end(self) -> None:
+        pass

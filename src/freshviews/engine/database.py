@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -18,12 +18,17 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.row_keys import row_keys
+from freshviews.display.grid import Grid, Shown
+from freshviews.display.statistics import Stats
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.frame_types import quoted, table_statement
+from freshviews.engine.codes.inputs import ArrowStream, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
+from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
@@ -31,7 +36,9 @@ from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Step, Uninterrupted
+from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
+from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
 from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
@@ -39,6 +46,7 @@ from freshviews.engine.durable.database_image import read_database, write_databa
 from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
+from freshviews.engine.measured.listing import drawing_of, listing
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -50,7 +58,6 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
-from freshviews.engine.tables.growing import with_new_columns
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
@@ -62,6 +69,7 @@ from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
 from freshviews.store.record import SCRIPT
+from freshviews.tracebacks import end_here, ends_at_the_call
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")
@@ -75,7 +83,7 @@ _LONGEST_INTERVAL = 3600.0
 _REFUSED = "the batch is refused and the state is as before"
 
 
-class Database:
+class Database(Shown):
     """Tables, and SQL views over them that every batch keeps exact.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before. Every method
@@ -139,6 +147,7 @@ class Database:
     ('bolt', 3)
     """
 
+    @ends_at_the_call
     def __init__(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -164,6 +173,7 @@ class Database:
         self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
+        self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
         self._taken = TakenRows()
         self._memory = FreeMemory(_spared(spare_memory))
@@ -189,6 +199,7 @@ class Database:
 
     # Definitions
 
+    @ends_at_the_call
     def execute(self, sql: str, *parameters: object, **named: object) -> None:
         """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
 
@@ -240,6 +251,7 @@ class Database:
 
             self._run(statements, keep, measured=True)
 
+    @ends_at_the_call
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
         """Define views by rules of docs/rules.md: all rules of a text, or on an error none.
 
@@ -275,6 +287,7 @@ class Database:
             except SqlError as error:
                 raise script.in_rules(error) from None
 
+    @ends_at_the_call
     def define(self, statements: Sequence[Statement]) -> None:
         """Execute parsed statements; only in memory, as a durable database has its definitions as SQL.
 
@@ -311,6 +324,71 @@ class Database:
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
 
+    @ends_at_the_call
+    def create_table(self, name: str, frame: ArrowStream, key: str | Sequence[str] = ()) -> int:
+        """Create a table with the columns of a frame, and insert its rows: both, or on an error none.
+
+        A column gets the type that Spark gives it: int64 is BIGINT, float64 DOUBLE, text STRING, a timestamp of any
+        unit and zone TIMESTAMP. A durable database logs a CREATE TABLE, then the rows; a process that is killed between
+        them leaves an empty table.
+
+        Parameters
+        ----------
+        name
+            Name of the new table.
+        frame
+            A pandas or polars DataFrame, a pyarrow Table, RecordBatch or RecordBatchReader, a DuckDB relation, or
+            another object with Arrow's PyCapsule interface, such as a ``View``.
+        key
+            Column of the PRIMARY KEY, or several. Default: no key.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        ArgumentError
+            ``frame`` has no types, as a list of tuples, or a column has none of SQL, or the frame lacks the key.
+        CatalogError
+            There is such a table or view.
+        SqlError
+            A name cannot be one of SQL.
+        BatchError
+            A row does not fit, as a NULL in the key, or another row with its key.
+        OutOfMemory
+            Too little memory is left.
+        StoreError
+            A durable database cannot write its log.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> db.create_table("prices", pa.table({"part": ["bolt", "nut"], "price": [2.5, 1.0]}), key="part")
+        2
+        >>> db.table("prices")
+        table prices at version 2: 2 rows, ...
+        part             price
+        STRING NOT NULL  DOUBLE
+        bolt             2.5
+        nut              1.0
+        """
+        _check_name("table", name)
+        keys = (key,) if isinstance(key, str) else key
+        arguments.texts("Database.create_table(key)", keys)
+        rows = frame_of(frame, name)
+        statement = table_statement(name, rows.schema, keys)
+        with self._lock:
+            self.execute(statement)
+            try:
+                return self.insert(name, rows)
+            except BaseException:
+                with suppress(FreshviewsError):  # An unusable log is reported by the error itself.
+                    self.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+                raise
+
+    @ends_at_the_call
     def replan(self, view: str, strategies: bool = False) -> bool:
         """Choose the join tree of a view again, by the updates that its tables have had.
 
@@ -364,6 +442,22 @@ class Database:
 
     def _advised(self, state: ViewState) -> str | None:
         return advised(state, self._relations)
+
+    def _at(self) -> int:
+        return self.version
+
+    def _is_held(self) -> bool:
+        """Whether this thread holds the version."""
+        return bool(self._lock._is_owned())  # type: ignore[attr-defined]
+
+    def _inner(self, state: ViewState) -> list[ViewState]:
+        """The internal views of a view, each after its inputs."""
+        prefix = f"{state.name.lower()}#"
+        return [view for name, view in self._relations.views.items() if name.startswith(prefix)]
+
+    def _derived_key(self, state: ViewState) -> tuple[str, ...]:
+        """Columns that determine the rows of a view, by the keys of its tables; () if none do."""
+        return next(filter(None, row_keys(state.definition, self._relations.catalog)), ())
 
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)
@@ -425,6 +519,7 @@ class Database:
             self._check_usable()
             return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
 
+    @ends_at_the_call
     def view(self, name: str) -> View:
         """Find a maintained view, to read and to subscribe to.
 
@@ -461,8 +556,12 @@ class Database:
                         "MATERIALIZED VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
+            inner, key = partial(self._inner, state), partial(self._derived_key, state)
+            advised = partial(self._advised, state)
+            at, held, measure = self._at, self._is_held, self._measurements
+            return View(state, self._guard, at, held, self._queues, advised, measure, inner, key)
 
+    @ends_at_the_call
     def table(self, name: str) -> Table:
         """Find a stored base table, to read.
 
@@ -491,11 +590,11 @@ class Database:
             state = self._table(name)
             if not state.is_stored:
                 raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
-            return Table(state, self._guard)
+            return Table(state, self._guard, self._at, self._is_held)
 
     # Batches
 
-    def insert(self, table: str, rows: Any) -> int:
+    def insert(self, table: str, rows: Rows) -> int:
         """Insert rows into a table, as one version.
 
         Parameters
@@ -503,9 +602,10 @@ class Database:
         table
             Name of a base table, in any case.
         rows
-            Any iterable of tuples in the order of the columns, or of dicts by name; or a pyarrow Table, RecordBatch or
-            RecordBatchReader, or a pandas or polars DataFrame, by name. A column that is left out has its DEFAULT, or
-            is NULL; a NULL that is given stays NULL.
+            Any iterable of tuples in the order of the columns, or of objects by name: dicts, instances of dataclasses,
+            pydantic models; or one such object, a pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or
+            polars DataFrame, by name. A column that is left out has its DEFAULT, or is NULL; a NULL that is given stays
+            NULL.
 
         Returns
         -------
@@ -526,6 +626,8 @@ class Database:
             A durable database cannot write its log.
         SubscriberError
             A subscriber raised; the version is committed all the same.
+        QueueFull
+            An iterator of ``View.changes`` with ``full="wait"`` did not take changes in time.
 
         Examples
         --------
@@ -534,15 +636,22 @@ class Database:
         >>> db.view("by_part")["bolt"]
         ('bolt', 7)
         """
-        return self._apply(table, rows, 1)
+        try:
+            return self._apply(table, rows, 1)
+        except FreshviewsError as error:  # Written out: a call of a wrapper is a cost of each row.
+            end_here(error)
+            raise
 
-    def delete(self, table: str, rows: Any) -> int:
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> int:
         """Delete rows from a table, as one version.
 
         Parameters
         ----------
         table, rows
             As of ``insert``. Rows are given whole; each deletes one row that equals it.
+        keys
+            Instead of rows, a list of keys of the PRIMARY KEY: values, or tuples in its order, or dicts; or a table of
+            its columns, as ``insert`` takes rows. A key that no row has is ignored.
 
         Returns
         -------
@@ -553,6 +662,10 @@ class Database:
         ------
         BatchError
             A row is not there, or is still referenced; else as ``insert``.
+        CatalogError
+            With keys: as ``upsert``.
+        ArgumentError
+            Rows and keys are given, or one key that is not in a list.
 
         Examples
         --------
@@ -560,10 +673,87 @@ class Database:
         2
         >>> list(db.view("by_part"))
         [('bolt', 3)]
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT)")
+        >>> _ = db.insert("parts", [("bolt", 30), ("nut", 20)])
+        >>> _ = db.delete("parts", keys=["nut"])
+        >>> list(db.table("parts"))
+        [('bolt', 30)]
         """
-        return self._apply(table, rows, -1)
+        try:
+            return self._apply(table, rows, -1) if keys is None else self._by_key(table, deleted(table, rows, keys))
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
-    def apply(self, table: str, changes: Any) -> int:
+    @ends_at_the_call
+    def upsert(self, table: str, rows: Rows) -> int:
+        """Insert rows, each in the place of the row that has its PRIMARY KEY, if there is one, as one version.
+
+        Parameters
+        ----------
+        table
+            Name of a base table with a PRIMARY KEY, in any case.
+        rows
+            As of ``insert``. Rows are whole: a column that is left out has its DEFAULT, or is NULL, whatever it was in
+            the replaced row; ``update`` changes some columns. Of several rows with one key the last one counts.
+
+        Returns
+        -------
+        int
+            The version that the rows make.
+
+        Raises
+        ------
+        CatalogError
+            The table is unknown, has no PRIMARY KEY, has a window, or is trusted: then its rows are not stored.
+        BatchError
+            Rows do not fit the table; else as ``insert``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT)")
+        >>> _ = db.upsert("parts", [("bolt", 30), ("nut", 20)])
+        >>> _ = db.upsert("parts", {"part": "bolt", "price": 31})
+        >>> list(db.table("parts"))
+        [('nut', 20), ('bolt', 31)]
+        """
+        return self._by_key(table, upserted(rows, table))
+
+    @ends_at_the_call
+    def update(self, table: str, rows: Rows) -> int:
+        """Change columns of the rows that have given PRIMARY KEYs, as one version.
+
+        Parameters
+        ----------
+        table
+            Name of a base table with a PRIMARY KEY, in any case.
+        rows
+            One object by name, or any iterable of them, or a frame, as of ``insert``: the columns of the key, and those
+            that change, which may differ from object to object. Changes of one key are made in their order.
+
+        Returns
+        -------
+        int
+            The version that the changes make.
+
+        Raises
+        ------
+        BatchError
+            No row has a key, or an object does not have all columns of the key; else as ``insert``.
+        CatalogError
+            As ``upsert``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT, stock INT)")
+        >>> _ = db.insert("parts", [("bolt", 30, 5), ("nut", 20, 8)])
+        >>> _ = db.update("parts", {"part": "bolt", "stock": 4})
+        >>> db.table("parts")["bolt"]
+        ('bolt', 30, 4)
+        """
+        return self._by_key(table, updated(rows, table))
+
+    def apply(self, table: str, changes: Rows) -> int:
         """Insert and delete rows of a table, as one version. Rules hold for the net effect.
 
         Parameters
@@ -591,10 +781,15 @@ class Database:
         >>> list(db.view("by_part"))
         [('bolt', 7)]
         """
-        return self._apply(table, changes, 0)
+        try:
+            return self._apply(table, changes, 0)
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
+    @ends_at_the_call
     def apply_in_order(
-        self, table: str, changes: Any, view: str, rows: int = ROWS
+        self, table: str, changes: Rows, view: str, rows: int = ROWS
     ) -> Iterator[pa.RecordBatch]:
         """Apply changes update by update, and iterate over what each changes in a view, in order.
 
@@ -632,7 +827,8 @@ class Database:
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         return in_order(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
-    def apply_net(self, table: str, changes: Any, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+    @ends_at_the_call
+    def apply_net(self, table: str, changes: Rows, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
         """Apply the net effect of changes, and iterate over what it changes in a view.
 
         What is deleted goes first. Nothing is applied before it is asked for, and several versions are made, as by
@@ -682,6 +878,8 @@ class Database:
                 self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
 
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
+            if self._queues.waited:
+                self._wait_for_room(target)
             with self._guard(state):
                 followed = Followed(state, most)
                 self._commit_parts(((target, (piece,)),), followed.run_views, replayed=True)
@@ -716,6 +914,8 @@ class Database:
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
+        if self._queues.waited and isinstance(name, str):
+            self._wait_for_room(self._relations.tables.get(name.lower()))
         if type(rows) is list or type(rows) is pa.RecordBatch:
             try:
                 version = self._directly(name, rows, sign)
@@ -742,7 +942,35 @@ class Database:
                 self._notices.deliver()
             return version
 
-    def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+    def _wait_for_room(self, *tables: TableState | None) -> None:
+        """Before a commit to tables: wait for room in the queues of iterators over their views."""
+        downstream = self._relations.downstream
+        views = {view for table in tables if table is not None for view in downstream.get(table, ())}
+        wait_for_room(self._queues.waited, views, self._lock)
+
+    def _by_key(self, name: str, changes: ByKey) -> int:
+        """Make a version of changes by key."""
+        if self._queues.waited and isinstance(name, str):
+            self._wait_for_room(self._relations.tables.get(name.lower()))
+        try:
+            version = self._directly(name, changes, changes.sign)
+        except TypeError:
+            _check_name("table", name)
+            raise
+        if version is not None:
+            return version
+        with self._lock, take_in(self._taken, len(changes)) as waits:
+            if waits:
+                compile_for((self._table(name),), self._relations)
+            with self._whole():
+                table = self._table(name)
+                check_by_key(table)
+                version = self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
+            if self._notices.waiting:
+                self._notices.deliver()
+            return version
+
+    def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
         count = rows.num_rows if isinstance(rows, pa.RecordBatch) else len(rows)
         if count > (FEW if type(rows) is list else SMALL):
@@ -792,7 +1020,7 @@ class Database:
         with self._whole():
             return self._memory.lacking(rows, self._held) is not None
 
-    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+    def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version in one call of compiled code, which no signal interrupts. Returns None, as ``put``, or raises
         Refused if no version is made."""
         collection = self._collection
@@ -824,21 +1052,26 @@ class Database:
     ) -> tuple[TableState, Encoded]:
         """Encode rows with all columns, because views may be created before the commit. ``before``: the rows of the
         open batch."""
-        if type(rows) is not list:
+        by_key = isinstance(rows, ByKey)
+        if type(rows) is not list and not by_key:
             _check_name("table", name)
             rows = accepted(rows, name)
         with self._lock, take_in(self._taken, len(rows)), self._whole():
             table = self._table(name)
+            if by_key:
+                check_by_key(table)
             if sign >= 0 and not replayed and not self._memory.is_enough(len(rows)):
                 reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            encoded = table.encoder.whole().encode(rows, sign)
+            encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 
     def _commit_parts(self, parts: Parts, run: RunViews | None = None, replayed: bool = False) -> int:
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
+        if self._queues.waited and run is None:
+            self._wait_for_room(*(table for table, _ in parts))
         with self._lock, take_in(self._taken, rows) as waits:
             if waits:
                 compile_for([table for table, _ in parts if not table.closed], self._relations)
@@ -847,7 +1080,7 @@ class Database:
                 for table, _ in parts:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                changes = [(table, joined([with_new_columns(table, one) for one in pieces])) for table, pieces in parts]
+                changes = [(table, signed(table, pieces)) for table, pieces in parts]
                 version = self._commit(changes, rows, run, replayed)
             self._notices.deliver()
             return version
@@ -885,8 +1118,7 @@ class Database:
             if view.decoder.strings:
                 keep_strings(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
-            for subscription in view.subscriptions:
-                self._notices.waiting.append((subscription, change))
+            hand_out(view, change, self._notices.waiting)
         self._collection.step(self._relations, way.deleted)
         if self._directory is not None:
             reach("version visible")
@@ -934,6 +1166,7 @@ class Database:
 
     # Durability
 
+    @ends_at_the_call
     def snapshot(self) -> None:
         """Write a snapshot now, so that the log before it is not needed to open the database.
 
@@ -959,6 +1192,7 @@ class Database:
             with self._whole():
                 self._write_snapshot(self._directory)
 
+    @ends_at_the_call
     def sync(self) -> None:
         """Bring all versions to the disk now; only a database with ``sync="interval"`` needs such a call.
 
@@ -988,6 +1222,7 @@ class Database:
             self._unusable = str(error)
             raise
 
+    @ends_at_the_call
     def write_image(self, folder: str | os.PathLike[str], *, sync: bool = True) -> None:
         """Write all of the database into a folder that is not there yet, whole or not at all.
 
@@ -1018,6 +1253,7 @@ class Database:
                 write_database(Path(folder), self._relations, self._dictionary, sync)
 
     @classmethod
+    @ends_at_the_call
     def from_image(
         cls,
         folder: str | os.PathLike[str],
@@ -1095,17 +1331,20 @@ class Database:
 
     # State
 
-    def stats(self) -> dict[str, Any]:
+    @ends_at_the_call
+    def stats(self) -> Stats:
         """Count rows, memory, updates and seconds of tables and views.
 
         Returns
         -------
-        dict[str, Any]
-            A dict of ``version``; ``strings``, the number of strings, and ``string_bytes``, their memory; ``bytes``,
-            the memory of all tables, views and strings; and ``tables`` and ``views``, by name a dict of:
+        Stats
+            A dict, printed as a table, of ``version``; ``strings``, the number of strings, and ``string_bytes``, their
+            memory; ``bytes``, the memory of all tables, views and strings; and ``tables`` and ``views``, by name a
+            dict of:
 
             - ``rows``: None where they are not stored; equal rows of a table count once, or as often as they came.
-            - ``bytes``, ``updates`` (rows that came in) and ``seconds`` (spent on them).
+            - ``bytes``, ``updates`` (rows that came in, those of a backfill too) and ``seconds`` (spent on
+              them).
             - of views ``strategy``, and ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both,
               None where there are none (docs/rings.md).
             - of views ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of
@@ -1124,14 +1363,14 @@ class Database:
                 v.name: {**v.stats(), "replan": advised(v, self._relations)} for v in self._relations.views.values()
             }
             strings = self._dictionary.bytes
-            return {
-                "version": self.version,
-                "strings": self._dictionary.strings(),
-                "string_bytes": strings,
-                "bytes": strings + sum(one["bytes"] for one in (*tables.values(), *views.values())),
-                "tables": tables,
-                "views": views,
-            }
+            return Stats(
+                version=self.version,
+                strings=self._dictionary.strings(),
+                string_bytes=strings,
+                bytes=strings + sum(one["bytes"] for one in (*tables.values(), *views.values())),
+                tables=tables,
+                views=views,
+            )
 
     @property
     def stored_rows(self) -> int:
@@ -1144,6 +1383,7 @@ class Database:
             sizes = [view.maintained.sizes() for view in self._relations.views.values()]
             return sum(rows for found in sizes for rows, _ in found.values())
 
+    @ends_at_the_call
     def bytes_of(self, name: str) -> int:
         """Count the bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row.
 
@@ -1203,7 +1443,7 @@ class Database:
         --------
         >>> db.close()
         >>> db
-        <Database in memory, version 1, closed>
+        Database in memory, version 1, closed
         """
         with self._lock:
             if self._collection.paused or self._defining:
@@ -1234,9 +1474,18 @@ class Database:
     ) -> None:
         self.close()
 
-    def __repr__(self) -> str:
+    def _grid(self) -> Grid:
         place = "in memory" if self._directory is None else str(self._directory.path)
-        return f"<Database {place}, version {self.version}{', closed' if self._closed else ''}>"
+        caption = f"Database {place}, version {self.version:,}"
+        with self._lock:
+            if self._closed:
+                return Grid(f"{caption}, closed")
+            return listing(caption, self._relations, self._dictionary.bytes)
+
+    def _repr_html_(self) -> str:
+        with self._lock:
+            drawing = "" if self._closed else drawing_of(self._relations)
+            return f"<div>{super()._repr_html_()}{drawing}</div>"
 
     def _check_usable(self) -> None:
         if self._closed:

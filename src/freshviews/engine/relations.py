@@ -13,6 +13,11 @@ from freshviews.engine.views.view_state import ViewState
 Relation = TableState | ViewState
 
 
+def size_of(relation: Relation) -> int:
+    """The bytes that a relation keeps."""
+    return relation.bytes if isinstance(relation, TableState) else relation.maintained.bytes()
+
+
 @dataclass(frozen=True)
 class Relations:
     """All tables and views, by lower-case name, in order of creation: a view comes after its inputs."""

@@ -292,6 +292,24 @@ def string_to_timestamp(text: str) -> int:
     return micros
 
 
+_FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
+
+
+def whole_date(text: str) -> int:
+    """As ``string_to_date``, but text with a time of day other than midnight is refused."""
+    days = string_to_date(text)
+    if re.search("[ T]", text.strip()) and string_to_timestamp(text) != days * MICROS_PER_DAY:
+        raise ValueError(f"{text!r} has a time of day; yyyy-MM-dd is accepted")
+    return days
+
+
+def whole_timestamp(text: str) -> int:
+    """As ``string_to_timestamp``, but text with digits below microseconds is refused."""
+    if _FINER.search(text):
+        raise ValueError(f"{text!r} is finer than microseconds; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
+    return string_to_timestamp(text)
+
+
 def _offset(zone: str | None, whole: str) -> int:
     """The offset, in seconds, that follows a time; 0 if nothing follows, and for Z, UTC, GMT and UT."""
     name = (zone or "").strip(_TRIMMED)

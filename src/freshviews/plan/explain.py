@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from freshviews.catalog.definitions import ReadOrder, SetOperation, SetTerm, SortPlace, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.costs.comparison import Comparison, DegreesOf
-from freshviews.plan.costs.cost import costs_of
+from freshviews.plan.costs.cost import Cost, costs_of
 from freshviews.plan.costs.degrees import Assumed, Degrees
 from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
@@ -62,6 +63,48 @@ def explain(
     return "\n".join(lines) + "\n"
 
 
+def parts(
+    view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int, int]], degrees_of: DegreesOf = nothing_measured
+) -> dict[str, Any]:
+    """The parts of EXPLAIN, as JSON has them. Arguments as of ``explain``."""
+    blocks = []
+    for plan, block in zip(plans, view.blocks, strict=True):
+        costs, is_measured = _costs_of(plan, degrees_of)
+        named = {
+            name: {"lookups": one.lookups, "rows_walked": one.walked, "writes": one.writes, "measured": is_measured}
+            for name, one in costs.items()
+        }
+        blocks.append(
+            {
+                "query": _query(block),
+                "class": str(plan.kind),
+                "strategy": plan.strategy,
+                "reason": plan.reason,
+                "bounds": dict(plan.program.bounds),
+                "costs": named,
+            }
+        )
+    return {
+        "view": view.name,
+        "columns": [{"name": c.name, "type": str(c.type), "nullable": c.nullable} for c in view.columns],
+        "reads": list(view.inputs),
+        "blocks": blocks,
+        "stored": {name: {"rows": rows, "bytes": size} for name, (rows, size) in sizes.items()},
+    }
+
+
+def update_bound(view: ViewDef, plans: Iterable[Plan]) -> str:
+    """The bound of an update of the view itself, for one row of a relation that it reads."""
+    found = []
+    for plan, block in zip(plans, view.blocks, strict=True):
+        bound = dict(plan.program.bounds).get("update", "").partition("\n")[0]
+        found.append(bound + (_OF_TEXTS if block.gathering is not None else ""))
+    return "; ".join(dict.fromkeys(found)) or "O(1)"
+
+
+_OF_TEXTS = ", plus O(n log n) for each changed group of n rows"
+
+
 def _sorted_by(view: ViewDef, order: ReadOrder, places: Iterable[SortPlace]) -> Iterator[str]:
     for place in places:
         shown = place.column < len(view.columns)
@@ -91,14 +134,20 @@ def _kinds(term: SetTerm) -> frozenset[str]:
 
 def _costs(plan: Plan, degrees_of: DegreesOf) -> Iterator[str]:
     """The cost of an update, a line per relation."""
-    degrees = degrees_of(plan.program)
-    costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.expected))
-    basis = "assumed" if degrees is None else "measured"
-    for name, cost in (costs or {}).items():
+    costs, is_measured = _costs_of(plan, degrees_of)
+    basis = "measured" if is_measured else "assumed"
+    for name, cost in costs.items():
         yield (
             f"cost      {_number(cost.lookups)} lookups, {_number(cost.walked)} rows walked, "
             f"{_number(cost.writes)} writes per row of {name} ({basis})"
         )
+
+
+def _costs_of(plan: Plan, degrees_of: DegreesOf) -> tuple[Mapping[str, Cost], bool]:
+    """The cost of an update by relation, and whether it is measured."""
+    degrees = degrees_of(plan.program)
+    costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.expected))
+    return costs or {}, degrees is not None
 
 
 def _number(mean: float) -> str:
@@ -145,7 +194,7 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
         "          kept: a copy of the rows by group, after the first read of a change",
-        "          update: the cost for the rows, plus O(n log n) for each changed group of n rows",
+        f"          update: the cost for the rows{_OF_TEXTS}",
     ]
 
 

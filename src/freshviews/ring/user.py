@@ -309,7 +309,7 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
         check(made.over((0,)), lifted, made.product is not None)
     except BrokenLaw as error:
         remedy = next((text for word, text in _REMEDIES.items() if word in str(error).partition(" does")[0]), "")
-        broken = f"ring {ring.name} is not a ring: {error}. Views stay exact by the laws of rings (docs/rings.md)"
+        broken = f"ring {ring.name} is not a ring: {error}. Views stay exact by the laws of rings"
         raise RingDefinitionError(f"{broken}; {remedy}" if remedy else broken) from error
     except RingError as error:
         raise RingDefinitionError(

@@ -9,9 +9,8 @@ from types import MappingProxyType
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.rings import RingAggregate, known_as
+from freshviews.catalog.row_keys import row_keys
 from freshviews.errors import FreshviewsError, SqlError
-from freshviews.expr.nodes import Column
-from freshviews.query import dependencies
 from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
@@ -225,26 +224,6 @@ def with_key(spec: ViewSpec, catalog: Catalog) -> ViewSpec:
     columns = [column.name for column in view.columns]
     written = written_as(own, columns, row_keys(view, catalog), spec.output == UPSERT)
     return replace(spec, options=options, written=written)
-
-
-def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
-    """Columns of a view that determine its rows: its groups, or those that the keys of joined relations imply."""
-    found = list(view.checked_keys)
-    if not found and len(view.blocks) == 1 and view.combined is None and view.blocks[0].kind == "bag":
-        (block,) = view.blocks
-        outputs = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
-        keys = {atom.relation: _keys_of_relation(atom.relation, catalog) for atom in block.query.atoms}
-        found = [tuple(outputs[v] for v in key) for key in dependencies.row_keys(block.query, keys, frozenset(outputs))]
-    return found
-
-
-def _keys_of_relation(name: str, catalog: Catalog) -> list[tuple[str, ...]]:
-    table = catalog.table(name)
-    if table is None:
-        below = catalog.view(name)
-        return [] if below is None else row_keys(below, catalog)
-    needed = {column.name.lower() for column in table.columns if not column.nullable}
-    return [key for key in table.checked_keys if all(column.lower() in needed for column in key)]
 
 
 def form_of(changes: str | None, options: dict[str, str], columns: tuple[str, ...]) -> ChangeFormat:

@@ -6,7 +6,6 @@ DATE no time except midnight, and a TIMESTAMP no digits below microseconds. Empt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -17,21 +16,18 @@ import pyarrow as pa
 
 from freshviews.expr.casts import (
     string_to_bool,
-    string_to_date,
     string_to_decimal,
     string_to_float,
     string_to_int,
-    string_to_timestamp,
+    whole_date,
+    whole_timestamp,
 )
 from freshviews.types import Dictionary, SqlType
 from freshviews.types import arrow_compute as pc
-from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import arrow_type, encode_arrow
 from freshviews.types.values import encoder_for
 
 Codes = npt.NDArray[np.int64]
-
-_FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 
 
 def text_codes(kind: SqlType, texts: pa.Array) -> Codes:
@@ -97,25 +93,12 @@ def _read_decimal(kind: SqlType, text: str) -> Any:
     return Decimal(text.strip())
 
 
-def _read_date(kind: SqlType, text: str) -> Any:
-    days = string_to_date(text)
-    if re.search("[ T]", text.strip()) and string_to_timestamp(text) != days * MICROS_PER_DAY:
-        raise ValueError(f"{text!r} has a time of day; yyyy-MM-dd is accepted")
-    return np.datetime64(days, "D")
-
-
-def _read_timestamp(kind: SqlType, text: str) -> Any:
-    if _FINER.search(text):
-        raise ValueError(f"{text!r} is finer than microseconds; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
-    return np.datetime64(string_to_timestamp(text), "us")
-
-
 _READERS: dict[str, Callable[[SqlType, str], Any]] = {
     "BOOLEAN": lambda kind, text: string_to_bool(text),
     "BIGINT": _read_integer,
     "FLOAT": lambda kind, text: string_to_float(text),
     "DOUBLE": lambda kind, text: string_to_float(text),
     "DECIMAL": _read_decimal,
-    "DATE": _read_date,
-    "TIMESTAMP": _read_timestamp,
+    "DATE": lambda kind, text: np.datetime64(whole_date(text), "D"),
+    "TIMESTAMP": lambda kind, text: np.datetime64(whole_timestamp(text), "us"),
 }

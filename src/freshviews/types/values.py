@@ -61,8 +61,13 @@ class BadValue(ValueError):
         self.reason = reason
 
 
-def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encoder:
-    """The function that encodes the values of one column; it refuses NULLs if not ``nullable``."""
+def encoder_for(
+    kind: SqlType, nullable: bool, dictionary: Dictionary, read: Callable[[str], int] | None = None
+) -> Encoder:
+    """The function that encodes the values of one column; it refuses NULLs if not ``nullable``.
+
+    ``read`` reads a text as a code of DATE or TIMESTAMP; without it, text is refused.
+    """
     null = _null_code if nullable else _refuse_null
     if kind.is_integer:
         return _integer_encoder(kind, null)
@@ -74,7 +79,7 @@ def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encode
         return _string_encoder(dictionary, null)
     if kind.name == "BOOLEAN":
         return _boolean_encoder(null)
-    return _date_encoder(null) if kind.name == "DATE" else _timestamp_encoder(null)
+    return _date_encoder(null, read) if kind.name == "DATE" else _timestamp_encoder(null, read)
 
 
 def limited(encode: Encoder, length: int) -> Encoder:
@@ -284,7 +289,7 @@ def _micros_of_datetime(value: dt.datetime) -> int:
     return micros
 
 
-def _date_encoder(null: Callable[[], int]) -> Encoder:
+def _date_encoder(null: Callable[[], int], read: Callable[[str], int] | None) -> Encoder:
     def encode(value: Any) -> int:
         if type(value) is dt.date:
             return value.toordinal() - _EPOCH_ORDINAL
@@ -298,6 +303,8 @@ def _date_encoder(null: Callable[[], int]) -> Encoder:
             micros = _micros_of_numpy(value)
         elif isinstance(value, dt.date):
             return value.toordinal() - _EPOCH_ORDINAL
+        elif read is not None and isinstance(value, str):
+            return read(value)
         else:
             raise _refuse_type("DATE", value, "datetime.date")
         if micros % MICROS_PER_DAY:
@@ -307,7 +314,7 @@ def _date_encoder(null: Callable[[], int]) -> Encoder:
     return encode
 
 
-def _timestamp_encoder(null: Callable[[], int]) -> Encoder:
+def _timestamp_encoder(null: Callable[[], int], read: Callable[[str], int] | None) -> Encoder:
     def encode(value: Any) -> int:
         if type(value) is dt.datetime and value.tzinfo is None:
             since = value - _EPOCH
@@ -320,6 +327,8 @@ def _timestamp_encoder(null: Callable[[], int]) -> Encoder:
             return (value.toordinal() - _EPOCH_ORDINAL) * MICROS_PER_DAY
         if isinstance(value, np.datetime64):
             return _micros_code(_micros_of_numpy(value))
+        if read is not None and isinstance(value, str):
+            return read(value)
         raise _refuse_type("TIMESTAMP", value, "datetime.datetime")
 
     return encode

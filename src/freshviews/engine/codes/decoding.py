@@ -30,11 +30,35 @@ def with_multiplicity(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(MULTIPLICITY, pa.int64(), False))
 
 
+def pandas_of(rows: pa.Table) -> Any:
+    """Rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""
+    try:
+        return rows.to_pandas()
+    except (ValueError, OverflowError):
+        return rows.to_pandas(date_as_object=False)
+
+
+def polars_of(rows: pa.Table) -> Any:
+    """Rows as a polars DataFrame."""
+    import polars
+
+    return polars.from_arrow(rows)
+
+
+class NamedRow(tuple[Any, ...]):
+    """A row that knows the names of its columns, as a namedtuple does; everywhere else it is a plain tuple."""
+
+    _fields: tuple[str, ...]
+
+    def __reduce__(self) -> tuple[type[tuple[Any, ...]], tuple[tuple[Any, ...]]]:
+        return tuple, (tuple(self),)
+
+
 class Decoder:
     """Decodes the batches of one relation."""
 
     def __init__(self, columns: tuple[ColumnDef, ...], dictionary: Dictionary) -> None:
-        self._columns = columns
+        self.columns = columns
         self.dictionary = dictionary
         self._decoders = [decoder_for(column.type, dictionary) for column in columns]
         self.strings = tuple(column.name for column in columns if column.type.name == "STRING")
@@ -44,11 +68,11 @@ class Decoder:
 
     def arrays(self, batch: CodeBatch) -> list[pa.Array]:
         """An array per column; multiplicities are ignored."""
-        return [decode_array(c.type, batch.columns[c.name], self.dictionary, c.nullable) for c in self._columns]
+        return [decode_array(c.type, batch.columns[c.name], self.dictionary, c.nullable) for c in self.columns]
 
     def rows(self, batch: CodeBatch) -> pa.RecordBatch:
         """The rows, each once, for any multiplicity."""
-        if not self._columns:
+        if not self.columns:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * len(batch), pa.struct([])))
         return pa.RecordBatch.from_arrays(self.arrays(batch), schema=self.schema)
 
@@ -64,7 +88,7 @@ class Decoder:
                 return list(zip(*[array.to_pylist() for array in self.arrays(batch)], strict=True))
             except (OverflowError, ValueError):
                 pass  # Arrow fails for dates outside the range of Python's date.
-        codes = zip(*[batch.columns[column.name].tolist() for column in self._columns], strict=True)
+        codes = zip(*[batch.columns[column.name].tolist() for column in self.columns], strict=True)
         return [self.row(row) for row in codes]
 
     def value(self, column: ColumnDef, code: int) -> Any:
@@ -74,6 +98,12 @@ class Decoder:
     def text(self, column: ColumnDef, code: int) -> str:
         """One value as a message shows it."""
         return "None" if code == NULL else shown(self.value(column, code))
+
+    def named(self, row: tuple[Any, ...]) -> NamedRow:
+        """A row with the names of the columns."""
+        made = NamedRow(row)
+        made._fields = tuple(column.name for column in self.columns)
+        return made
 
     def row(self, codes: Iterable[int]) -> tuple[Any, ...]:
         """One row, given as codes in the order of the columns."""

@@ -7,18 +7,21 @@ dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.defaults import default_code
+from freshviews.engine.codes.moments import codes_of_texts, is_text, reader_of
+from freshviews.engine.codes.objects import fields_of
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
@@ -92,7 +95,7 @@ class _Planned:
 
 
 def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
-    encode = encoder_for(column.type, column.nullable, dictionary)
+    encode = encoder_for(column.type, column.nullable, dictionary, reader_of(column.type))
     return limited(encode, column.length) if column.length else encode
 
 
@@ -108,6 +111,7 @@ class TableEncoder:
         self._columns = definition.columns
         self._dictionary = dictionary
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
+        self._required = {i for i, column in enumerate(definition.columns) if not column.may_be_absent}
         self._absent = [default_code(column, dictionary) for column in definition.columns]
         """By column, its code in rows that lack it."""
         pairs = zip(definition.columns, self._absent, strict=True)
@@ -188,7 +192,7 @@ class TableEncoder:
         width = len(self._columns) + (sign == 0)
         kinds = set(map(type, rows))
         if not kinds <= {tuple, list}:
-            rows = [self._as_tuple(i, row, sign) for i, row in enumerate(rows)]
+            rows = [self.as_tuple(i, row, sign) for i, row in enumerate(rows)]
         if not set(map(len, rows)) <= {width}:
             wrong = next(i for i, row in enumerate(rows) if len(row) != width)
             self._wrong_arity(wrong, rows[wrong], width)
@@ -201,7 +205,10 @@ class TableEncoder:
         codes += [self._column(i, encode, values[i]) for i, _, encode in self._results]
         return self._encoded(codes, multiplicities)
 
-    def _column(self, place: int, encode: Encoder, values: Sequence[Any]) -> Codes:
+    def _column(
+        self, place: int, encode: Encoder, values: Sequence[Any], rows: Sequence[int] | None = None
+    ) -> Codes:
+        """Codes of the values of a column; ``rows``: their row numbers, if not 0, 1, and so on."""
         try:
             together = len(values) >= _MANY and place in self._texts_at and encode is self.encoders[place]
             if together and set(map(type, values)) == {str}:
@@ -212,34 +219,71 @@ class TableEncoder:
                 try:
                     encode(value)
                 except _REFUSED as error:
-                    self._refuse(row, place, value, error)
+                    self._refuse(row if rows is None else rows[row], place, value, error)
             raise
 
-    def _as_tuple(self, number: int, row: Any, sign: int) -> Sequence[Any]:
+    def as_tuple(self, number: int, row: Any, sign: int) -> Sequence[Any]:
+        """The values of row ``number`` in the order of the columns; ``sign`` as of ``encode``. Raises BatchError."""
         if isinstance(row, tuple | list):
             return row
-        if not isinstance(row, Mapping):
-            raise BatchError(
-                f"table {self._table}, row {number}: a row must be a tuple, a list or a dict, not {type(row).__name__}",
-                table=self._table,
-                row=number,
-                value=row,
-                rule="a row is a tuple, a list or a dict",
-            )
         values = [*self._defaults, *[None] * (sign == 0)]
         given = set[int]()
-        for name, value in row.items():
+        for name, value in self._fields(number, row).items():
             if sign == 0 and name == MULTIPLICITY:
                 values[-1] = value
             else:
-                place = self._places.get(name.lower()) if isinstance(name, str) else None
-                if place is None:
-                    self._unknown_column(name, number)
-                if place in given:
-                    self._given_twice(name, number)
+                place = self._place(number, name, given)
                 given.add(place)
                 values[place] = value
+        if sign < 0 and self._required and not self._required <= given:
+            self._not_whole(self._columns[min(self._required - given)].name, number, row)
         return values
+
+    def _fields(self, number: int, row: Any) -> Mapping[Any, Any]:
+        """The values of a row by name."""
+        named = fields_of(row)
+        if named is None:
+            rule = "a row must be a tuple, a list, a dict, or a dataclass or pydantic object"
+            self._refuse_by(None, rule, f"{rule}, not {type(row).__name__}", number, row)
+        return named
+
+    def _place(self, number: int | None, name: Any, given: Container[int]) -> int:
+        """The place of a column that row ``number`` names, and has not ``given`` before."""
+        place = self.place_of(name)
+        if place is None:
+            self._unknown_column(name, number)
+        if place in given:
+            self._given_twice(name, number)
+        return place
+
+    def place_of(self, name: Any) -> int | None:
+        """The place of a column by its name in any case; None if there is none."""
+        return self._places.get(name.lower()) if isinstance(name, str) else None
+
+    def encode_given(self, rows: Sequence[Any]) -> tuple[dict[str, Codes], dict[str, NDArray[np.bool_]]]:
+        """Encode the columns that rows by name give: codes by column, and the rows that give it. Raises BatchError."""
+        values: dict[int, dict[int, Any]] = {}
+        for number, row in enumerate(rows):
+            seen = set[int]()
+            for name, value in self._fields(number, row).items():
+                place = self._place(number, name, seen)
+                seen.add(place)
+                values.setdefault(place, {})[number] = value
+        columns: dict[str, Codes] = {}
+        given: dict[str, NDArray[np.bool_]] = {}
+        for place in sorted(values):
+            at, name = list(values[place]), self._columns[place].name
+            columns[name], given[name] = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.bool_)
+            columns[name][at] = self._column(place, self.encoders[place], list(values[place].values()), at)
+            given[name][at] = True
+        return columns, given
+
+    def encode_columns(self, rows: pa.Table | pa.RecordBatch) -> Encoded:
+        """Encode the columns that an Arrow table has, which may be some of the table. Raises BatchError."""
+        places = [self._place(None, name, ()) for name, _ in self._pairs(rows)]
+        columns = tuple(replace(self._columns[place], default=None) for place in sorted({*places}))
+        some = replace(self._definition, columns=columns, keys=(), has_primary_key=False, foreign_keys=())
+        return TableEncoder(some, self._dictionary).encode(rows, 1)
 
     def _arrow(self, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
         planned = self._planned(rows.schema, sign == 0)
@@ -325,11 +369,7 @@ class TableEncoder:
         """Encodes column by column, with conversion of types, and raises every error."""
         given: dict[int, pa.ChunkedArray | pa.Array] = {}
         from_pandas = b"pandas" in (table.schema.metadata or {})
-        try:
-            pairs = columns_of(table)
-        except ValueError as error:
-            self._refuse_by(None, "columns can be read", str(error))
-        for name, column in pairs:
+        for name, column in self._pairs(table):
             place = -1 if sign == 0 and name == MULTIPLICITY else self._places.get(name.lower())
             if place is None:
                 self._unknown_column(name)
@@ -349,6 +389,8 @@ class TableEncoder:
             rule = f"rows have a column of the table; its columns are {names}"
             self._refuse_by(None, rule, f"{table.num_rows} rows have no column of the table; its columns are {names}")
         size = table.num_rows
+        if sign < 0 and size and not self._required <= given.keys():
+            self._not_whole(self._columns[min(self._required - given.keys())].name)
         codes = [
             self._arrow_column(i, c, given.get(i), size, self._dictionaries[i]) for i, c in enumerate(self._columns)
         ]
@@ -363,6 +405,13 @@ class TableEncoder:
             multiplicities = self._arrow_column(-1, column, given[-1], size, self._dictionary)
         return self._encoded(codes, multiplicities)
 
+    def _pairs(self, table: pa.Table | pa.RecordBatch) -> Sequence[tuple[str, pa.ChunkedArray | pa.Array]]:
+        """Names and columns. Raises BatchError if they cannot be read."""
+        try:
+            return columns_of(table)
+        except ValueError as error:
+            self._refuse_by(None, "columns can be read", str(error))
+
     def _arrow_column(
         self, place: int, column: ColumnDef, given: pa.ChunkedArray | pa.Array | None, rows: int, dictionary: Dictionary
     ) -> Codes:
@@ -375,6 +424,9 @@ class TableEncoder:
                 return np.full(rows, dictionary.encode(default), np.int64)
             return np.full(rows, self._absent[place], np.int64)
         try:
+            read = reader_of(column.type)
+            if read is not None and is_text(given) and (column.nullable or not given.null_count):
+                return codes_of_texts(read, given)
             codes = encode_arrow(column.type, given, dictionary, nullable=column.nullable)
             if column.length:
                 for row, characters in characters_over(given, column.length).items():
@@ -428,6 +480,11 @@ class TableEncoder:
         rule = f"a row has {width} values: {', '.join(names)}"
         self._refuse_by(None, rule, f"{rule}; this one has {len(row)}", number, row)
 
+    def _not_whole(self, name: str, row: int | None = None, value: Any = None) -> NoReturn:
+        rule = "a row to delete is given whole"
+        message = f"{name} of a row to delete is not given; {whole_or_by_key(self._definition)}"
+        self._refuse_by(name, rule, message, row, value)
+
     def _given_twice(self, name: str, row: int | None = None) -> NoReturn:
         message = f"column {name} is given twice; case does not matter in column names"
         self._refuse_by(name, "a column is given once", message, row)
@@ -438,6 +495,14 @@ class TableEncoder:
         hint = "; apply takes multiplicities" if spelled == MULTIPLICITY else ""
         message = f"there is no column {spelled}; the columns are {names}{hint}"
         self._refuse_by(spelled, "columns are known", message, row)
+
+
+def whole_or_by_key(table: TableDef) -> str:
+    """How rows of a table are deleted, for the message of a refused delete."""
+    if not table.has_primary_key or table.trusted:
+        return "rows are deleted whole"
+    key = ", ".join(table.keys[0])
+    return f"rows are deleted whole, or by the PRIMARY KEY ({key}): delete('{table.name}', keys=[...])"
 
 
 def _constant_signs(sign: int, rows: int) -> Codes:

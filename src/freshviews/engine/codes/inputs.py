@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 
-from freshviews.errors import BatchError, shown
+from freshviews.engine.codes.objects import fields_of
+from freshviews.errors import ArgumentError, BatchError, shown
+
+
+class ArrowStream(Protocol):
+    """Rows by Arrow's PyCapsule interface: a frame of pandas, polars or pyarrow, a relation of DuckDB, a view."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
+
+
+Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
+"""The rows of a batch, for type checkers."""
 
 ACCEPTED = (
-    "rows must be a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
-    "RecordBatchReader, or a pandas or polars DataFrame"
+    "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
+    "pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame"
 )
 
 
 def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
-    Iterables and readers are read to their end, because a batch is one version.
+    Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
     """
     if isinstance(rows, list):
         return rows
@@ -37,7 +48,9 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
         return _read_all(pa.RecordBatchReader.from_stream(rows), table)
-    if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
+    if not isinstance(rows, type) and fields_of(rows) is not None:
+        return [rows]
+    if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
         raise BatchError(
             f"table {table}: rows are given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
@@ -46,6 +59,21 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     except TypeError as error:  # A NumPy array without dimensions.
         raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
     return accepted(list(each), table)
+
+
+def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
+    """The rows of a frame in Arrow. Raises ArgumentError for rows without types, BatchError as ``accepted``."""
+    rows = accepted(frame, table) if hasattr(frame, "__arrow_c_stream__") or _is_data_frame(frame) else None
+    if rows is None or isinstance(rows, list):
+        raise ArgumentError(
+            f"table {table}: a frame with types is expected, as a pandas or polars DataFrame, a pyarrow Table or a "
+            f"DuckDB relation, not a {type(frame).__name__}; for other rows execute CREATE TABLE and insert them"
+        )
+    return rows
+
+
+def _is_data_frame(frame: object) -> bool:
+    return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] in ("pandas", "polars")
 
 
 def _read_all(reader: pa.RecordBatchReader, table: str) -> pa.Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,64 @@ from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types.arrow_check import columns_of, flaw_of, without_views
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import BadValue
+from freshviews.types.values import BadValue, Encoder, encoder_for
+
+
+class OneKey:
+    """Makes codes of one key of a table or view. ``relation``: the words for it in errors.
+
+    ``names``: columns of the key, in the order in which users give them. ``stored``: the same, in another order.
+    """
+
+    def __init__(
+        self,
+        relation: str,
+        names: Sequence[str],
+        columns: Sequence[ColumnDef],
+        dictionary: Dictionary,
+        stored: Sequence[str] = (),
+    ) -> None:
+        self.names = tuple(names)
+        self._relation = relation
+        types = {column.name: column.type for column in columns}
+        self._find = dictionary.find
+        self._texts = tuple(types[name].name == "STRING" for name in names)
+        self._encoders: list[Encoder] = [encoder_for(types[name], True, dictionary) for name in names]
+        self._order = [self.names.index(name) for name in stored]
+        self._sorted = self._order == [*range(len(names))]
+
+    def codes(self, key: Any) -> list[int] | None:
+        """The codes of a key: of a value, a tuple of values, or a dict. None if no row can have it.
+
+        Raises KeyError if it has another number or type of values.
+        """
+        values = key if isinstance(key, tuple) else self._of_names(key) if isinstance(key, Mapping) else (key,)
+        if len(values) != len(self.names):
+            raise KeyError(f"the key of {self._relation} is ({', '.join(self.names)}), not {shown(key)}")
+        codes = []
+        for number, value in enumerate(values):
+            if self._texts[number] and isinstance(value, str):
+                code = self._find(value)
+                if code is None:
+                    return None
+            else:
+                try:
+                    code = self._encoders[number](value)
+                except (TypeError, ValueError, OverflowError) as error:
+                    reason = f"{self.names[number]} of {self._relation}: {shown(value)}: {error}"
+                    raise KeyError(reason) from None
+            codes.append(code)
+        return codes
+
+    def in_order(self, codes: list[int]) -> list[int]:
+        """The codes of a key in the order of ``stored``."""
+        return codes if self._sorted else [codes[place] for place in self._order]
+
+    def _of_names(self, key: Mapping[Any, Any]) -> tuple[Any, ...]:
+        """The values of a key that is given by name; () if it has other names."""
+        given = {name.lower(): value for name, value in key.items() if isinstance(name, str)}
+        wanted = [name.lower() for name in self.names]
+        return tuple(given[name] for name in wanted) if given.keys() == set(wanted) and len(given) == len(key) else ()
 
 
 def key_codes(

@@ -2,6 +2,8 @@
 
 __all__ = [
     "batch",
+    "by_key",
+    "changes",
     "collection",
     "commit",
     "direct",
@@ -9,7 +11,9 @@ __all__ = [
     "free_memory",
     "in_order",
     "interrupts",
+    "keyed",
     "notices",
+    "queues",
     "records",
     "string_keys",
     "threads",

@@ -7,8 +7,11 @@ from types import TracebackType
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.inputs import Rows
+from freshviews.engine.commit.by_key import deleted, updated, upserted
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
+from freshviews.tracebacks import ends_at_the_call
 
 Encode = Callable[[str, Any, int, int], tuple[TableState, Encoded]]
 """Encodes rows for a table with a sign, for a batch that has a number of rows."""
@@ -44,7 +47,8 @@ class Batch:
         self._rows = 0
         self.version: int | None = None
 
-    def insert(self, table: str, rows: Any) -> None:
+    @ends_at_the_call
+    def insert(self, table: str, rows: Rows) -> None:
         """Add rows to insert at the commit.
 
         Parameters
@@ -68,22 +72,74 @@ class Batch:
         """
         self._add(table, rows, 1)
 
-    def delete(self, table: str, rows: Any) -> None:
+    @ends_at_the_call
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> None:
         """Add rows to delete at the commit. Raises as ``insert``.
 
         Parameters
         ----------
-        table, rows
-            As of ``Database.delete``.
+        table, rows, keys
+            As of ``Database.delete``. A key names the row that it has at this point of the batch.
 
         Examples
         --------
         >>> with db.batch() as batch:
         ...     batch.delete("items", [("bolt", 4)])
         """
-        self._add(table, rows, -1)
+        self._add(table, deleted(table, rows, keys), -1)
 
-    def apply(self, table: str, changes: Any) -> None:
+    @ends_at_the_call
+    def upsert(self, table: str, rows: Rows) -> None:
+        """Add rows that replace, at the commit, those of their keys at this point of the batch.
+
+        Parameters
+        ----------
+        table, rows
+            As of ``Database.upsert``.
+
+        Raises
+        ------
+        CatalogError
+            As of ``Database.upsert``; else as ``insert``.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT, stock INT)")
+        >>> with db.batch() as batch:
+        ...     batch.upsert("parts", [("bolt", 30, 5), ("nut", 20, 8)])
+        ...     batch.upsert("parts", {"part": "bolt", "price": 31, "stock": 5})
+        >>> list(db.table("parts"))
+        [('nut', 20, 8), ('bolt', 31, 5)]
+        """
+        self._add(table, upserted(rows, table), 1)
+
+    @ends_at_the_call
+    def update(self, table: str, rows: Rows) -> None:
+        """Add values that columns have from the commit on, in rows that are there at this point of the batch.
+
+        Parameters
+        ----------
+        table, rows
+            As of ``Database.update``.
+
+        Raises
+        ------
+        CatalogError
+            As of ``Database.upsert``; else as ``insert``. The end of the block raises BatchError if a key has no row.
+
+        Examples
+        --------
+        >>> db.execute("CREATE TABLE parts (part STRING PRIMARY KEY, price INT, stock INT)")
+        >>> with db.batch() as batch:
+        ...     batch.insert("parts", [("bolt", 30, 5)])
+        ...     batch.update("parts", {"part": "bolt", "stock": 4})
+        >>> db.table("parts")["bolt"]
+        ('bolt', 30, 4)
+        """
+        self._add(table, updated(rows, table), 1)
+
+    @ends_at_the_call
+    def apply(self, table: str, changes: Rows) -> None:
         """Add signed rows to apply at the commit. Raises as ``insert``.
 
         Parameters
@@ -108,6 +164,7 @@ class Batch:
     def __enter__(self) -> Batch:
         return self
 
+    @ends_at_the_call
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from inspect import iscoroutine
 
-from freshviews.engine.change import Change, Subscription
-from freshviews.errors import SubscriberError
+from freshviews.engine.change import Change, Waiting
+from freshviews.errors import FreshviewsError, SubscriberError
 
 
 class Notices:
@@ -15,7 +16,7 @@ class Notices:
     """
 
     def __init__(self) -> None:
-        self.waiting: deque[tuple[Subscription, Change]] = deque()
+        self.waiting: Waiting = deque()
         self._delivering = False
 
     def deliver(self) -> None:
@@ -35,7 +36,10 @@ class Notices:
                 if not subscription.active:
                     continue
                 try:
-                    subscription.callback(change)
+                    returned = subscription.callback(change)
+                    if iscoroutine(returned):
+                        returned.close()
+                        raise FreshviewsError(f"it is a coroutine, which nothing awaits; {awaiting(change.view)}")
                 except Exception as error:
                     failed = failed or (change, error)
                 except BaseException as error:
@@ -50,3 +54,8 @@ class Notices:
                 f"a subscriber of view {change.view} raised an error at version {change.version}: {cause!r}; the "
                 "version stays committed"
             ) from cause
+
+
+def awaiting(view: str) -> str:
+    """How changes are awaited."""
+    return f"await them in a task: async for change in db.view('{view}').changes(): await ..."

@@ -64,6 +64,7 @@ class BaseTable:
         self.columns = tuple(sorted(names, key=lambda name: name not in primary))
         """The columns in the order of a stored row: those of the primary key first."""
         self._order = [(name, self.columns.index(name)) for name in names]
+        self._in_order = all(place == number for number, (_, place) in enumerate(self._order))
         words = len(self.columns)
         self._words = words
         by_name = {column.name: column for column in definition.columns}
@@ -90,8 +91,12 @@ class BaseTable:
                 keys.append(self._side(key, counted))
         self.keys = tuple(keys)
         self.primary_key = keys[0] if primary else None
+        self.key_places = tuple(names.index(name) for name in self.columns[: len(primary)])
+        """Positions of the primary key's columns in the table, in the order of ``primary_key``."""
+        self.key_set = frozenset(self.key_places)
         if primary:
             kernel.hash_first(self._rows, self.packing.key_words)
+            compile_ahead(base_reads.row_of_key)
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         if keys or counted:
             kernel.enter_at_once(self._rows)
@@ -112,6 +117,9 @@ class BaseTable:
         self._spec = address_of(spec)[0]
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
+        around = np.zeros(4 * len(primary) + words, np.int64)
+        self._room, self._room_address = memoryview(around.data), address_of(around)[0]
+        """Where ``row_of`` has the key and finds the row."""
         self.addresses = (self._spec, self._places_address)
         """Addresses of its spec and of the block of a batch: see ``kernel.direct``."""
         self.handles = (self._rows, *(side.handle for side in counted))
@@ -175,16 +183,49 @@ class BaseTable:
         """
         if self.primary_key is None:
             raise ValueError(f"table {self.name} has no primary key")
+        places = np.unique(self._places_of(keys))
+        return self._batch(self._rows_at(places[places > 0]))
+
+    def rows_of(self, keys: Sequence[Codes]) -> tuple[Codes, CodeBatch]:
+        """The numbers of the keys that a row has, and these rows, in the order of the keys. Else as ``with_keys``."""
+        places = self._places_of(keys)
+        found = np.flatnonzero(places)
+        return found, self._batch(self._rows_at(places[found]))
+
+    def _places_of(self, keys: Sequence[Codes]) -> Codes:
+        """The place of the row that has each key, or 0."""
+        if self.primary_key is None:
+            raise ValueError(f"table {self.name} has no primary key")
         count = len(keys[0])
         where = np.array([address_of(column) for column in keys], np.int64)
         places = np.empty(count, np.int64)
-        found = base_reads.places_of_keys(
+        base_reads.places_of_keys(
             self._spec, len(keys), address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
         )
-        places = np.unique(places[:found])
+        return places
+
+    def _rows_at(self, places: Codes) -> Codes:
+        """Codes and counts of the rows at some places."""
         rows = np.empty((len(places), self._words + 1), np.int64)
         base_reads.copy_places(self._spec, address_of(places)[0], len(places), address_of(rows)[0])
-        return self._batch(rows)
+        return rows
+
+    def row_of(self, key: Sequence[int]) -> list[int] | None:
+        """Codes of the row with a key, in the order of the table's columns. The table is settled and has a primary key.
+
+        ``key`` has codes of the columns of ``primary_key``, in its order.
+        """
+        room = self._room
+        if len(key) == 1:
+            room[0] = key[0]
+        else:
+            for place, code in enumerate(key):
+                room[place] = code
+        if not base_reads.row_of_key(self._spec, len(key), self._room_address):
+            return None
+        first = 4 * len(key)
+        row: list[int] = room[first : first + self._words].tolist()
+        return row if self._in_order else [row[place] for _, place in self._order]
 
     def net(self) -> CodeBatch | None:
         """The net effect of the batch; None if it has only inserts or only deletes, which cannot cancel."""

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.encoding import Encoded, whole_or_by_key
 from freshviews.engine.tables.base_table import Stopped
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.tables.table_state import TableState
@@ -75,7 +75,10 @@ def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> Bat
     row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
     value = _value_of(table, codes)
     rule = "a deleted row must be stored"
-    return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {shown(value)}")
+    message = f"delete of a row that is not there: {shown(value)}"
+    if table.definition.has_primary_key:
+        message += f"; {whole_or_by_key(table.definition)}"
+    return _refusal(table, row, None, value, rule, message)
 
 
 def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[int, ...]) -> BatchError:

@@ -14,6 +14,7 @@ from freshviews.catalog.window import PROPERTY
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.codes.key_codes import OneKey
 from freshviews.engine.reading import Readers
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import Link
@@ -43,6 +44,8 @@ class TableState:
     closed: bool = False
     held: WindowRows | None = None
     """The rows in the table's window, made by ``freshviews.engine.tables.window``."""
+    one_key: OneKey | None = None
+    """What makes codes of one key, made by ``freshviews.engine.commit.by_key``."""
     changes_of: ClassVar[str] = "table"
     """The word for it in errors, before its name."""
 
@@ -83,7 +86,7 @@ class TableState:
 
     def take_over(self, other: TableState) -> None:
         """Swap definition and rows with a version of this table that has other columns."""
-        for name in ("definition", "encoder", "decoder", "stored", "foreign", "held"):
+        for name in ("definition", "encoder", "decoder", "stored", "foreign", "held", "one_key"):
             mine = getattr(self, name)
             setattr(self, name, getattr(other, name))
             setattr(other, name, mine)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freshviews.catalog.definitions import ViewDef
-from freshviews.engine.change import Subscription
+from freshviews.engine.change import Follower
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.reading import Readers
@@ -32,7 +32,7 @@ class ViewState:
     is_stored: bool = True
     wants_change: bool = False
     """Whether the change of each version is taken: a view or a subscriber reads it, or computing it may fail."""
-    subscriptions: list[Subscription] = field(default_factory=list)
+    subscriptions: list[Follower] = field(default_factory=list)
     followers: int = 0
     """Number of open iterators of ``apply_in_order`` and ``apply_net`` over this view."""
     readers: Readers = field(default_factory=Readers)
@@ -74,6 +74,8 @@ class ViewState:
         """Swap definition and programs with another view of the same rows."""
         self.definition, other.definition = other.definition, self.definition
         self.maintained, other.maintained = other.maintained, self.maintained
+        self.counted += other.counted
+        self.seconds += other.seconds
 
     def stats(self) -> dict[str, Any]:
         try:
@@ -92,4 +94,6 @@ class ViewState:
     def close(self) -> None:
         if not self.closed:
             self.closed = True
+            for one in self.subscriptions:
+                one.end()
             self.maintained.close()

@@ -215,23 +215,41 @@ def copy_rows(spec: int, start: int, end: int, out: int) -> int:
 
 
 @jit
-def places_of_keys(spec: int, columns: int, keys: int, n: int, scratch: int, out: int) -> int:
-    """Write the places of the rows that have one of ``n`` keys to ``out``; returns the number of places.
+def places_of_keys(spec: int, columns: int, keys: int, n: int, scratch: int, out: int) -> None:
+    """Write the place of the row that has each of ``n`` keys to ``out``, or 0.
 
     The table is settled and hashed by its primary key, of ``columns`` columns. ``keys`` has the address and the stride
     of each column of a key. ``scratch`` has room for a key.
     """
     t = load(spec, ROW_TABLE)
     words = load(t, HASHED)
-    found = 0
     for k in range(n):
+        place = 0
         # No row has a key that does not fit.
         if pack(load(spec, PACKING), columns, keys, k, 1, scratch, words) != 0:
             row = find_words(t, scratch, words, hash_words(scratch, words))
             if row != 0:
-                store(out, found, place_of(t, row))
-                found += 1
-    return found
+                place = place_of(t, row)
+        store(out, k, place)
+
+
+@jit
+def row_of_key(spec: int, columns: int, room: int) -> int:
+    """Whether a settled table has a row with a key, whose codes are written then.
+
+    ``room`` begins with the codes of the key, of ``columns`` columns; then it has three words for each of these, which
+    are overwritten, and the codes of the row.
+    """
+    t = load(spec, ROW_TABLE)
+    words = load(t, HASHED)
+    key = room + 24 * columns
+    if not pack_one(load(spec, PACKING), columns, room, room + 8 * columns, key):
+        return 0
+    row = find_words(t, key, words, hash_words(key, words))
+    if row == 0:
+        return 0
+    unpack(load(spec, PACKING), load(spec, COLUMNS), row, key + 8 * columns)
+    return 1
 
 
 @jit

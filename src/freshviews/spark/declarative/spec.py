@@ -209,4 +209,4 @@ def _includes(file: Path, given: object) -> tuple[str, ...]:
 
 def _accepted() -> str:
     needed = " and ".join(_REQUIRED)
-    return f"a specification has the fields {', '.join(_FIELDS)}; {needed} are needed (docs/pipelines.md)"
+    return f"a specification has the fields {', '.join(_FIELDS)}; {needed} are needed"

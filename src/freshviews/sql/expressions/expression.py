@@ -321,7 +321,8 @@ class Binder:
         if isinstance(node, exp.WithinGroup):
             raise self.text.unsupported(node, f"{node.this.name.upper()}(...) WITHIN GROUP", WITHIN_GROUP)
         kind = type(node).__name__.upper()
-        raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
+        instead = "write it with columns, constants, operators, CASE, CAST and functions"
+        raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", instead)
 
     def _call(self, node: Node) -> Expr:
         inner = node.this if isinstance(node, exp.Filter) else node

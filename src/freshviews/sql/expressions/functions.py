@@ -42,8 +42,8 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over()))
         raise Refusal(
             f"function {name}",
-            f"docs/sql.md lists the functions{known}; register a ring of your own by freshviews.register_ring, "
-            "or in a module that FRESHVIEWS_RINGS names",
+            f"it is none of the {len(FUNCTIONS)} that are accepted{known}; the aggregate of your own ring is known "
+            "after freshviews.register_ring in this process, also in a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")

@@ -69,7 +69,7 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
             raise sql.error(node, TOO_DEEP) from None
         for one in unknown_nodes(node.walk()):
             kind = type(one).__name__.upper()
-            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "see docs/sql.md for the accepted SQL")
+            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "leave it out: no accepted statement has it")
         for statement in made:
             statements.append(statement)
             catalog = catalog.after(statement)

@@ -1,0 +1,39 @@
+"""Ends the traceback of a user's error at the user's call: frames inside freshviews are left out.
+
+FRESHVIEWS_TRACEBACK=1 keeps them. Errors of other kinds are bugs, and keep all frames.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from freshviews.errors import FreshviewsError
+
+VARIABLE = "FRESHVIEWS_TRACEBACK"
+
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+
+
+def end_here(error: FreshviewsError) -> None:
+    """Forget the frames below the running one, which a bare ``raise`` does not add again."""
+    if VARIABLE not in os.environ:
+        error.__traceback__ = None
+        error.__suppress_context__ = True
+
+
+def ends_at_the_call(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """A public function whose errors on purpose have no frames of freshviews."""
+
+    @wraps(function)
+    def called(*args: _Given.args, **named: _Given.kwargs) -> _Made:
+        try:
+            return function(*args, **named)
+        except FreshviewsError as error:
+            end_here(error)
+            raise
+
+    return called

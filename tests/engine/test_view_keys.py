@@ -1,0 +1,134 @@
+"""Rows of views by key: by group, by a key that those of the tables imply, by a prefix of it, and by other columns."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+
+pytestmark = pytest.mark.plain_python
+
+TABLES = """CREATE TABLE orders (o INT PRIMARY KEY, c INT, day DATE, total INT);
+CREATE TABLE customers (c INT PRIMARY KEY, name STRING UNIQUE NOT NULL, town STRING);
+CREATE TABLE items (o INT, line INT, part STRING, PRIMARY KEY (o, line));
+CREATE TABLE loose (c INT, note STRING);
+CREATE TABLE far (f INT PRIMARY KEY, c INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+"""
+KEYED = {
+    "first": ("SELECT o, c, total FROM orders ORDER BY total DESC, o LIMIT 3", ("o",)),
+    "numbered": (
+        "SELECT o, c, total, ROW_NUMBER() OVER (PARTITION BY c ORDER BY total, o) AS n FROM orders "
+        "QUALIFY ROW_NUMBER() OVER (PARTITION BY c ORDER BY total, o) <= 2",
+        ("o",),
+    ),
+    "joined": ("SELECT name, o, total FROM orders JOIN customers USING (c)", ("o",)),
+    "outer_join": ("SELECT o, name, town FROM orders LEFT JOIN customers USING (c)", ("o",)),
+    "lines": ("SELECT line, i.o, name FROM items i JOIN orders USING (o) JOIN customers USING (c)", ("o", "line")),
+    "filtered": ("SELECT UPPER(name) AS name, c FROM customers WHERE town = 'x'", ("c",)),
+    "groups": ("SELECT town, COUNT(*) AS n FROM customers GROUP BY town", ("town",)),
+    "above": ("SELECT n, town FROM groups WHERE n > 1", ("town",)),
+    "distinct_pairs": ("SELECT DISTINCT c, day FROM orders", ("c", "day")),
+}
+KEYLESS = {
+    "without": ("SELECT name, total FROM orders JOIN customers USING (c) WHERE total > 0"),
+    "loosely": ("SELECT o, note FROM orders JOIN loose USING (c)"),
+    "trusted": ("SELECT f, c FROM far"),
+    "both": ("SELECT o FROM orders UNION ALL SELECT c FROM customers"),
+    "total": ("SELECT SUM(total) AS total FROM orders"),
+}
+
+
+@pytest.fixture
+def db() -> Iterator[fv.Database]:
+    with fv.Database() as made:
+        views = [f"CREATE MATERIALIZED VIEW {name} AS {query}" for name, (query, _) in KEYED.items()]
+        views += [f"CREATE MATERIALIZED VIEW {name} AS {query}" for name, query in KEYLESS.items()]
+        made.execute(TABLES + ";\n".join(views))
+        yield made
+
+
+def change(db: fv.Database, chosen: random.Random) -> None:
+    for _ in range(4):
+        o, c = chosen.randrange(6), chosen.randrange(4)
+        db.upsert("orders", [(o, chosen.choice((None, c, c)), None, chosen.choice((None, 1, 2, 3)))])
+        db.upsert("customers", [(c, f"name {c}", chosen.choice((None, "x", "y")))])
+        db.upsert("items", [(o, chosen.randrange(3), chosen.choice((None, "bolt")))])
+        db.insert("loose", [(c, "z")])
+    db.delete("orders", keys=[chosen.randrange(6)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_view_finds_the_rows_of_a_key_of_its_prefix_and_of_values(db: fv.Database, seed: int) -> None:
+    chosen = random.Random(seed)
+    for _ in range(6):
+        change(db, chosen)
+        for name, (_, key) in KEYED.items():
+            view = db.view(name)
+            names, rows = view.schema.names, list(view)
+            places = [names.index(column) for column in key]
+            for values in {tuple(row[i] for i in places) for row in rows}:
+                (found,) = (row for row in rows if tuple(row[i] for i in places) == values)
+                asked = values[0] if len(values) == 1 else values
+                assert view[asked] == view.get(asked) == found
+                assert view.scan(values[0]) == [row for row in rows if row[places[0]] == values[0]]
+                assert view.scan(values) == [found]
+            for place, column in enumerate(names):
+                for value in {row[place] for row in rows}:
+                    assert view.where(**{column.upper(): value}) == [row for row in rows if row[place] == value]
+            missing: tuple[Any, ...] = (99, None)[: len(key)] if key != ("town",) else ("nowhere",)
+            assert view.get(missing, "none") == "none" and view.scan(missing) == []
+            with pytest.raises(KeyError, match=re.escape(str(missing[0]))):
+                view[missing]
+
+
+def test_where_finds_a_row_as_often_as_it_is_there(db: fv.Database) -> None:
+    db.upsert("orders", [(1, 1, None, 5)])
+    db.insert("loose", [(1, "z"), (1, "z"), (1, None)])
+    view = db.view("loosely")
+    assert view.where(note="z") == [(1, "z")] * 2 == view.where(o=1, NOTE="z")
+    assert view.where(note=None) == [(1, None)] and view.where(note="never stored") == []
+    assert len(view.where()) == 3
+
+
+@pytest.mark.parametrize("name", KEYLESS)
+def test_a_view_whose_rows_no_key_determines_says_what_would(db: fv.Database, name: str) -> None:
+    view = db.view(name)
+    for ask in (view.get, view.scan, view.__getitem__):
+        with pytest.raises(fv.CatalogError, match=rf"view {name} has no group key .*GROUP BY, .*where\(column=value\)"):
+            ask(1)
+
+
+def refused(db: fv.Database) -> list[tuple[Any, str]]:
+    view, lines = db.view("joined"), db.view("lines")
+    return [
+        (lambda: view.get("x"), "o of view joined: 'x': INT accepts int"),
+        (lambda: view.get((1, 2)), r"the key of view joined is \(o\), not \(1, 2\)"),
+        (lambda: lines.scan((1, 2, 3)), r"view lines: the key is \(o, line\), not \(1, 2, 3\)"),
+        (lambda: lines.scan("x"), "o of view lines: 'x': INT accepts int"),
+        (lambda: view.where(o="x"), "o of view joined: 'x': INT accepts int"),
+        (lambda: view.where(part=1), "view joined: the columns are name, o, total; part is none of them"),
+        (lambda: view.where(o=1, O=2), "columns are name, o, total; O is given twice"),
+    ]
+
+
+def test_wrong_keys_and_columns_are_refused_with_those_of_the_view(db: fv.Database) -> None:
+    for ask, words in refused(db):
+        with pytest.raises(fv.ArgumentError, match=words):
+            ask()
+    with pytest.raises(KeyError, match="o of view joined"):
+        db.view("joined")["x"]
+
+
+def test_a_key_follows_the_definition_of_its_view(db: fv.Database) -> None:
+    db.upsert("orders", [(1, 1, None, 5)])
+    db.upsert("customers", [(1, "Ida", None)])
+    assert db.view("joined").get(1) == ("Ida", 1, 5)
+    db.execute("CREATE OR REPLACE MATERIALIZED VIEW joined AS SELECT c, name FROM customers")
+    assert db.view("joined")[1] == (1, "Ida")
+    db.execute("ALTER TABLE customers ADD COLUMNS (age INT)")
+    assert db.view("joined")[1] == (1, "Ida")
