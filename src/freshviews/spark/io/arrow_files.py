@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pyspark.sql import types as T
 
@@ -58,14 +59,13 @@ def files_for_workers(
         if paths is None or any("=" in path for path in paths):
             return None
         if paths:
-            json = source.spec.provider == "json"
-            found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _csv_of(source), json))
+            found.append(Files(tuple(paths), columns_of(source), first, tuple(own), _form_of(source)))
         first += len(own)
     return tuple(found)
 
 
-def _csv_of(source: Source) -> CsvForm | None:
-    if source.spec.provider != "csv":
-        return None
-    names = tuple(name for name in source.frame.schema.names if name != CORRUPT)
-    return CsvForm(names, separator_of(source.spec.options), has_header(source.spec.options))
+def _form_of(source: Source) -> CsvForm | Literal["json", "parquet"]:
+    if source.spec.provider == "csv":
+        names = tuple(name for name in source.frame.schema.names if name != CORRUPT)
+        return CsvForm(names, separator_of(source.spec.options), has_header(source.spec.options))
+    return "json" if source.spec.provider == "json" else "parquet"

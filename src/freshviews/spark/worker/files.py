@@ -13,6 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -35,15 +36,13 @@ Piece = Callable[[bool], pa.Table]
 class Files:
     """The files of a table in a micro-batch: their paths in the order in which their rows count, and the columns by
     name with the types with which Spark reads them. ``first``: the number of the table's first feed; ``roles``: how the
-    rows of each feed are routed. ``csv``: the form of CSV files; ``json``: they are lines of JSON; else they
-    are Parquet."""
+    rows of each feed are routed. ``form``: that of the files, the provider where it has no choices."""
 
     paths: tuple[str, ...]
     columns: Mapping[str, str]
     first: int
     roles: tuple[Role, ...]
-    csv: CsvForm | None = None
-    json: bool = False
+    form: CsvForm | Literal["json", "parquet"] = "parquet"
 
 
 def rows_of_files(given: Sequence[Files]) -> Iterator[tuple[int, int, pa.RecordBatch]]:
@@ -64,9 +63,9 @@ def rows_of_files(given: Sequence[Files]) -> Iterator[tuple[int, int, pa.RecordB
 
 def _pieces(files: Files, path: str) -> list[Piece]:
     """The parts in which a file is read. Raises NotByArrow if Spark may read it otherwise."""
-    if files.csv is not None:
-        return [partial(read_csv, path, files.columns, files.csv)]
-    if files.json:
+    if isinstance(files.form, CsvForm):
+        return [partial(read_csv, path, files.columns, files.form)]
+    if files.form == "json":
         return [partial(read_json, path, files.columns)]
     return [partial(read_row_group, group) for group in row_groups(path, files.columns)]
 
