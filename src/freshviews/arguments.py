@@ -39,9 +39,10 @@ def count(argument: str, value: object, least: int = 0, most: int | None = None)
     _expect(fine, argument, f"a whole number, {limit},", value)
 
 
-def number(argument: str, value: object) -> None:
+def number(argument: str, value: object, least: float | None = None) -> None:
     """A number, whole or not."""
-    _expect(isinstance(value, Real) and not isinstance(value, bool), argument, "a number", value)
+    fine = isinstance(value, Real) and not isinstance(value, bool) and (least is None or value >= least)
+    _expect(fine, argument, "a number" if least is None else f"a number, {least:g} or more,", value)
 
 
 def function(argument: str, value: object) -> None:

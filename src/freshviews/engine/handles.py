@@ -807,7 +807,7 @@ class View(Readable):
         """
         name = f"view {self.name}: changes"
         arguments.count(f"{name}(size)", size, 1)
-        arguments.number(f"{name}(timeout)", timeout)
+        arguments.number(f"{name}(timeout)", timeout, least=0)
         if full not in ("snapshot", "wait"):
             raise ArgumentError(f"{name}: full must be 'snapshot' or 'wait', not {shown(full)}")
         is_version = isinstance(start, int) and not isinstance(start, bool)
@@ -856,8 +856,8 @@ class View(Readable):
         --------
         >>> db.view("by_part").keep_changes()
         >>> version = db.insert("items", [("nut", 1)])
-        >>> next(db.view("by_part").changes(version - 1))
-        <change of view by_part at version 2: 2 rows>
+        >>> list(next(db.view("by_part").changes(version - 1)))
+        [(('nut', 5), -1), (('nut', 6), 1)]
         """
         arguments.count(f"view {self.name}: keep_changes(rows)", rows)
         state = self._state
