@@ -41,7 +41,7 @@ def count(argument: str, value: object, least: int = 0, most: int | None = None)
 
 def number(argument: str, value: object, least: float | None = None) -> None:
     """A number, whole or not."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and (least is None or value >= least)
+    fine = isinstance(value, Real) and not isinstance(value, bool) and (least is None or float(value) >= least)
     _expect(fine, argument, "a number" if least is None else f"a number, {least:g} or more,", value)
 
 
