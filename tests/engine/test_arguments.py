@@ -80,8 +80,8 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
 """By public class with methods, a function that makes an object of it."""
 
 NOT_MADE = {
-    "Batch", "Change", "Changes", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View", "Counts", "Drift",
-    "Edge", "EncodedMoments", "Moments", "UserRing",
+    "Batch", "Change", "Changes", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View", "Counts",
+    "Drift", "Edge", "EncodedMoments", "Moments", "UserRing",
 }  # fmt: skip
 """Public classes whose constructor checks nothing: methods return them, and ``register_ring`` checks a UserRing."""
 
