@@ -14,7 +14,7 @@ share this definition.
   N^epsilon.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Definition 6 and Figure 4. `docs/ivm-eps.md` shows that the updates pay for both.
+Definition 6 and Figure 4. `docs/ivm-eps.md` shows that the updates pay for all rebalancings.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A commit puts each change into the queues of its view as soon as the version counts, and never waits there. A full queue
 drops its changes and asks for all rows of the view, or it makes later commits wait before they begin
 (``wait_for_room``), when nothing is locked. An iterator takes changes under the lock of its queue, so it never waits
-for a commit. Only all rows are read under the lock of the database, which is always taken before the queue's.
+for a commit. Only a read of all rows takes the lock of the database, always before the lock of the queue.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ The query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, V
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
 The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
-of a point is the sum of the weights before it: ``runs before, or NULL``, with NULL for a sum of no weights. The limit
-is a row of an internal view.
+of a point is the sum of the weights before it, or NULL if there are none (``runs before, or NULL``). The limit is a row
+of an internal view.
 
 A bid changes the values of all prices below its own, so values are not stored. The points form a search tree
 (``kernel.ordered.threshold_tree``). For each subtree it stores the greatest value of the selected points and the least
