@@ -22,9 +22,8 @@ the group, as in ROLLUP, reads that store by a fold over all rows with the prefi
 value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one before) share a
 store.
 
-In two cases every set has its own store: for aggregates that must see each value of a set once (COUNT and SUM of
-distinct values, and aggregates of pairs), and if multiplicities may be negative, because the counts of a value in
-several groups may then cancel in a coarser set.
+In two cases every set has its own store. COUNT and SUM of distinct values, and aggregates of pairs, must see each value
+of a set once. If multiplicities may be negative, the counts of a value in several groups may cancel in a coarser set.
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
 is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). ``birth`` is the number of
-the first version that could contain the page. A page that no pinned version has is
-written in place.
+the first version that could contain the page. A page that no pinned version has is written in place.
 
 A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
-reader unpins a version, the pages in its list that the next older version has move to the list of that version; all
-others are released (`docs/trie-join.md`, Versions).
+reader unpins a version, its list is divided: pages that the next older version has move to the list of that version;
+all others are released (`docs/trie-join.md`, Versions).
 
 Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock.
 """

@@ -37,7 +37,7 @@ T(c, a) U?(a | z)::
 
 Departures, besides those of the reference:
 
-- If the head sums an expression over an atom, its value is one more variable of the atom, the last.
+- If the head sums an expression over an atom, the atom gets a last variable: the value of the expression.
 - A condition that raises an error in the trace counts as TRUE there. The head evaluates it again, and reports the
   error.
 - All derivations are counted, even if only their presence matters.
