@@ -112,7 +112,7 @@ def test_harmless_options_are_shown(option: str) -> None:
     assert starred(f"OPTIONS ({option})") == f"OPTIONS ({option})"
 
 
-def test_names_of_options_that_spark_or_freshviews_takes_for_secrets_are_recognised() -> None:
+def test_options_that_spark_or_freshviews_treats_as_secret_are_recognised() -> None:
     spark = ("my.secret", "password", "TOKEN", "access.key", "accesskey")
     assert all(map(is_secret, (*spark, "pwd", "credentials", "api-key", "fs.azure.account.key.x", "sslkeystore.key")))
     assert not any(map(is_secret, ("key", "keys", "primary_key", "message.key.columns", "url", "passenger", "compass")))

@@ -10,9 +10,9 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The steps of an update: ``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds
-the rows and checks its keys (``engine.tables.constraints``). The views over the table run their compiled triggers, then
-views over views (``engine.commit.commit``). The log is synced (``store.log``), and subscribers get the changes
+``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds the rows and checks its
+keys (``engine.tables.constraints``). The views over the table run their compiled triggers, then views over views
+(``engine.commit.commit``). The log is synced (``store.log``), and subscribers get the changes
 (``engine.commit.notices``).
 """
 

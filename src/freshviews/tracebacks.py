@@ -1,6 +1,6 @@
 """Ends the traceback of a user's error at the user's call: frames inside freshviews are left out.
 
-FRESHVIEWS_TRACEBACK=1 keeps them. Errors of other kinds are bugs, and keep all frames.
+FRESHVIEWS_TRACEBACK=1 keeps these frames. Any other exception is a bug, and keeps all frames.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def test_views_that_stay_in_one_engine_are_listed_with_the_reason(select: str, w
     assert found["table items"].where == "8 cells"
 
 
-def test_a_table_of_which_one_view_needs_all_rows_is_in_one_cell() -> None:
+def test_a_table_is_in_one_cell_if_a_view_needs_all_its_rows() -> None:
     catalog = catalog_of(
         f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id FROM orders EXCEPT SELECT a FROM pairs;"
         "CREATE TABLE numbers (x DOUBLE) TBLPROPERTIES ('freshviews.trusted' = 'true');"

@@ -42,7 +42,7 @@ def test_python_blocks_of_the_readme_print_the_output_shown(request: pytest.Fixt
         assert _trimmed(printed) == shown
 
 
-def test_the_page_of_the_package_index_prints_the_output_shown_and_has_no_links_of_a_checkout() -> None:
+def test_the_page_for_pypi_prints_the_output_shown_and_has_no_relative_links() -> None:
     text = INDEX.read_text()
     assert [(_trimmed(printed), shown) for printed, shown in run_blocks(text) if shown] == [(shown_in(text),) * 2]
     assert not re.findall(r"\]\((?!https?://)[^)]*\)", text)

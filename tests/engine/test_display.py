@@ -58,7 +58,7 @@ def test_at_most_ten_rows_and_twenty_columns_are_shown() -> None:
     assert repr(db.table("none")).splitlines()[1:] == ["c", "INT"]
 
 
-def test_a_change_marks_what_came_and_what_went(db: fv.Database) -> None:
+def test_a_printed_change_marks_inserted_and_deleted_rows(db: fv.Database) -> None:
     changes: list[fv.Change] = []
     subscription = db.view("by_part").subscribe(changes.append)
     db.insert("items", [(1, "bolt", 4)])
@@ -73,7 +73,7 @@ def test_a_change_marks_what_came_and_what_went(db: fv.Database) -> None:
     assert texts_of(subscription).startswith("subscription to view by_part, ended")
 
 
-def test_a_database_lists_its_relations_and_what_each_reads(db: fv.Database) -> None:
+def test_a_printed_database_lists_its_relations_and_their_inputs(db: fv.Database) -> None:
     db.execute("CREATE VIEW few AS SELECT part FROM by_part WHERE qty < 9; CREATE TABLE trusted (x INT) "
                "TBLPROPERTIES ('freshviews.trusted' = 'true'); CREATE MATERIALIZED VIEW late AS "
                "SELECT part, LAG(qty) OVER (ORDER BY part) AS q FROM by_part")  # fmt: skip
@@ -89,7 +89,7 @@ def test_a_database_lists_its_relations_and_what_each_reads(db: fv.Database) -> 
     assert {"orders", "items", "by_part", "late"} <= set(drawn)
 
 
-def test_what_is_closed_or_dropped_says_so_and_prints(db: fv.Database) -> None:
+def test_closed_and_dropped_objects_print_that_they_are_closed_or_dropped(db: fv.Database) -> None:
     view, empty = db.view("inverse"), fv.Database()
     db.execute("DROP MATERIALIZED VIEW inverse")
     assert repr(view) == "view inverse: inverse was dropped" == texts_of(view)
@@ -132,7 +132,7 @@ def test_a_backfill_counts_as_updates_and_seconds(db: fv.Database) -> None:
     ],
     ids=["database", "view", "table", "stats", "explanation", "change", "subscription"],
 )
-def test_hostile_text_is_no_markup_and_no_control_character(shown: Callable[[Any], Any]) -> None:
+def test_hostile_text_is_escaped_in_every_printed_object(shown: Callable[[Any], Any]) -> None:
     db: Any = fv.Database()
     name = HOSTILE[:20].replace("`", "``")
     db.execute(f"CREATE TABLE `t {name}` (`c {name}` STRING);"
@@ -150,7 +150,7 @@ def test_hostile_text_is_no_markup_and_no_control_character(shown: Callable[[Any
         ElementTree.fromstring(thing.svg())
 
 
-def test_explain_shows_internal_views_and_the_bound_of_them_all() -> None:
+def test_explain_shows_internal_views_and_one_bound_for_all_of_them() -> None:
     db = fv.Database()
     db.execute("""CREATE TABLE t (id INT, g STRING, x INT);
     CREATE MATERIALIZED VIEW lagged AS SELECT id, g, LAG(x) OVER (PARTITION BY g ORDER BY id) AS p FROM t;

@@ -123,7 +123,7 @@ def computed(program: Program, rows: Rows, share: float = 1.0) -> dict[str, Cost
 
 
 @pytest.mark.parametrize(("text", "rows"), CASES)
-def test_estimated_steps_are_near_the_counted_ones_and_put_clearly_different_strategies_in_the_same_order(
+def test_estimated_steps_are_near_the_counted_ones_and_rank_strategies_in_the_same_order(
     text: str, rows: Rows
 ) -> None:
     steps: dict[str, tuple[float, float]] = {}

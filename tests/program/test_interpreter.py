@@ -101,7 +101,7 @@ def test_an_update_of_a_relation_without_a_trigger_does_nothing() -> None:
     assert state.views["V"] == {}
 
 
-def test_a_let_binds_in_the_rest_of_its_body_and_an_if_guards_only_its_own_body() -> None:
+def test_a_let_is_in_scope_to_the_end_of_its_body_and_an_if_guards_only_its_own() -> None:
     double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
     body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
     assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}

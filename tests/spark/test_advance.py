@@ -157,7 +157,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         other.advance()
 
 
-def test_start_warns_of_a_frame_that_an_earlier_start_has_read_and_advance_reads_it(
+def test_start_warns_if_an_earlier_start_read_the_frame_and_advance_reads_it(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:

@@ -144,7 +144,7 @@ def test_equal_rows_with_the_same_polled_value_are_counted(spark: Any, tmp_path:
 
 
 @pytest.mark.spark
-def test_no_row_is_repeated_if_the_lag_grows_or_rows_are_deleted_or_columns_are_added(
+def test_no_polled_row_repeats_if_the_lag_grows_or_rows_are_deleted_or_columns_added(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
@@ -426,7 +426,7 @@ def test_a_polled_table_without_a_key_is_refused_if_too_many_rows_must_be_rememb
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_after_a_kill_each_row_of_the_hour_that_comes_twice_is_read_once(
+def test_rows_of_the_hour_repeated_in_autumn_are_read_once_after_a_kill(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")

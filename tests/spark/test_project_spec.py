@@ -113,7 +113,7 @@ def test_a_project_without_files_is_refused_with_its_patterns(tmp_path: Path) ->
         assert run(command, spec).stderr.startswith(message)
 
 
-def test_commands_that_read_a_checkpoint_read_that_of_the_last_run(tmp_path: Path) -> None:
+def test_commands_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
     spec = write_project(str(tmp_path / "shop"))
     root = root_of(read_spec(str(spec)))
     none = run("status", spec)
@@ -130,7 +130,7 @@ def test_commands_that_read_a_checkpoint_read_that_of_the_last_run(tmp_path: Pat
     assert not (root.local / "first").exists()
 
 
-def test_commands_that_read_a_checkpoint_name_what_is_wrong_with_a_project(tmp_path: Path) -> None:
+def test_commands_that_read_a_checkpoint_name_the_fault_of_a_project(tmp_path: Path) -> None:
     missing = tmp_path / "none.yml"
     assert run("serve", missing).stderr.startswith(f"{missing}: no such file; ")
     name = spec_of(tmp_path, GOOD.replace("file:///tmp/storage", "dbfs:/storage"))
@@ -163,7 +163,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
             write_project(name)
 
 
-def test_commands_and_options_for_scripts_refuse_a_project_and_the_other_way_round() -> None:
+def test_commands_and_options_for_scripts_refuse_projects_and_vice_versa() -> None:
     for words, message in (
         (("advise", "spark-pipeline.yml", "--stream", "x"), "spark-pipeline.yml: a project, of which only Spark reads"),
         (("explain", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script; leave it out"),

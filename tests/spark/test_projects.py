@@ -315,7 +315,7 @@ ORDERS = "CREATE STREAMING TABLE orders (part STRING);\n"
 
 
 @pytest.mark.long("three runs")
-def test_flows_of_which_spark_leaves_out_rows_are_named_with_the_remedy(
+def test_flows_whose_rows_spark_leaves_out_are_named_with_the_remedy(
     spark: Any, tmp_path: Path, database: str
 ) -> None:
     first, second = (FLOW.format(name=name) for name in ("first", "second"))

@@ -70,7 +70,7 @@ def test_status_never_shows_more_versions_delivered_than_made(tmp_path: Path, mo
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_contents_stored_for_a_sink_equal_those_of_the_cells_in_the_order_of_the_view(
+def test_stored_contents_equal_those_of_the_cells_in_the_order_of_the_view(
     spark: Any, tmp_path: Path
 ) -> None:
     """For a view of several cells, a merged one, and one in order; also after a sink that needs no contents gets

@@ -211,7 +211,7 @@ def serving(folder: Path, address: str) -> Iterator[tuple[int, subprocess.Popen[
 
 @pytest.mark.large(2)
 @pytest.mark.long("a pipeline runs beside a server and clients, through tens of versions")
-def test_each_answer_is_the_view_at_its_version_while_versions_are_committed_and_collected(
+def test_every_answer_shows_the_view_at_its_version_during_commits_and_collections(
     tmp_path: Path, address: str
 ) -> None:
     given = Input(tmp_path)

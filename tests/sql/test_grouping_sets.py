@@ -41,7 +41,7 @@ def test_one_grouping_set_of_all_columns_is_an_ordinary_group_by() -> None:
     assert one == other
 
 
-def test_one_grouping_set_of_some_columns_is_an_ordinary_group_by_with_null_in_the_others() -> None:
+def test_one_grouping_set_is_a_group_by_with_null_in_the_columns_it_lacks() -> None:
     (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
     assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
     assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
@@ -55,7 +55,7 @@ def test_one_grouping_set_of_some_columns_is_an_ordinary_group_by_with_null_in_t
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_without_input_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_only_set(
+def test_over_no_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_only_set(
     by: str, kind: str, sets: tuple[tuple[str, ...], ...]
 ) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks

@@ -3,7 +3,7 @@
 The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
 Balazinska and Suciu). The product of the shares is at most the number of cells. The chosen shares have the fewest
 expected rows in the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the
-shares that split it. Each new role adds the quotient of its atom once more, because it must also store the rows.
+shares that split it. The rows of a new role count once more, because the role stores them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Splits among cells the rows of a block that reads views; each cell maintains these views from its own rows.
+"""Splits the rows of a block that reads views among cells; each cell maintains these views from its own rows.
 
 One variable splits the relations of the block. A view is split by an output column. In each block of the view, this
 column must be a grouping column or a column copied from a table. A relation that the variable cannot split is whole in

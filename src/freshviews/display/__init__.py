@@ -1,3 +1,3 @@
-"""How objects look in a notebook and on a terminal: grids of rows, graphs of what reads what, and EXPLAIN."""
+"""Shows objects in notebooks and on terminals: grids of rows, graphs of the relations below a view, and EXPLAIN."""
 
 __all__ = ["explanation", "graph", "grid", "statistics"]

@@ -1,4 +1,4 @@
-"""What ``Database.stats`` returns: a dict that prints as a table with units."""
+"""The result of ``Database.stats``: a dict that prints as a table with units."""
 
 from __future__ import annotations
 

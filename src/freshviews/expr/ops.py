@@ -10,18 +10,15 @@ An operation is one of three kinds:
   evaluate ``x`` without raising its error.
 
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one decides
-the result. ``freshviews.expr.host_evaluation`` skips it, as Spark does: a row that the left side of AND excludes raises
-no error on the right side.
+the result, as Spark does.
 
 As in Spark SQL's ANSI mode, a result that does not fit is an error, never wrapped and never NULL. A **fallible**
-compiled operation takes a last argument ``status``, the address of one int64. An error stores a key of
-``freshviews.kernel.scalar.operations.ERRORS`` in that int64, if it is still 0, and the operation returns NULL. A
-fallible host function raises ``ValueError`` with the reason.
+compiled operation takes a last argument ``status``, the address of one int64. On an error the operation returns NULL.
+If the int64 is still 0, it also gets a key of ``freshviews.kernel.scalar.operations.ERRORS``. A fallible host function
+raises ``ValueError`` with the reason.
 
-Arguments and results, which tests, binder and code generation rely on
-----------------------------------------------------------------------
-"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and
-DECIMALs of one scale. Factors, divisors, limits, digits and units are BIGINT literals.
+"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and DECIMALs of one scale.
+Factors, divisors, limits, digits and units are BIGINT literals.
 
 =================================================  ====================================================
 operation                                          meaning

@@ -1,13 +1,13 @@
-"""RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
+r"""RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
 
-A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2. Some constructs have another
-meaning in RE2: a class within a class, ``&&``, ``\\v``, ``.`` and ``$`` at ends of lines, and letters regardless of
-case. Constructs without an equivalent in RE2 are refused: references to groups, lookaround, and constructs that depend
-on the version of Java or of Unicode.
+A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2, where some constructs have
+another meaning: a class within a class, ``&&``, ``\v``, ``.`` and ``$`` at ends of lines, and case-insensitive letters.
+Constructs without an equivalent in RE2 are refused: references to groups, lookaround, and constructs that depend on the
+version of Java or of Unicode.
 
 RLIKE asks only whether the pattern occurs. So groups do not capture and reluctant quantifiers become greedy, except in
-``finder``. ``\\b`` is a boundary of ASCII word characters, as in Java 19 and later. ``$`` is accepted only at the end,
-and consumes a line terminator there, if any. So, unlike in Java, ``\\r$`` occurs in a text that ends in ``\\r\\n``.
+``finder``. ``\b`` is a boundary of ASCII word characters, as in Java 19 and later. ``$`` is accepted only at the end,
+and consumes a line terminator there, if any. So, unlike in Java, ``\r$`` occurs in a text that ends in ``\r\n``.
 """
 
 from __future__ import annotations

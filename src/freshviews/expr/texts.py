@@ -2,8 +2,7 @@
 
 ``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and a
 final operation that tests or measures this part. All other arguments are constants. ``host_evaluation`` computes every
-other expression. It also computes those with a constant that an operation refuses, because a compiled function must
-never fail.
+other expression, also one with a constant that an operation refuses, because a compiled function must never fail.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ All memory is malloc'ed and counted in 64-bit words. The handle of a structure i
 compiled function takes handles and words and returns words, so a call creates no Python objects. The same functions run
 as plain Python over the same memory (``memory.mem``).
 
-- ``hash``: hash tables with indexes, which store relations and views; ``ordered``: ordered indexes of these tables, for
-  MIN, MAX and first rows.
+- ``hash``: hash tables with indexes, which store relations and views; ``ordered``: ordered indexes of these tables.
 - ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
   leapfrog triejoin.
 - ``scalar``: operations on codes; ``codes``: converts Arrow columns to codes; ``output``: rows that a program returns.

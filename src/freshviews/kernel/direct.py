@@ -1,8 +1,8 @@
 """Commits a small batch of one table in one call.
 
-A commit of a few rows spends most of its time in the calls of its steps. Here one call does all steps: it checks and
-adds the rows to the stored table, runs the triggers, and increments the version. If a step refuses the batch,
-everything is undone, and the caller takes the general way (``engine.commit.commit``).
+A commit of a few rows spends most of its time in the calls of its steps. Here one call checks and adds the rows to the
+stored table, runs the triggers, and increments the version. If a step refuses the batch, everything is undone, and the
+caller takes the general way (``engine.commit.commit``).
 
 ``apply_rows`` stops before the version is incremented, so that the caller can read changes and write a log.
 ``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.

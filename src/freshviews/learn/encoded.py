@@ -1,4 +1,4 @@
-"""Moments of features, values of categories and a target over a join, read from views with grouping sets.
+"""Moments of features, categories and a target over a join, read from views with grouping sets.
 
 Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
 sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one

@@ -14,9 +14,8 @@ MIN and MAX are read from an ordered index over ``D``, so a delete costs one sea
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-If a block has only such aggregates, and every derivation has a row in ``D``, a group exists while ``D`` has a row of
-the group. Then changes of ``D`` also create and remove groups, and the main query is not joined. For ``COUNT(DISTINCT
-x)``, if x may be NULL, ``D`` also has rows with NULL::
+If a block has only such aggregates, and every derivation has a row in ``D``, the main query is not joined: a group
+exists while ``D`` has a row of the group. For ``COUNT(DISTINCT x)``, if x may be NULL, ``D`` also has rows with NULL::
 
     D[g, x] += m
         appears:  Q[g] += (count: 1)
@@ -24,9 +23,8 @@ x)``, if x may be NULL, ``D`` also has rows with NULL::
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-Some negated atoms are looked up when rows of ``D`` appear or vanish: see ``plan.delta.exclusion``.
-
-A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
+``plan.delta.exclusion`` looks up some negated atoms when rows of ``D`` appear or vanish. A block with several grouping
+sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations

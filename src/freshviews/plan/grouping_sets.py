@@ -1,7 +1,8 @@
 """One program for several grouping sets: one join, one ordered store of argument values, results by set.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 2.3.3: "we can reuse the intermediate
-predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail".
+predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail". See
+`docs/trie-join.md`, Levels of detail.
 
 The strategy makes the program of the finest grouping, by all free variables. Each addition to its result becomes one
 addition per set. The result is keyed by the number of the set and the free variables. Variables that a set does not
@@ -21,11 +22,8 @@ the group, as in ROLLUP, reads that store by a fold over all rows with the prefi
 value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one before) share a
 store.
 
-Some aggregates must see each value of a set once: COUNT and SUM of distinct values, and aggregates of pairs. Then every
-set has its own store.
-
-If multiplicities may be negative, the counts of a value in several groups may be nonzero and add up to 0 in a coarser
-set. Then, too, every set has its own store.
+In two cases every set has its own store. COUNT and SUM of distinct values, and aggregates of pairs, must see each value
+of a set once. If multiplicities may be negative, the counts of a value in several groups may cancel in a coarser set.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ An update of a row that is neither the first nor the last costs as much as in an
 join continues only if the view of the atom has no matching row.
 
 Source: F-IVM (indicator projections; Nikolic and Olteanu, SIGMOD 2018) and DBToaster (domains; Koch et al., VLDB
-Journal 23(2), 2014). Both count the rows that have given values. The default row is not from these papers.
+Journal 23(2), 2014). Both count the rows that have given values. The default row is our own.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ share this definition.
   light otherwise.
 - A *minor rebalancing* moves one value: a light value becomes heavy at 3/2 of the threshold, a heavy value becomes
   light below 1/2 of the threshold. So a heavy value has at least 1/2 N^epsilon rows, and a light value fewer than 3/2
-  N^epsilon. Between two moves a value gets updates in proportion to N^epsilon, which pay for the move.
+  N^epsilon.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Definition 6 and Figure 4.
+Definition 6 and Figure 4. `docs/ivm-eps.md` shows that the updates pay for all rebalancings.
 """
 
 from __future__ import annotations

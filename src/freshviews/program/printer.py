@@ -32,15 +32,15 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  an aggregate of an ordered view
         for x, y, d in first 10 of R, as r grows by m:
-                                                  rows with d more copies among the first 10 than before (d < 0: fewer)
-        for number n of r, forgotten:             each number (or rank) reported for row r; they are cleared
+                                                  rows that get d copies more among the first 10 (d < 0: fewer)
+        for number n of r, forgotten:             each number or rank that is stored for row r; then they are deleted
         for x, y, number n, d in all of R, new or wrong from [u, v] on:
-                                                  from row [u, v] on: a number that a row has and that was not
-                                                  reported (d is 1), or was reported and is wrong (-1)
+                                                  rows from [u, v] on, with a new number n (d is 1) or a stored number
+                                                  that is now wrong (d is -1)
         for x, y, (z) -1 or not o, d in R, as r grows by m:
-                                                  each pair of a row and the row 1 before it that appears (d is 1) or
-                                                  vanishes (-1); z is a column of the other row; o is 0 if there is none
-        for p, d in S[b, _] by value < c: ...     rows whose value is now (d is 1) or no longer (-1) less than c
+                                                  new (d is 1) and former (d is -1) pairs of a row and the row before
+                                                  it; z is a column of the row before; o is 0 if there is none
+        for p, d in S[b, _] by value < c:         rows whose value is now (d is 1) or no longer (-1) less than c
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
         for t, p in P[g, x < t <= y]:             a loop over the rows of a range
         if changes are wanted:                    runs only then

@@ -12,7 +12,7 @@ example, a statement that runs a body for each value of a column of a view has t
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
 
-A field without a role is a constant. Dataclasses within a field are walked, too.
+A field without a role is a constant. Walks also enter a dataclass that is the value of a field.
 """
 
 from __future__ import annotations

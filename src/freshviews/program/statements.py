@@ -1,7 +1,7 @@
 """Statements of the trigger language.
 
-A trigger runs for each update, which is a row and its multiplicity ``m``. In the triangle count under first-order IVM,
-the aliases s and t stand for the payloads of rows::
+A trigger runs for each update: a row and its multiplicity ``m``. This is the triangle count under first-order IVM; s
+and t stand for the payloads of rows::
 
     on R(a, b) += m:
         for c, s in S[b]:

@@ -8,9 +8,9 @@ generalised join tree whose root has only free variables. In this tree no free v
       R(a, b)
       S(b, c)
 
-In Definition 3.1 of the paper, all children of a generalised node contain its variables. Here only one child must: the
-child that supplies its rows. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. An update
-of any other child can reach many rows of the node. So a node with such a child counts in the height of the tree.
+In Definition 3.1 of the paper, all children of a generalised node contain its variables. Here only the child that
+supplies its rows must. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. An update of
+any other child can reach many rows of the node. So a node with such a child counts in the height of the tree.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Variable orders: trees of variables, along which view trees are built (F-IVM).
 
-The variables of an atom or factor are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)`` has the
-order below. A line has a variable, the key of its view (dep(X) in the papers), and the atoms whose lowest variable it
-is::
+The variables of an atom or factor (a condition or lift over several atoms) are on one path from a root. Below is the
+order of ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)``. A line has a variable, the key of its view (dep(X) in the
+papers), and the atoms whose lowest variable it is::
 
     a []
     |-- b [a] R
@@ -10,8 +10,8 @@ is::
         |-- e [a, c] S
         `-- d [a, c] T
 
-*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. Bound variables that the
-free ones determine may be above them. If an order is not free-top, free variables are carried up as keys to a root,
+*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. (Bound variables that the
+free ones determine may be above them.) If an order is not free-top, free variables are carried up as keys to a root,
 which holds the result by group.
 """
 

@@ -8,13 +8,13 @@ component split into components again. The *neighbours* of a component are the a
     variables that children carry up for a factor          a factor is a condition or lift over several atoms
     the component's free variables                         unless the order is free-top
 
-*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query (``edge_cover``).
-The whole tree is computed in time N^w. An update of one row fixes some variables of a bag. *Dynamic width* d (Kara,
-Nikolic, Olteanu, Zhang): the largest rho* of the other variables. The update takes time N^d. Under dependencies, atoms
-are replaced by their closures.
-
 A factor is computed at the lowest node whose atoms have all its variables. From lower nodes, its variables are
 *carried* up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
+
+*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query (``edge_cover``).
+The whole tree is computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the same, without the
+variables that an update of one row fixes. The update takes time N^d. Under dependencies, atoms are replaced by their
+closures.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ The element of a join is the product of the elements of its parts. A ring has a 
 sums its elements store; all other sums are zero. The range of a view is the columns below it, so a product near a leaf
 is cheap. Elements of different ranges can be multiplied.
 
-Numbers are exact. For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles
-(``double``) are fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. A double of
-magnitude 2^-12 or more is not changed by this. Sums have two words in units of 2^-64; sums of products have four, in
-units of 2^-128. Nothing else is rounded before a result is read, so x + y - y is x.
+For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles (``double``) are
+fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. A double of magnitude 2^-12 or more
+is such a multiple. Sums have two words in units of 2^-64; sums of products have four, in units of 2^-128. Nothing else
+is rounded before a result is read, so x + y - y is x.
 """
 
 from __future__ import annotations

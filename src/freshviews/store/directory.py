@@ -6,7 +6,7 @@
     lock                        locked while a process has the directory open; holds the process id
     log-<sequence>.fvlog        segments of the log
     snapshot-<sequence>.fvsnap  the newest snapshot
-    state-<sequence>            the snapshot's images of views, and the strings of their codes
+    state-<sequence>            the snapshot's images of views, and the strings in them
     *.tmp                       incomplete; deleted when the directory is opened
 
 The rows of trusted tables are not stored, so no snapshot has them; the views over them are stored.

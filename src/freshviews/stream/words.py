@@ -9,9 +9,9 @@ update, u, upsert                                                  REPLACE: it r
 remove                                                             REMOVE: delete the row of this key, if any
 =================================================================  =========================================
 
-The words come from Flink's row kinds (+I -U +U -D), Delta's change feed, Debezium and English. For upserts, only the
-key identifies a row, so INSERT counts as REPLACE and DELETE as REMOVE. A DELETE with values only in the columns of a
-primary key also deletes the row with this key. If no row has the key, the DELETE is a bad row.
+The words come from Flink's row kinds (+I -U +U -D), Delta's change feed, Debezium and English. In upserts, INSERT
+counts as REPLACE and DELETE as REMOVE. A DELETE with values only in the columns of a primary key also deletes the row
+with this key. If no row has the key, the DELETE is a bad row.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.p
   the next position, or -1 at the end.
 - ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words. Returns
   whether the key exists.
-- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, for a block under set operations. ``columns``
-  has address and stride of the words of each free variable; ``key`` is scratch room for one key. Sets ``found`` to 1 or
-  0 for each key.
+- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, for a block under set operations, and sets
+  ``found`` to 1 or 0 for each key. ``columns`` has address and stride of the words of each free variable; ``key`` is
+  scratch room for one key.
 
 ``finish(key, payload, target, multiplicity, status)`` writes a raw row.
 """

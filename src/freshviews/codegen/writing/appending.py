@@ -1,9 +1,8 @@
 """Chooses the views to which a trigger appends rows whose keys are looked up only later.
 
-The triggers of a relation change its store, such as ``sales`` under ``first_order``, but only triggers of other
-relations read it. While large batches of inserts arrive for only that relation, nothing reads the store. So its trigger
-*defers* the inserts (``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows
-to the index.
+Under ``first_order``, the trigger of ``sales`` adds to a store of sales, which only triggers of other relations read.
+While large batches of sales arrive, nothing reads the store. So the trigger *defers* the inserts
+(``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows to the index.
 
 Deferral needs a view without journal, ordered index and subset, because these need each row at once. No statement may
 test whether a row was present before. The components of a row must be integers, so that rows with equal keys are merged

@@ -2,8 +2,8 @@
 
 A cursor is three local variables: its position, the end of its values, and the value at the position. In every turn,
 each cursor except the first seeks the value of the cursor before it. If the last cursor then has the value of the
-first, all cursors have it, and the body runs. Otherwise the first cursor seeks the value of the last. So in two turns
-the cursor with the fewest values advances at least once, as the time bound of leapfrog-search requires. For two
+first, all cursors have it, and the body runs. Otherwise the first cursor seeks the value of the last. So the cursor
+with the fewest values advances at least once in two turns, as the time bound of leapfrog-search requires. For two
 cursors::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:

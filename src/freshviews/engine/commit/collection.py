@@ -1,39 +1,25 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
 
-A collection marks the codes in use, frees the others, and releases their memory (``kernel.codes.string_heap``). A
-collection begins when the strings added and rows deleted since the last collection are at least half as many as all
-strings. It runs in steps after commits. The work of a step is proportional to the strings that recent commits added and
-the rows that they deleted. A step takes a fraction of the time of these commits, and a collection ends before the next
-would begin.
+A collection marks the codes in use, frees all other codes, and releases their memory (``kernel.codes.string_heap``). It
+begins when the strings added and rows deleted since the last collection are at least half as many as all strings. It
+runs in steps after commits. The work of a step is proportional to the strings and deletes of recent commits, so a
+collection ends before the next would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
-were deleted. An urgent collection begins earlier. Each of its steps does at least ``URGENT`` work, so it ends even if
-few rows change from then on.
+were deleted. It begins earlier, and each of its steps does at least ``URGENT`` work.
 
-**What is marked.**
+These codes are marked (`docs/architecture.md`, Codes, shows that no code in use is freed):
 
-- Stored tables and views of programs: the columns that may hold strings (``engine.commit.string_keys``). Payloads need
-  no marks, because every code in a payload is also in a key.
-- Rows that Python stores (windows of trusted tables, recomputed views), and constants, which are pinned.
-- Batches in use (``engine.codes.marks.keep_strings``): open batches, batches in readers, changes that a subscriber
-  keeps.
+- stored tables and views of programs: the columns that may hold strings (``engine.commit.string_keys``), but not
+  payloads, because every code in a payload is also in a key;
+- rows that Python stores (windows of trusted tables, recomputed views), and constants, which are pinned;
+- batches in use (``engine.codes.marks.keep_strings``): open batches, batches in readers, changes that a subscriber
+  keeps;
+- while the collection runs: every batch that a table or a view takes, and every string that a function returns.
 
-**Why no code in use is freed.** While a collection runs, it also marks every batch that a table or a view takes,
-including deletes. It marks every string that a function returns. Suppose a store has a row with some code when the
-marking ends. The code comes from an input row of the view, or from a string function of an input row. There are two
-cases:
-
-- A batch that came during the collection had that input row. The collection marked the codes of that batch, and what
-  functions returned for it.
-- No such batch had it. Then the input row was there all the time, and so was a stored row with its code. The scan
-  marked that row.
-
-The scan misses no row: it goes from the last row of a store to the first, and rows only move to lower numbers
-(``kernel.hash.pending``, ``renew``, ``shrink``). Strings that functions compute for a reader are in no store. So a
-reader of such a view takes its remaining rows into memory before a collection begins.
-
-**Where else codes are stored.** Memos of string functions are keyed by code, and cleared when codes are freed
-(``Dictionary.freed``). The log has strings, not codes. An image has the dictionary with its free codes.
+Strings that functions compute for a reader are in no store. So a reader of such a view takes its remaining rows into
+memory before a collection begins. Memos of string functions are keyed by code, and cleared when codes are freed
+(``Dictionary.freed``).
 """
 
 from __future__ import annotations

@@ -5,11 +5,10 @@ and each control group of the process have left. If a commit runs out of memory 
 backfilled. That is impossible if the rows of a table are not stored.
 
 **How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
-hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database, because a
-small database is never the reason why memory is full.
+hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database.
 
-**Batches accepted with less.** New rows take the room of deleted rows. So a batch is accepted if it adds no more rows
-than it deletes. It is also accepted if no table gets more rows than it had when memory was first lacking.
+**Batches accepted with less.** A batch is accepted if it adds no more rows than it deletes, because new rows take the
+room of deleted rows. It is also accepted if no table gets more rows than it had when memory was first lacking.
 
 **When it checks.** The more memory is left, the later the next check. The size of the database is computed only if more
 than half of the memory is in use. If Linux does not report free memory, nothing is refused.

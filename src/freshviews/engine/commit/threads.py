@@ -3,11 +3,11 @@
 Compiled triggers run without Python's lock and write only the memory of their own view. So a thread can apply the batch
 to a view that only triggers maintain, and read the change of that view. The committing thread does the work on shared
 state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch before a thread
-takes the batch (``CodeBatch.computed``). So no string is added, freed or moved while ordered indexes read strings.
+takes the batch (``CodeBatch.computed``), so no string moves while threads read strings.
 
 A version of more than a few rows uses threads if they would have saved time in the last version of this kind. Threads
-end when their views have run, so no forked child and no closed database has a thread of this module. If only one view
-runs, its lanes may use all threads (``engine.blocks.lanes``).
+end when their views have run, so a forked child has none. If only one view runs, its lanes may use all threads
+(``engine.blocks.lanes``).
 
 If a view fails, the version is undone after all threads have ended. Then it runs again in one thread, which raises the
 error. So errors do not depend on the number of threads.

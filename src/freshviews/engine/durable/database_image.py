@@ -8,9 +8,9 @@
     window-1 ... the rows in a table's window, in the order in which they leave
     view-1 ...   views, including internal ones
 
-The folder is written under another name and renamed when it is complete. Opening the image maps its files, without work
-per row, except for stored tables whose layout has changed. The database must have the tables of the image. A view whose
-definition or programs have changed is backfilled from its inputs.
+The folder is written under another name and renamed when it is complete. Opening the image maps its files. Rows are
+read one by one only if the layout of a stored table has changed. The database must have the tables of the image. A view
+whose definition or programs have changed is backfilled from its inputs.
 """
 
 from __future__ import annotations

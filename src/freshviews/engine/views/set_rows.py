@@ -4,9 +4,9 @@ The blocks of a set operation are its *operands*. An operand enumerates its rows
 
 - ``l EXCEPT r`` emits the rows of l that are not in r, ``l INTERSECT r`` the rows that are in r. Between two emitted
   rows, any number of rows may be skipped. With ALL, the count of a row follows from its counts in l and in r.
-- ``l UNION r`` reads l. If r lacks a row of l, the row is emitted. If r has the row, the next row of r is emitted
-  instead. At the end, the remaining rows of r are emitted. So every row is emitted once, with constant delay (Durand,
-  Strozecki, Enumeration Complexity of Logical Query Problems with Second-order Variables, CSL 2011).
+- ``l UNION r`` reads l. For each row of l that r also has, the next row of r is emitted instead. At the end, the
+  remaining rows of r are emitted. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration
+  Complexity of Logical Query Problems with Second-order Variables, CSL 2011).
 - the change: a row may change only if it changed in an operand. Its old and new counts follow from its counts in the
   operands and the changes of the operands.
 """

@@ -3,10 +3,8 @@
 Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
 advance together. A cursor stands before a row or before a whole page. If both cursors stand before the same page, both
 skip it. Otherwise the cursor with the lesser key moves: it enters its page, or passes a row that only its version has.
-If both keys are equal, the cursor before the page of the higher level enters that page.
-
-So only pages that the versions do not share are read: a few per level and edit. A row with a changed payload is
-reported as a deletion and an insertion.
+If both keys are equal, the cursor before the page of the higher level enters that page. So a few pages are read per
+level and edit. A row with a changed payload is reported as a deletion and an insertion.
 
 ``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"). It returns the
 least depth at which the change of the row inserts or erases a branch.

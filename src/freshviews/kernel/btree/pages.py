@@ -11,16 +11,13 @@ same columns as in a leaf, so one function searches leaves and inner pages.
 
 **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
 is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). ``birth`` is the number of
-the next version to be pinned when the page was made. It shows whether a pinned version has the page; if none has, the
-page is written in place.
+the first version that could contain the page. A page that no pinned version has is written in place.
 
 A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
-reader unpins a version, its list is divided. Pages that the next older version has move to the list of that version;
-all others are released. So the cost depends only on the number of pages that leave the tree. Reference counts would
-cost more: copying an inner page would change the counts of all its children.
+reader unpins a version, its list is divided: pages that the next older version has move to the list of that version;
+all others are released (`docs/trie-join.md`, Versions).
 
-Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock, because these
-functions write no word that such a reader reads.
+Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ The address of the signs is 0 if all edits insert.
 - If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload. A negative sign
   deletes the row; deleting an absent row has no effect.
 - If payloads are summed, an edit adds its payload to the row's payload, word by word, modulo 2^64. A row with a zero
-  payload is absent. Signs are not read, because the payloads of deltas are signed.
+  payload is absent. Signs are not read.
 
 ``apply_edits`` works leaf by leaf: it descends from the root to one leaf and applies all edits of that leaf, but at
 most as many as fit into a leaf. Then ``balancing`` repairs the pages above. A page that a version has is copied before

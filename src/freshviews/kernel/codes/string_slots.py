@@ -1,14 +1,14 @@
 """Maps strings to codes and back: hash slots over a heap of all strings of a dictionary.
 
 The *heap* is one block of bytes with a *record* per string: a head, then the bytes. The head is the number of bytes,
-shifted left by one; the lowest bit is 1 if the string is dead. It is written in groups of seven bits, the lowest first.
-The eighth bit of a byte is 1 if another byte of the head follows. Each code has a *place* of five bytes: the start of
-its record, or FREE or HOLE.
+shifted left by one; the lowest bit is 1 if the string is dead. The head is stored in bytes of seven bits, the lowest
+first; the eighth bit is 1 if another byte follows. Each code has a *place* of five bytes: the start of its record, or
+FREE or HOLE.
 
 A *slot* is five bytes: code + 1 in the low four, the low byte of the hash in the highest. An empty slot is 0; GONE
 replaces the code of a removed string. A search starts at the *home* of a hash and ends at an empty slot. The home is
-the hash scaled to the number of slots, which need not be a power of two. The byte of the hash rules out nearly every
-slot of another string, before the string is read.
+the hash scaled to the number of slots, which need not be a power of two. A search reads a string only if the byte of
+its hash is equal.
 
 A block of words has the addresses of the heap, the places and the slots; ``string_heap`` changes them.
 """

@@ -1,8 +1,8 @@
 """Functions of one text, computed over its UTF-8 bytes: they take a part of the text, and test or measure it.
 
 A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
-one take a part of the text; the last step returns a code. Positions and lengths count characters (code points). Each
-line below has the result of a step, then its words.
+one take a part of the text; the last step returns a code. Positions and lengths count characters (code points). The
+table has the result of each step, then the words of the step.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``

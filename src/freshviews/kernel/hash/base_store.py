@@ -10,8 +10,7 @@ and ``undo_base`` restores exactly these rows. A row is journaled once: SEEN has
 its row is in the journal.
 
 In a base table without keys and foreign keys, only deletes look rows up. Until the first batch with a delete, inserts
-are deferred (see ``pending``) and not journaled; ``undo_base`` removes their rows from the end. The first batch with a
-delete flushes all deferred rows; later inserts are not deferred.
+are deferred (see ``pending``) and not journaled; ``undo_base`` removes their rows from the end.
 
 The block ``spec`` of a base table::
 
@@ -20,8 +19,8 @@ The block ``spec`` of a base table::
 
 ``mixed`` is set if a batch changed one row twice and had both inserts and deletes. ``fresh`` is the number of rows
 appended since the last ``settle_base``. ``flags`` combines the flags of the rows added since then (see ``add_count``).
-``packing``: see ``hash.packing``. The scratch block has room for a key, for AHEAD rows, unpacked and packed, and for
-their hashes and probable row numbers in each table. The columns of a batch are given by a block of two words per
+``packing``: see ``hash.packing``. The scratch block has room for a key, and for AHEAD rows: unpacked, packed, their
+hashes, and their probable row numbers in each table. The columns of a batch are given by a block of two words per
 column: the address, and the stride in words.
 """
 

@@ -1,7 +1,7 @@
 """The block of a program's balance: threshold base, thresholds, and counts of rebalancing steps.
 
-``program.heavy_light`` defines these terms. ``strict``, ``rise`` and ``sink`` are the three degrees of its function
-``thresholds``. ``program.reference.balances`` rebalances in the interpreter. The layout::
+``program.heavy_light`` defines these terms. ``strict``, ``rise`` and ``sink`` are the three degrees that
+``program.heavy_light.thresholds`` returns. The layout::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

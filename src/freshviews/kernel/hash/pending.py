@@ -1,7 +1,6 @@
 """Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
 
-Without deferral, large batches into an append-only table would pay for slots and indexes that nothing reads. A deferred
-row has two stages:
+A deferred row has two stages (`docs/architecture.md`, Memory):
 
 - A *pending* row is in no slot and no index. The last ``PENDING`` rows of the table are pending; several of them may
   have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. Operations that need a row by
@@ -10,23 +9,19 @@ row has two stages:
   UNLINKED. ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it
   first.
 
-The content of the table is the sum of its rows by key. A scan that sums rows, or copies them with multiplicities, reads
-deferred rows like all others. A delete needs only the slots, so a row may be deleted without ever entering an index. A
-row is flushed at most once to the slots and once to an index, so time bounds hold amortised.
+The content of the table is the sum of its rows by key. A row is flushed at most once to the slots and once to an index,
+so time bounds hold amortised. If memory runs out, flushing stops between two rows: the table is consistent, and the
+remaining rows stay deferred.
 
-- At most ``MOST`` rows are pending or unlinked, to limit the time of the update that flushes them. Beyond that, a batch
-  flushes as many of the oldest rows as it appends.
-- Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and whenever the rows have doubled,
-  ``repeats`` estimates the number of keys. If more than an eighth of the rows are repetitions, all rows are flushed,
-  and no insert is deferred until the table has doubled.
+- At most ``MOST`` rows are deferred. Beyond that, a batch flushes as many of the oldest rows as it appends.
+- At ``FIRST_LOOK`` rows, and whenever the rows have doubled, ``repeats`` estimates the number of keys. If more than an
+  eighth of the rows are repetitions, all rows are flushed, and no insert is deferred until the table has doubled.
 - Merging rows cannot overflow: the components of all deferred rows add up to less than ``LARGE`` in magnitude (``ROOM``
   is what is left), and no component of another row reaches ``LARGE``. A table that once had a larger component never
-  defers again. So an overflow is reported in the batch that causes it.
-- ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with a journal or an ordered index
-  never has deferred rows. The exception is the row table of a base table, which flushes them before it journals any
-  row.
-
-If memory runs out, flushing stops between two rows: the table is consistent, and the remaining rows stay deferred.
+  defers again.
+- ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with an ordered index never has
+  deferred rows. Nor has a table with a journal, except the row table of a base table, which flushes them before it
+  journals any row.
 """
 
 from __future__ import annotations

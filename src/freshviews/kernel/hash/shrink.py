@@ -1,27 +1,24 @@
 """Releases memory after removals, in bounded steps: packs rows and groups, and makes arrays of slots smaller.
 
 ``shrink`` takes one step for a table and its indexes. It is called between batches, when the journal of the table is
-empty and nothing refers to a row number or an address. The word ``REMOVED`` is not 0 if there may be work. A step costs
-at most a constant, plus a fraction of the cost of the removals since the last step. Rows and groups are *entries*, and
-both are shrunk by the same steps:
+empty and nothing refers to a row number or an address (`docs/architecture.md`, Memory). The word ``REMOVED`` is not 0
+if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals since the last step.
+Rows and groups are *entries*, and both are shrunk by the same steps:
 
 1. If more than half of the numbers are free, entries are *packed*: the entry with the highest number moves to the
-   lowest free number, until no lower number is free. Moving a row updates its slot and its places in indexes; moving a
-   group updates the words of its rows. A group moves in one piece, so a step may take longer than its bound, by the
-   rows of one group. The lookups of several moves run together, so that their cache misses overlap.
-2. Memory of the array above the used entries may have been written to. If it is more than a sixteenth of the used part,
-   it is cut off.
-3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. A range of
-   new homes is filled from a few ranges of the old slots, without reading entries. Until the new array is complete,
-   inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then the old array is
-   released piece by piece, because the system needs time for each page.
+   lowest free number, until no lower number is free. A group moves in one piece, so a step may take longer than its
+   bound, by the rows of one group. Several entries move together, so that their cache misses overlap.
+2. Memory of the array above the used entries is cut off if it is more than a sixteenth of the used part.
+3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. Until the new
+   array is complete, inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then
+   the old array is released piece by piece, because the system needs time for each page.
 
-Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays there until
-it has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
-numbers. A table with deferred inserts is not shrunk until they are flushed, because they are in no slot.
+Blocks of an index shrink when a row leaves them (``index.shrink_block``). These stay as they are: an array in a mapped
+image, until it has become small; rows of a table with an ordered index, because the shape of the tree depends on row
+numbers; and a table with deferred inserts, until they are flushed.
 
-Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So every entry in the slots is
-present, and a number with a zero payload is free.
+Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So a number with a zero payload is
+free.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 A join caches sums for one binding of its outer variables, and empties the table at the next binding. So emptying must
 be cheap. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent. A table has
-several *areas*, each four times as large as the one before; only one area is in use. When it is half full, its entries
-are copied to the next area. Emptying returns to the first area, so that a few keys are close together in memory. An
-entry whose sum becomes zero stays.
+several *areas*, each four times as large as the one before; only one area is in use. When this area is half full, its
+entries are copied to the next area. Emptying returns to the first area, so that a few keys are close together in
+memory. An entry whose sum becomes zero stays.
 """
 
 from __future__ import annotations

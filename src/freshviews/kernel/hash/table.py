@@ -9,14 +9,12 @@ A row whose payload words are all zero is not in the relation. It is removed imm
 when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number
 of the row, and its payload before. The delta of a view is read from the journal. ``stamp`` is the epoch in which the
 row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored
-base table has bits in place of stamps.
-
-``pending`` describes tables with deferred inserts at the end of the array of rows.
-
-Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
+base table has bits in place of stamps. ``pending`` describes deferred inserts.
 
 When memory runs out, ``upsert`` returns a scratch row and sets the word FAILED, which the caller checks once after its
 batch.
+
+Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ database and the batch have few rows, and no call has taken long (``work_for``).
 compiler.
 
 Functions for which a call waits are compiled first, all others in the order of requests. Functions that no open
-database needs any more are not compiled. After this process ends, the compiling process continues for at most a minute,
-so that the next process finds more compiled functions.
+database needs any more are not compiled. After this process ends, the compiling process continues for at most a minute.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's 
 the folder is used only if no other user can put files there. Otherwise a private folder is used instead, and a warning
 says why. The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel,
 Numba, Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No
-module here imports Numba, because that import takes longer than the start of a process without it.
+module here imports Numba, because this import takes longer than the rest of the start.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
+r"""Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
 The key of a row begins with a *prefix*, which identifies its group. The other words of the key order the rows of the
 group. The nodes of the search tree are the rows themselves: a row stores its two children, and the folds and sums of
@@ -10,7 +10,7 @@ table has a hash index on the prefix, groups of up to 64 rows stay outside the t
     part 7, 80 rows, in the tree            part 9, 3 rows, outside
 
               price 20: sum 3, subtree 300             slice of part 9
-               /             \\                         /       |      \\
+               /             \                         /       |      \
     price 12: sum 5,     price 31: sum 2,       price 40   price 15   price 22
       subtree 140          subtree 157           sum 6      sum 1      sum 8
 
@@ -18,7 +18,7 @@ table has a hash index on the prefix, groups of up to 64 rows stay outside the t
 - ``index_updates``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
-- ``top``: the effect of a change on places, for ``ORDER BY ... LIMIT`` and window functions.
+- ``top``: how one changed row moves others, for ``ORDER BY ... LIMIT`` and window functions.
 - ``threshold_tree``: the rows whose running sum is within a limit, in a tree per group.
 """
 

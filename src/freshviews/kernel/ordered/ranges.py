@@ -1,8 +1,8 @@
 """Reads an ordered index: the ends of a group, and the sums and the rows of a range.
 
 A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is added up
-from whole subtrees, in O(log n), expected. In a group outside the tree, the sum is added up row by row. NULL lies in no
-range; sums need an ascending order with NULL first.
+from whole subtrees, in O(log n), expected. For a group outside the tree it is added up row by row. NULL lies in no
+range. Sums need an ascending order with NULL first.
 
 A loop over a range visits its rows in the order of the tree, or in any order if their group is outside the tree::
 

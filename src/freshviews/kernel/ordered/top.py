@@ -2,15 +2,14 @@
 
 The copies of a group's rows are a sequence, in the order of the index. Each copy has a place in the sequence
 (``places``). The caller has already changed the count of one row, in the table and in the tree. The old sequence is not
-stored: it differs from the new one only in the copies of that row. One descent finds the row at a place of either
-sequence.
+stored: it differs from the new one only in the copies of that row. One descent finds the row at a place of the old or
+the new sequence.
 
 The caller calls ``top_start``, then one of these until it returns 0:
 
 - ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. If n copies change, at most
   n copies cross either end;
-- ``beside_next``: pairs of a row and the row ``shift`` places away. The pairs that vanished come first, then the new
-  pairs.
+- ``beside_next``: pairs of a row and the row ``shift`` places away, first the former pairs, then the new ones.
 
 A change shifts the ROW_NUMBER of all later rows, so these numbers are updated only once per version. For each changed
 row, the caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.

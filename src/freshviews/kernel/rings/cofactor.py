@@ -14,7 +14,7 @@ product by these words, its *shape*:
           IS_LIFTED: 1 if the part is lifted from one row. Such a part has no products: they follow from its sums
 
 The places of a part are the positions of its variables among the variables of the target, in ascending order. No
-variable is in two parts, so a product visits each entry of the target at most once.
+variable is in two parts.
 """
 
 from __future__ import annotations

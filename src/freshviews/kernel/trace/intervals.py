@@ -5,15 +5,12 @@ Maintenance for Leapfrog Triejoin, 2013, section 3.2). Its keys:
 
     prefix ... | start | end | context ...
 
-Intervals are closed; the least and the greatest word stand for minus and plus infinity. A *stab* is a lookup: it takes
-a prefix and a value, and returns intervals with their contexts. It skips all children whose greatest end is less than
-the value. So it reads at most (answers + 2) * levels pages.
+Intervals are closed; the least and the greatest word stand for minus and plus infinity. In a sensitivity index (section
+4), the prefix has the codes of the atom's bound arguments. The context has the codes of the other bound variables.
 
-In a sensitivity index (section 4), the prefix has the codes of the atom's bound arguments. The context has the codes of
-the other bound variables.
-
-``stab`` appends answers to a buffer (``output.buffer``), in the order of the tree. ``remove_found`` deletes the rows of
-a buffer from the tree.
+``stab`` takes a prefix and a value, and appends the intervals that it finds, with their contexts, to a buffer
+(``output.buffer``). It skips all children whose greatest end is less than the value. So it reads at most
+(answers + 2) * levels pages. ``remove_found`` deletes the rows of a buffer from the tree.
 """
 
 from __future__ import annotations

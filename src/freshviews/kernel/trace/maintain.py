@@ -1,9 +1,9 @@
 """Maintains a rule by its trace, as ``program.reference.incremental_trie_join.maintenance`` does, over words in memory.
 
-For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``. That computes the change oracle
-and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must resume
-(``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution. Then
-it visits codes of the level, from the least to the greatest. A code is visited if one of these is true:
+For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``, which computes the change
+oracle and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must
+resume (``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution.
+Then it visits codes of the level, from the least to the greatest. A code is visited if one of these is true:
 
 - only one version emits it;
 - the payload of a row with it has changed;

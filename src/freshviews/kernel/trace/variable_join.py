@@ -5,8 +5,7 @@ makes the steps. An array of words describes a rule, so no code is compiled for 
 A level has cursors, one per atom with the variable. All cursors of an atom share two iterators (``trie.iterator``),
 over the old and the new version. There is one ordered tree per relation and order of columns.
 
-In a place, the least word stands for the start, before all codes. The greatest word also stands for the end, after all
-codes (``is_at_end``).
+In a place, the least word stands for the start. The greatest word is a code or stands for the end (``is_at_end``).
 
 Negated atoms and conditions have no iterators: ``filters`` evaluates them.
 """

@@ -7,8 +7,8 @@ word 1, this word is stored only once.
 
 The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
 the bounds of the children, *next* adds one, *seek* gallops. A walk of k seeks in rising order over n values takes O(k
-log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is
-one load.
+log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek there
+reads one word.
 
 Positions are local variables of generated code (``codegen.writing.leapfrog_loops``); *up* leaves a loop.
 """

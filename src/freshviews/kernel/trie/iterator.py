@@ -5,8 +5,8 @@ rising order reads O(1 + log(N / m)) pages per key, amortised. Unlike ``flat``, 
 and it can read a version while the tree is written.
 
 A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller passes its depth to every
-operation. The iterator has a frame per depth: the current leaf and row, and whether the end is reached. So *up* needs
-no operation: the frame of the depth above has not moved.
+operation. The iterator has a frame per depth: the current leaf and row, and whether the end is reached. The paper's
+*up* needs no operation: the caller uses the frame of the depth above.
 
 Within a leaf, a seek gallops in one column, from the row of the frame. A seek that leaves the leaf climbs only as far
 as the sought key requires, and descends again.

@@ -6,10 +6,9 @@ the join tree::
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; update the node by (a, b) += delta
 
-One program may serve several isomorphic bags (``plan.crown.alike``). Then the nodes of the bags get each change, one
-node after the other. If the variables of a node are bound before a loop, the node gets the sum of the changes in the
-loop. In this program of triangles over one table, one node reads the last corner, c, and another node reads the first
-corner, a::
+One program may serve several isomorphic bags (``plan.crown.alike``). Then each of their nodes gets each change. If the
+variables of a node are bound before a loop, the node gets the sum of the changes in the loop. In this program of
+triangles over one table, one node reads the last corner, c, and another node reads the first corner, a::
 
     for c, s in E[b]:                     becomes          first = sum:
         if t := E[a, c]:                                       for c, s in E[b]:
@@ -21,8 +20,7 @@ corner, a::
 
 If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch.
 
-A guard of a bag has the distinct rows of a projection of another atom. One view has the rows of that atom, another view
-counts them by the projected columns::
+A guard of a bag has the distinct rows of a projection of another atom::
 
     on R(a, b) += m:
         R_guard_rows[a, b] += m

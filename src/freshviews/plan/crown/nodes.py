@@ -9,9 +9,8 @@ A node is *free* if all its variables and all variables of the nodes above it ar
 *closed* if rows have payloads (``counted``). The projection of a closed node is a separate view, which stores sums of
 payloads.
 
-An *optional* node has the rows of an optional atom or of a projection of an optional atom. It filters nothing: a row of
-the node above is joined with or without a partner. A row of the node above is joined only while a *negated* node has no
-matching row.
+An *optional* node has the rows of an optional atom or of a projection of an optional atom. It does not filter the rows
+of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no matching row.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Finds places for optional and negated atoms in a join tree of the ordinary atoms.
 
-A negated atom is a child of a node that has all of its variables. A row of that node is joined only while the negated
-atom has no row with the same values. An optional atom is a child of a node that has its given variables; this may be
-the node of another optional atom. Optional atoms filter no rows. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y),
+A negated atom is a child of a node that has all of its variables. An optional atom is a child of a node that has its
+given variables; this may be the node of another optional atom. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y),
 T?(y | z), !U(x)``::
 
     R(x, k)
@@ -10,11 +9,9 @@ T?(y | z), !U(x)``::
       S?(k, y)
         T?(y, z)
 
-An optional atom below a node of the output can be enumerated. If only some variables of the atom are needed, a
-projection on these variables, ``[k, y]?``, is inserted above it.
-
-A tree without a node that has the needed variables is refused with the reason. This happens to ``S?(k, l | y)`` if k
-and l are in different atoms.
+If only some variables of an optional atom are needed, a projection on these variables, ``[k, y]?``, is inserted above
+it. A tree without a node that has the needed variables is refused with the reason. This happens to ``S?(k, l | y)`` if
+k and l are in different atoms.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
+r"""Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Algorithms 1 to 6. No join is stored,
 so space is linear. An update takes O(lambda) steps amortised; lambda is the enclosureness of the stream (section 6).
-The result and its change are enumerated with constant delay.
+The result and its change are enumerated with constant delay. See `docs/crown.md`, also for departures.
 
 A row of a node stores ``joins``, the number of children that have a matching row (the horizontal count of Algorithm 3).
 A row that matches all children is in V_s, the subset ``joined``. The slices of this subset by the key shared with the
-parent are V_p; see ``plan.crown.nodes``. V_l, the subset ``live``, has the rows that are part of the result. The plan
-of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
+parent are V_p; see ``plan.crown.nodes``. V_l, the subset ``live``, has the rows that are part of the result; it is
+maintained only while a subscriber wants changes. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
 
         V_s[b]               on T(c, d) += m:
-        /    \\                   T[c, d] += m
+        /    \                   T[c, d] += m
     V_p(R)  V_p(S)                   appears: T.joined += t
       |        |                        alone in [c]:      (c is new in V_p(T): P-update)
     R(a, b)  V_s(S)                         for b, s in S[_, c]:
@@ -19,20 +19,11 @@ of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-Departures:
-
-- Changed rows of the result are enumerated wherever the propagation ends. In the paper, the update passes through the
-  whole tree first.
-- Live rows are maintained from the root down, and only while a subscriber wants changes.
-- Rows have payloads instead of set semantics (``counted``). A node is *free* if its variables and those of all nodes
-  above it are in the output, otherwise *closed* (``plan.crown.nodes``). A closed node passes sums up at every change; a
-  free node passes up only that a row appears or vanishes. For DISTINCT, rows are counted as in the paper.
+``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: the payload of a group
+is the product of the payloads of its rows in free nodes (``plan.crown.nodes``).
 
 ``plan.crown.free_connex_query`` prepares the query. ``plan.crown.bags`` attaches the bags of cyclic queries,
 ``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of updates.
-
-``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: the payload of a group
-is the product of the payloads of its rows in free nodes.
 """
 
 from __future__ import annotations

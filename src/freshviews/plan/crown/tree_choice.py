@@ -1,10 +1,10 @@
 """Chooses a join tree: the tree that the view names, or the one that costs least for the expected updates.
 
-The view names the expected numbers of updates, its tables declare them, or the engine measures them.
+The view names the expected numbers of updates (``'freshviews.updates' = 'likes 5000, users 20'``), its tables declare
+them, or the engine measures them. For a bag of a cyclic query, the updates of its rows are counted.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
-6.3: unknown numbers of updates are estimated from the first updates. A view names numbers as ``'freshviews.updates' =
-'likes 5000, users 20'``. For a bag of a cyclic query, the updates of its rows are counted.
+6.3.
 """
 
 from __future__ import annotations

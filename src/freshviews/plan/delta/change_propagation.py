@@ -1,4 +1,4 @@
-"""Standard change propagation: a plan of binary joins that stores every intermediate result.
+r"""Standard change propagation: a plan of binary joins that stores every intermediate result.
 
 Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995).
 Stream processors work in this way. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023,
@@ -6,17 +6,16 @@ section 2.3).
 
 The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. Its key has the
 free variables, and the variables that later joins, conditions and lifts need. An update of an atom is joined with the
-stored join of the atoms before it, then with each atom after it. Each result on the way is updated.
+stored join of the atoms before it, then with each atom after it. Each stored result on the way is updated, row by row.
 
-Departures. A change passes through the plan row by row, not as a relation. Atoms are joined in the order of the query,
-but an atom that shares a variable with an earlier atom goes first.
+Atoms are joined in the order of the query, but an atom that shares a variable with an earlier atom goes first.
 
 The plan of Q(a) = R(a, b) S(b, c) T(c)::
 
           Q(a)                on S(b, c) += m:
-         /    \\                   for a, r in R[_, b]:
+         /    \                   for a, r in R[_, b]:
       RS(a, c)  T(c)                  RS[a, c] += m * r
-      /    \\                          if t := T[c]:
+      /    \                          if t := T[c]:
     R(a, b)  S(b, c)                      Q[a] += m * r * t
                                   S[b, c] += m
 """

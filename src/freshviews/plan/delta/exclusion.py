@@ -1,9 +1,8 @@
 """Looks up negated atoms when a value of a group appears, instead of when rows are joined.
 
 If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
-the join leaves the atom out: ``D`` also has the excluded rows, but they do not count in their groups. An update of the
-negated atom finds the excluded rows by an index of ``D``. For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x)
-!T(x)``::
+``D`` also has the excluded rows, but they do not count in their groups. An update of the negated atom finds them by an
+index of ``D``. For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 
     on R(a, k) += m:                            on T(x) += m:
         for x, s in S[k]:                           T[x] += m

@@ -1,10 +1,10 @@
-"""Higher-order maintenance: joins an update with views of the other atoms, and maintains these views recursively.
+r"""Higher-order maintenance: joins an update with views of the other atoms, and maintains these views recursively.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
-DBToaster". The delta of a query for an update of one atom is the join of the update with the other atoms. Once the
-variables of the updated atom are fixed, the other atoms fall into connected components. Each component is stored as a
-view. It keeps the variables of the updated atom and the free variables, and sums out all others. The view is a query of
-fewer atoms, so the construction is recursive. Equal views are shared.
+DBToaster". An update of one atom is joined with the other atoms. Once the variables of the updated atom are fixed, the
+other atoms fall into connected components. Each component is stored as a view. It keeps the variables of the updated
+atom and the free variables, and sums out all others. The view is a query of fewer atoms, so the construction is
+recursive. Equal views are shared.
 
 Departures:
 
@@ -19,7 +19,7 @@ Departures:
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 
     R -- V_ST(a, c)            S -- R(a, b)               T -- R(a, b)
-          /      \\             S -- V_T(a, c)             T -- V_S(a, c)
+          /      \             S -- V_T(a, c)             T -- V_S(a, c)
     V_S(a, c)  V_T(a, c)
 
     on R(a, b) += m:                          on S(a, c, e) += m:

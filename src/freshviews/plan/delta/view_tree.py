@@ -1,9 +1,9 @@
-"""View trees: factorised maintenance over a variable order (F-IVM).
+r"""View trees: factorised maintenance over a variable order (F-IVM).
 
 Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD 2018);
-Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves updates of all relations. At each
-variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. An update of a relation climbs from its
-leaf to the root. At each node it is joined with the sibling views.
+Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". At each variable X of the order, W_X joins the views below X,
+and V_X sums X out of W_X. An update of a relation climbs from its leaf to the root. At each node it is joined with the
+sibling views. One tree serves updates of all relations.
 
 There are two forms. ``plan`` holds the result in a view: free variables are not summed out. ``plan_factorised`` needs
 an order with the free variables on top. The result stays factorised over the tree and is enumerated top-down.
@@ -14,17 +14,17 @@ Departures:
 - A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are computed
   there, too.
 - A view is stored only if the update of a sibling or the enumeration reads it.
-- A delta climbs row by row. If the loop over the siblings at X binds only variables that are summed out at X, and W_X
-  is not stored, the rows of the loop are added up and climb as one row.
+- An update climbs row by row. If the loop over the siblings at X binds only variables that are summed out at X, and W_X
+  is not stored, the rows of the loop climb as one row, their sum.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 
               W_a(a)                    on S(a, c, e) += m:
-             /      \\                       V_e[a, c] += m
+             /      \                       V_e[a, c] += m
          V_b(a)    V_c(a)                   if v_d := V_d[a, c]:
            |         |                          W_c[a, c] += m * v_d
         R(a, b)   W_c(a, c)                     V_c[a] += m * v_d
-                  /      \\                      if v_b := V_b[a]:
+                  /      \                      if v_b := V_b[a]:
              V_d(a, c)  V_e(a, c)                   W_a[a] += m * v_d * v_b
                  |          |
             T(a, c, d)  S(a, c, e)

@@ -1,19 +1,14 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts. The paper
-does not give the tables of cases below. ``cases`` makes the programs. A value is heavy if some relation has many rows
-with the value. A light value has few rows in each relation. Views sum out all variables that are not in their key.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts; the
+tables of cases are our own. `docs/ivm-eps.md` derives them, with their bounds; ``cases`` makes the programs. A value is
+heavy if some relation has many rows with the value. A light value has few rows in each relation. Views sum out all
+variables that are not in their key.
 
-**4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps. An update of
-R needs the sum over c and d of S T U:
+The tables below have the views, and what an update adds to the count. ``W_d[b] U`` means: loop over ``W_d[b]`` and look
+up U for each row. Updates of the other relations are symmetric.
 
-- c heavy, or c and d light: ``V_TU`` stores the sum of T U by c. The update loops over c: over all c of a light b,
-  which are few, or over the heavy c, which are few too;
-- c light, d heavy: ``W_d`` stores the sum of S T by b and d. There are few heavy d;
-- b heavy, c and d light: ``X_b`` stores the sum of S T U by b.
-
-The views, and what an update of R or S adds to the count. ``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for
-each row. The updates of T and U are symmetric::
+**4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps::
 
     V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
     V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
@@ -33,10 +28,10 @@ path of two or three relations, by the two ends of the path::
                 a light, b heavy: U[a] T[d] S where d is light
                 a and b heavy: S[b] L_TU where c is heavy, and V_STU
 
-**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
-generalises the triangle in linear space (``triangle_linear``): pairs of values are heavy or light. An update of R needs
-the values of a that occur in S with (c, d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its
-few rows are joined. If all three are heavy, ``V_STU(b, c, d)`` has the sum.
+**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. Pairs
+of values are heavy or light. An update of R needs the values of a that occur in S with (c, d), in T with (d, b) and in
+U with (b, c). If one of these pairs is light, its few rows are joined. If all three are heavy, ``V_STU(b, c, d)`` has
+the sum.
 """
 
 from __future__ import annotations

@@ -1,35 +1,21 @@
 """IVM^eps for hierarchical queries: light values are joined in views, heavy ones when the result is read.
 
 Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020),
-as presented in Olteanu's lecture, Part 3. The general construction is our own.
+as presented in Olteanu's lecture, Part 3. `docs/ivm-eps.md` has the general construction, which is our own, its bounds,
+and the departures from the paper.
 
-In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then each
-value of X (with values of the variables above X) is heavy or light. A value is heavy if some relation with free
-variables below X has many rows with the value.
+In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Each value of
+X, with values of the variables above X, is heavy or light. A heavy value has many rows in a relation that is below X
+and has a free variable.
 
-- Light: the join of everything below X is stored by F and the variables above X, in a view L_X. An update joins only
-  light rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
+- Light: a view L_X stores the join of everything below X, by F and the variables above X. An update joins only light
+  rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
 - Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
-  everything below X joins. Reading the result loops over the heavy values in W_X.
+  everything below X joins. Reading the result loops over the heavy values in W_X, with O(N^(1 - eps)) delay.
 
-Three kinds of views change in O(1) steps per update. W has the values of a variable for which everything below joins,
-as in a view tree. P counts the rows of W by the variables above. V is the sum of a subtree without free variables.
-
-A value of F may come from L_X and from several heavy X. The union algorithm lists each value once, with O(N^(1 - eps))
-delay. The payload of a row is the sum of its payloads in L_X and below the heavy X.
-
-An update with heavy X may change as many rows as the result has. The change is computed only while a subscriber or
-another view wants it. Then each update also adds to D, the view of changes.
-
-Departures from the paper:
-
-- A heavy value has a mark per relation where it is heavy. If X partitions several relations, H_X counts the marks.
-- Relations are stored once, not in parts.
-- Relations with all free variables above X have no parts: only their sums are read.
-- Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
-- If a value becomes heavy or light, all its rows of L_X change in one step.
-- For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
-  parts.
+P_X counts the rows of W_X by the variables above X. V_X is the sum of a subtree without free variables. H_X counts the
+relations in which a value of X is heavy, if there are several. The view D gathers changes, only while a subscriber or
+another view wants them.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 
@@ -43,6 +29,9 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
                 appears: if S[b]: W_b[b] += 1                 appears: if R_heavy[b]: the row enters W_b.heavy
         balance R by b                                balance
     result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
+
+For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
+parts.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019):
 parts (Definition 6), auxiliary views (Figure 2), ApplyUpdate (Figure 3), OnUpdate and both rebalancings (Figure 4).
-This file is the table of cases of Figure 3. ``cases`` writes the program.
+See `docs/ivm-eps.md`, also for departures. This file is the table of cases of Figure 3. ``cases`` writes the program.
 
 The relations form a cycle R(a, b), S(b, c), T(c, a). Each is partitioned by its first variable. An update of R(a, b)
 needs the sum over c of S(b, c) T(c, a):
@@ -11,23 +11,11 @@ needs the sum over c of S(b, c) T(c, a):
 - b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
 - b is heavy in S, c heavy in T: loop over the few heavy c that T has with this a.
 
-V_ST is maintained in few steps, too. An update of S with a heavy b joins the few rows of T with a light c. An update of
-T with a light c joins the few heavy b that S has with this c. So an update takes O(N^max(eps, 1 - eps)) steps. The
-views have O(N^(1 + min(eps, 1 - eps))) rows, and are recomputed in as many steps.
+An update takes O(N^max(eps, 1 - eps)) steps. The views have O(N^(1 + min(eps, 1 - eps))) rows, and are recomputed in as
+many steps.
 
-``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none, as in the chain
-R(b), S(b, c), T(c), whose ``a`` is empty. Variables of all three relations belong to every key. For eps = 0 all values
-of a relation are heavy, for eps = 1 all are light. If all relations have eps = 0, or all have eps = 1, the program is
-that of first-order maintenance.
-
-Departures from the paper:
-
-- A relation has one store, in which the heavy rows are marked. An update of a light value costs as much as under
-  ``first_order``.
-- Figure 3 has four sums over the rows of S and T; here they are one loop.
-- When a value becomes heavy or light, the views change for all its rows in one step; the paper moves row by row.
-- Occurrences of one relation that are partitioned by the same columns share their store (``first_order``).
-- An update that does not bind the variables of GROUP BY does the same as under ``first_order``.
+``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none: in the chain
+R(b), S(b, c), T(c), ``a`` is empty. Variables of all three relations belong to every key.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -1,7 +1,7 @@
 """IVM^eps in linear space: counts over three relations, each partitioned by both of its variables.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and the extended version), the variant that partitions relations
-on both variables. This file is its table of cases. ``cases`` writes the program.
+on both variables. See `docs/ivm-eps.md`. This file is its table of cases. ``cases`` writes the program.
 
 The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is partitioned by b
 and T by a:
@@ -9,10 +9,8 @@ and T by a:
 - b is light in S, or a is light in T: join the smaller of the two slices, as ``first_order`` does: O(N^eps) steps;
 - both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
 
-There are at most 2 N^(1 - eps) heavy values. So V_ST has at most 4 N^(2 - 2 eps) rows: 4 N for eps = 1/2. An update
-S(b, c) with a heavy b joins the O(N^(1 - eps)) rows T(c, a) with a heavy a. So an update takes O(N^max(eps, 1 - eps))
-steps, and a minor rebalancing O(N^eps) times as many. In a graph both ends of an edge are seldom heavy. So most updates
-cost as much as under ``first_order``, plus two lookups.
+An update takes O(N^max(eps, 1 - eps)) steps, and a minor rebalancing O(N^eps) times as many. There are at most
+2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows: 4 N for eps = 1/2.
 
 Departures from the paper: where both values are heavy, the views hold the sum over all c, heavy or light. Occurrences
 of one relation share a store and its parts.

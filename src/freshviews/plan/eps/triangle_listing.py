@@ -1,21 +1,18 @@
 """IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles with
-constant delay after each update. The paper gives no details. Here, each of R(a, b), S(b, c), T(c, a) is partitioned by
-its first variable. ``cases`` makes the program from the table of cases. An update takes as many steps as in
-``triangle``, which only counts the rows.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps does this, without details.
+`docs/ivm-eps.md` explains the cases. ``cases`` makes the program. An update takes O(N^max(eps, 1 - eps)) steps
+amortised.
 
-Each value of a triangle is heavy or light. On the way around the triangle (a, b, c, then a again), a light value
-follows a heavy one at most once:
+R(a, b), S(b, c) and T(c, a) are each partitioned by their first variable. On the way around the triangle (a, b, c, then
+a again), a light value follows a heavy one at most once:
 
-- all heavy or all light: an update finds few such triangles, and ``M`` stores them;
-- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T, without R. An update of S finds the
-  few a of a light c, and an update of T finds the few heavy b. ``N_ST(a, b)`` counts the pairs. The subset ``listed``
-  of R has the rows with pairs in ``V_ST``;
+- all heavy or all light: ``M`` stores these triangles;
+- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T. ``N_ST(a, b)`` counts the pairs.
+  The subset ``listed`` of R has the rows with such pairs;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
-The result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and likewise for S and T. An update
-takes O(N^max(eps, 1 - eps)) steps amortised.
+The result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and likewise for S and T.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

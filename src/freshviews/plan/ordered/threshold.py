@@ -1,16 +1,16 @@
-"""Selects the rows of a relation whose running sum is within a limit.
+r"""Selects the rows of a relation whose running sum is within a limit.
 
 The query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
 The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
-of a point is the sum of the weights before it. The limit is a row of an internal view. Below, ``runs before, or NULL``
-says that the value of a point is the sum before it, or NULL for a sum of no weights.
+of a point is the sum of the weights before it, or NULL if there are none (``runs before, or NULL``). The limit is a row
+of an internal view.
 
-A bid changes the values of all prices below its own, so values are not stored. The points are a search tree
-(``kernel.ordered.threshold_tree``). For each subtree it stores two values, relative to the subtree's first point: the
-greatest value of the selected points, and the least value of the unselected points::
+A bid changes the values of all prices below its own, so values are not stored. The points form a search tree
+(``kernel.ordered.threshold_tree``). For each subtree it stores the greatest value of the selected points and the least
+value of the unselected points, relative to the first point of the subtree::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL
@@ -19,7 +19,7 @@ greatest value of the selected points, and the least value of the unselected poi
     Q(price, volume) -> count  journal
 
                 point 101: before 60, weight 40
-                  /                         \\
+                  /                         \
     point 103: NULL, weight 60         point 99: before 100, weight 10
 
     on bids(price, volume) += m:        adds the row to bids, and to Q if its point is selected
@@ -30,9 +30,6 @@ greatest value of the selected points, and the least value of the unselected poi
             for price, d in points by value < limit:
                 for volume, b in bids[price]:
                     Q[price, volume] += d * b
-
-If the greatest value of the selected points is beyond the limit, some point must be unselected, and a descent finds it.
-If the least value of the unselected points is within the limit, some point must be selected. Weights may have any sign.
 
 Source: augmented search trees (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms).
 """

@@ -1,12 +1,12 @@
 """Rows by their places in the order of their group: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours.
 
-The rows are the nodes of a search tree (``kernel.ordered.places``). They are ordered by group, then by ORDER BY, then
-by all columns, so no two rows are equal. A subtree stores the number of copies of its rows, so a descent finds the row
-at a place (order statistics). There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``:
+The query has one relation; for the rows of a join, it reads an internal view of the join. The rows are the nodes of a
+search tree (``kernel.ordered.places``), in the order of the group, then of ORDER BY, then of all columns. A subtree
+stores the number of copies of its rows, so a descent finds the row at a place. There are three forms, here over
+``r(g, x, id)``, in the notation of ``program.printer``:
 
-*First form: the first rows of each group.* If a row appears or vanishes before the last place, one row is shifted
-across that place. This takes O(log N) for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY
-x DESC) <= 10``::
+*First form: the first rows of each group.* A row that appears before the last place moves one row out; a row that
+vanishes moves one in. Each takes O(log N). ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 
     r(g, x, id) -> count  ordered by x desc, id  placed
     Q(g, x, id) -> count  journal
@@ -23,8 +23,8 @@ x DESC) <= 10``::
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
-*Third form: rows with their numbers, or ranks.* A changed row shifts the numbers of all rows after it, so the numbers
-are updated once per version. Each row stores its last reported numbers. A walk begins at a changed row and ends at the
+*Third form: rows with their numbers, or ranks.* A changed row shifts the numbers of all rows after it, so numbers are
+updated once per version. Each row stores the numbers that Q has for it. A walk begins at a changed row and ends at the
 first row whose stored numbers are right. It takes O(log N) for each row whose number changed::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
@@ -43,8 +43,6 @@ first row whose stored numbers are right. It takes O(log N) for each row whose n
             for g_, x_, id_, number n, d in all of r, new or wrong from [g, x, id] on:
                 Q[g_, x_, id_, n] += d
         clear touched
-
-The query has one relation. To order the rows of a join, the query reads an internal view of the join.
 """
 
 from __future__ import annotations

@@ -1,23 +1,11 @@
-"""Maintenance of a leapfrog triejoin by its trace.
+"""Maintains a leapfrog triejoin by its trace: a batch repeats only the operations that it affects.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The trace of a leapfrog triejoin is the
-sequence of its operations on the iterators of the relations. For each operation, an index records the interval of codes
-where a change would alter its result. A batch repeats only the operations that it affects. The time of a batch is, up
-to logarithms, its number of updates plus the edit distance of the traces before and after it. ``program.reference`` has
-an executable description.
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). See `docs/trie-join.md`, and
+``program.reference`` for an executable description. The time of a batch is, up to logarithms, its number of updates
+plus the edit distance of the traces before and after it.
 
-The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
-head of the rule is a separate program, of a query whose only atom is the derivations.
-
-Departures, besides those of the reference:
-
-- If the head sums an expression over an atom, the atom gets a variable for it, as its last one.
-- Conditions are part of the trace, each where the last of its variables is bound. A condition that raises an error
-  there, for example an overflow, counts as TRUE. The head evaluates it again, and reports the error.
-- All derivations are counted, even if only their presence matters.
-- The rows are stored twice: in the tries, and in views, from which tries are rebuilt after a restart.
-
-The plan of Q() = R(a, b) S(b, c) T(c, a)::
+The trace produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The head
+of the rule is a separate program, of a query over the derivations. The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c
 
@@ -30,14 +18,12 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
     on #Q(a, b, c) += m:
         Q[] += m
 
-Negated atoms are stored and traced like ordinary atoms. A negated atom is looked up where the last of its variables is
-bound::
+A negated atom is looked up where the last of its variables is bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
-Optional atoms are joined by the head, not by the trace, because an intersection of iterators never yields a default
-row. So the head is a first-order program over the optional atoms and the derivations. It stores the derivations by the
-given variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
+The head joins optional atoms with the derivations, by the given variables. The plan of Q(a, z) = R(a, b) S(b, c)
+T(c, a) U?(a | z)::
 
     on #Q(a) += m:
         for z, u in U[a] or default:
@@ -49,8 +35,13 @@ given variables. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
             Q[a, z] += m * j
         ... and the default row, where the first row of a appears or the last one vanishes
 
-The trace costs as much as for the inner join. The head also joins negated atoms over variables that an optional atom
-binds.
+Departures, besides those of the reference:
+
+- If the head sums an expression over an atom, the atom gets a last variable: the value of the expression.
+- A condition that raises an error in the trace counts as TRUE there. The head evaluates it again, and reports the
+  error.
+- All derivations are counted, even if only their presence matters.
+- The rows are stored twice: in the tries, and in views, from which tries are rebuilt after a restart.
 """
 
 from __future__ import annotations

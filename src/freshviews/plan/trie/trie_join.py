@@ -3,14 +3,13 @@
 Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined together, one variable at a time, in a *key
 order*. The values of a variable are the intersection of sorted lists, one from each atom that has the variable. The
 time is at most the size of the largest result that relations of these sizes can have, up to a logarithm (the bound of
-Atserias, Grohe and Marx).
+Atserias, Grohe and Marx). See `docs/trie-join.md`.
 
 The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
 key order. Departures:
 
-- Variables that are not in the result are summed over, not listed. Parts of the join that share no unbound variable are
-  summed separately, and the sums are multiplied. A sum that depends on only some of the bound variables is cached by
-  those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+- Variables that are not in the result are summed over, not listed. A sum that depends on only some of the bound
+  variables is cached by those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
 - A sum may be *tabulated* by a variable that is bound later: it is computed for all values of that variable together.
 - If only the presence of a row matters, a sum ends at the first match.
 - Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.

@@ -1,7 +1,7 @@
 """Decides, from the declaration of a table in a script, whether workers may read its files by Arrow, without Spark.
 
-Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does. What
-the script does not show is checked later, on the opened source (``io.arrow_files``) and on the file (``worker.files``).
+Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does.
+Later checks look at the opened source (``io.arrow_files``) and at each file (``worker.files``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Finds the streaming tables and sinks of files of which Spark 4.1 leaves out rows.
+"""Finds the streaming tables and file sinks of which Spark 4.1 would leave out rows.
 
-All flows of one share the log of its files, which has a number per version, whichever flow has written it. Each flow
-counts its versions from 0, and Spark takes a version whose number is in the log for written.
+The flows of a table share one log of its files, with a number per version. Each flow counts its versions from 0. So
+Spark skips a version whose number the log already has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The state of a project's views, under its storage; read without Spark.
 
-A folder per form of the tables that the views read, and an object that names the one of the last run.
+Each form of the tables that the views read has a folder. An object names the folder of the last run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Deletes the old rows of views whose SELECT was replaced.
 
-In the first version with the new rows, the change of the view is its new rows minus its old rows. Old rows that do not
-fit the view's new columns cannot be part of this change, so then it has only the new rows. Such old rows are stored
-separately (``Manifest.gone``). A sink that is written by key (``upsert``) then deletes the keys that have no new row.
+In the first version with the new rows, the change of the view is its new rows minus its old rows. If the old rows do
+not fit the new columns, the change has only the new rows, and the old rows are stored separately (``Manifest.gone``). A
+sink that is written by key (``upsert``) then deletes the keys that have no new row.
 """
 
 from __future__ import annotations

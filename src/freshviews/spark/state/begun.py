@@ -1,6 +1,6 @@
-"""The object ``tables``: the views whose sink is a database table that missed no change.
+"""The object ``tables``: the views whose sink is a database table that has got every change.
 
-A database table gets only changes, so it lacks rows if it missed one.
+A database table gets only changes, so one missed change would leave its rows wrong.
 """
 
 from __future__ import annotations

@@ -6,14 +6,13 @@
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},
              "log": [{"token": t7, "level": 1, "rows": 800, "files": {...}}, {"token": t9, "level": 0, ...}]}
 
-The image holds strings, tables and views in their memory layout, and is mapped. So the cost of loading a cell depends
-only on the length of its log. Every version appends one segment to the log. When a level has twice ``FAN_IN`` segments,
-the older half is merged into one segment of the next level. So a row is written a logarithmic number of times,
-amortised.
+The image is mapped, so the cost of loading a cell depends only on the length of its log. Every version appends one
+segment to the log. When a level has twice ``FAN_IN`` segments, the older half is merged into one segment of the next
+level. So a row is written a logarithmic number of times, amortised.
 
-When the log has as many rows as the image, a child process of the worker writes a new image. The new image is
-``pending`` until it is complete (see ``engine.durable.database_image``). The next version then uses the new image, and
-drops the log up to it. If the child process has written nothing for ``STALLED`` seconds, another image is begun.
+When the log has as many rows as the image, a child process of the worker writes a new image. It is ``pending`` until
+it is complete (see ``engine.durable.database_image``). The next version then uses the new image, and drops the log up
+to it. If the child process has written nothing for ``STALLED`` seconds, another image is begun.
 
 A loaded cell stays in the worker's memory under its token. The cell is used only if the manifest names this token, or
 if the manifest's log continues from it.

@@ -8,7 +8,7 @@
     <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    identifies the checkpoint for sinks
-    <checkpoint>/tables      the views whose sink is a database table that missed no change
+    <checkpoint>/tables      the views whose sink is a database table that has got every change
     <checkpoint>/delivered   the last version delivered to the sinks, and the sinks that lack versions
     <checkpoint>/runs        how often the pipeline was started, and the refusals of sinks
     <checkpoint>/lock        held by the process that runs the pipeline

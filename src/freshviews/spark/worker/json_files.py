@@ -1,7 +1,7 @@
 """Reads files of JSON lines by Arrow, if Spark reads them to the same values.
 
-That is so for files of an object per line, without spaces around it, whose values have the types of their columns. The
-rest is left to Spark: a number in place of a text, a value out of range, a line that is not an object.
+Accepted are files with an object per line, without spaces around it, whose values have the types of their columns.
+Spark reads all other files: with a number in place of a text, a value out of range, or a line that is not an object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY, and the value of a group in a row of one set.
+"""ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY. A row of a set has NULL for each group that the set lacks.
 
 As in Spark, a group is identified by its expression over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x
 and y are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL.

@@ -1,10 +1,9 @@
 """UNION, EXCEPT and INTERSECT: combines SELECTs, and makes the rows of each distinct if an operation looks them up.
 
-Every operation except UNION ALL looks up the rows of its operands by their values, also those of a UNION ALL below it.
-Each SELECT below such an operation is one of three cases. A SELECT DISTINCT is unchanged. A join without grouping
-becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT ALL needs the number of copies. Any other SELECT, such
-as one with aggregates, becomes an internal view first, and the distinct rows of this view are read. So does a SELECT
-whose output does not have each of its free variables as a column, because its rows cannot be looked up by their output.
+Every operation except UNION ALL looks up rows of its operands by their values. A SELECT DISTINCT below such an
+operation is unchanged. A join without grouping becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT ALL
+needs the number of copies. Any other SELECT, such as one with aggregates, becomes an internal view, whose distinct rows
+are read. So does a SELECT whose output lacks one of its free variables.
 
 A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL.
 """

@@ -13,7 +13,7 @@ If loops over ``S[g]`` sum the rows with ``t <= low`` for each v, ``S(g, t, v) -
         S_wide[g] += m
     S[g, t, v] += m
 
-Each addition to S adds to these views first.
+Every addition to S first adds to these views.
 """
 
 from __future__ import annotations

@@ -11,8 +11,7 @@ The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded
 of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
 
 1. by one sum, as above, if the body reads no variable of the row, and each addition is a multiple of the row's payload;
-2. by a sum for each group, if the body reads some variables of the row: here b, by which the result is grouped. The
-   range must have one end only::
+2. by a sum for each group, if the body reads some variables of the row, here b. The range must have one end only::
 
        for t, b, s in S[g]:                      for b, _ in S_groups[g]:
            if t <= x:                                u = sum:
@@ -25,12 +24,9 @@ of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop i
 A lift over variables of the row and other variables is split into products (``products``); the range view sums the
 factors over variables of the row.
 
-Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. A sum is used only for
-values whose integer arithmetic cannot fail (``bounds``) and whose double arithmetic is exact (``grid``). The *wide
-view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has such a value, the
-original loop runs.
-
-S is dropped if nothing else reads it.
+A sum is used only for values whose integer arithmetic cannot overflow (``bounds``) and whose double arithmetic is exact
+(``grid``). The *wide view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has
+such a value, the original loop runs.
 """
 
 from __future__ import annotations

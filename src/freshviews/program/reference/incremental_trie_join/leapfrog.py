@@ -5,7 +5,7 @@ is the candidate. In turn, each iterator that is before the candidate seeks it. 
 that key becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first
 iterator moves to its next key.
 
-Departures. The iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
+Departure: the iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
 ``Position``. The paper sorts the iterators by their first keys: a change of one key could change the whole trace.
 
 Before the candidate is emitted, the join evaluates the conditions. If they hold, the complements of negated atoms seek

@@ -7,20 +7,16 @@ results. An evaluation records the intervals on which its operations depend. Whe
 2. the tree surgery is matched with the records of the sensitivity indices. Matched records are removed, and yield the
    change oracle;
 3. at the bindings of the oracle, leapfrog joins walk over both versions. Derivations of the old version alone are
-   erased, derivations of the new version alone are inserted, with the records of their operations.
+   erased. Derivations of the new version alone are inserted. The operations of the new walk are recorded.
 
-Departures from the paper. In the paper, a matched record of an inner variable causes a new evaluation of all bindings
-below its interval. So the time depends on the number of these bindings, not on the edit distance. Here only the
-leapfrog join of this variable runs again. It starts, in both versions, at the position that the record holds, and ends
-where the two walks meet.
+Departure: in the paper, a matched record of an inner variable causes a new evaluation of all bindings below its
+interval, so the time exceeds the edit distance. Here only the leapfrog join of this variable runs again. It starts, in
+both versions, at the position that the record holds, and ends where the two walks meet.
 
-Correctness. For each code under each binding that the rule reaches, one of two cases holds:
-
-- the code is emitted, and a record of every cursor covers it;
-- some cursor lacks the code, and a record of that cursor covers it.
-
-(A cursor without an index, see ``oracle``, counts as if a record covered every code.) So wherever the emitted codes
-change, a record is matched. A removed record lies within the range that the new walk records again.
+Correctness. Consider a code under a binding that the rule reaches. If the code is emitted, a record of every cursor
+covers it. If not, some cursor lacks the code, and a record of that cursor covers it. (A cursor without an index, see
+``oracle``, counts as if a record covered every code.) So wherever the emitted codes change, a record is matched. A
+removed record lies within the range that the new walk records again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes internal views for aggregates whose value is a text made of all rows of a group.
 
-An aggregate with a ``Gathering`` has an internal view of its texts by group; aggregates over the same rows share a
-view. The SELECT joins these views with a view of its other aggregates::
+The texts of a group are in an internal view of their own; aggregates over the same rows share it. The SELECT joins
+these views with a view of its other aggregates::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
@@ -10,9 +10,9 @@ view. The SELECT joins these views with a view of its other aggregates::
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 
 With several grouping sets, each set has a view of texts, and one more internal view is their union. A row of the union
-has the number of its set, and NULL for groups that the set lacks.
+has the number of its set, and NULL in the columns that the set does not group by.
 
-If a gathering is ``listed``, its text lists the groups of one more internal view::
+If the ``Gathering`` of an aggregate is ``listed``, its text lists the groups of one more internal view::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 

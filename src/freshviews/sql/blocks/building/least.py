@@ -1,21 +1,20 @@
 """Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s.
 
-The least sum is the sum of the least terms, because addition is monotonic. So a MIN is pushed through a join as a SUM
-is: min and + form a semiring (F-IVM: Nikolic and Olteanu, SIGMOD 2018). A semiring has no subtraction. So a view with
-MIN keeps all values of a group in order, and a delete finds the next value.
-
-A source becomes an internal view of the least and greatest values of its terms, grouped by its other columns. With
-tables r(k, x) and s(k, y)::
+The least sum is the sum of the least terms, because addition is monotonic (`docs/rings.md`, Least sums). So a source
+becomes an internal view of the least and greatest values of its terms, grouped by its other columns. With tables
+r(k, x) and s(k, y)::
 
     SELECT MIN(r.x - s.y) FROM r JOIN s USING (k)
     v#1 = SELECT k, MIN(x) AS min_x FROM r GROUP BY k
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r takes O(log n) steps, if n rows of r have its k. The join has one row per k. Without the internal views,
-all rows of the join would be stored, and an update would take a step per partner.
+An update of r takes O(log n) steps, if n rows of r have its k. Without the internal views, it would take a step per
+row of s with its k, and all rows of the join would be stored.
 
 Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
+
+Source: F-IVM (Nikolic and Olteanu, SIGMOD 2018); min and + form a semiring.
 """
 
 from __future__ import annotations

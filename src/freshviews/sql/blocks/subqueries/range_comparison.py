@@ -7,8 +7,7 @@ has no GROUP BY. One order comparison, and perhaps equalities, compare its rows 
 comparison form the *limit*, here a quarter of the volume. An internal view of the rows that pass
 (``query.block.Selection``) replaces the source b.
 
-A source is also replaced if one of its columns is compared with values of subqueries. Then rows enter and leave the
-internal view when the limit moves past them.
+A source is also replaced if one of its columns is compared with values of subqueries: these are the limit.
 
 Sums of doubles are excluded: their prefix sums cannot be compared exactly.
 """

@@ -5,8 +5,7 @@ A subquery that is a term of WHERE becomes one more source, with at most one row
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS is not a join: it adds a source of which no row may match. NOT IN adds such a source too, if neither side may
-be NULL.
+NOT EXISTS adds a source of which no row may match. So does NOT IN, if neither side may be NULL.
 
 Elsewhere a subquery is a value: a column of an outer-joined source. The value is NULL if the subquery has no row::
 
