@@ -2,7 +2,7 @@
 
 Linux grants memory that it does not have, and then kills a process. So a commit first reads how much memory the machine
 and each control group of the process have left. If a commit runs out of memory while views change, the views must be
-backfilled. That is impossible if the rows of a table are not stored.
+backfilled. A backfill is impossible if the rows of a table are not stored.
 
 **How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
 hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database.

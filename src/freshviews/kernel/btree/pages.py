@@ -14,7 +14,7 @@ is written: a writer copies the page and its ancestors and edits the copies (cop
 the first version that could contain the page. A page that no pinned version has is written in place.
 
 A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
-reader unpins a version, its list is divided: pages that the next older version has move to the list of that version;
+reader unpins a version, its list is divided. Pages that the next older version has move to the list of that version;
 all others are released (`docs/trie-join.md`, Versions).
 
 Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock.

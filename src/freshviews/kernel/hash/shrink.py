@@ -13,9 +13,9 @@ Rows and groups are *entries*, and both are shrunk by the same steps:
    array is complete, inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then
    the old array is released piece by piece, because the system needs time for each page.
 
-Blocks of an index shrink when a row leaves them (``index.shrink_block``). These stay as they are: an array in a mapped
-image, until it has become small; rows of a table with an ordered index, because the shape of the tree depends on row
-numbers; and a table with deferred inserts, until they are flushed.
+Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays until it
+has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
+numbers. A table with deferred inserts is not shrunk until they are flushed.
 
 Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So a number with a zero payload is
 free.

@@ -9,8 +9,8 @@ last key word. ``threshold_next`` selects each point that has rows and whose F i
 unselects all other points. Weights may be negative, so F need not be monotone.
 
 A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
-points. In a subtree, F is relative to its first point. If the greatest F of a selected point is beyond the limit, or
-the least F of an unselected point is within it, a descent finds this point in time proportional to the tree's height.
+points. In a subtree, F is relative to its first point. A selected point must change if its F is beyond the limit, an
+unselected point if its F is within the limit. A descent finds one in time proportional to the height of the tree.
 
 The tree is a treap with links to parents. A change only marks the nodes above the changed point. ``threshold_start``
 recomputes the marked nodes from the leaves up.

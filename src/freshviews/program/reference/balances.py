@@ -3,9 +3,9 @@
 The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Figure 4, ONUPDATE. One departure from the paper: if a batch of inserts could more than double the stored rows, a major
-rebalancing before the batch makes N great enough for all its rows. If fewer than N / 4 rows are stored after the batch,
-a second major rebalancing follows.
+Figure 4, ONUPDATE. Departure: if a batch of inserts could more than double the stored rows, a major rebalancing before
+the batch raises N for all its rows. If fewer than N / 4 rows are stored after the batch, a second major rebalancing
+follows.
 """
 
 from __future__ import annotations
