@@ -336,7 +336,7 @@ def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> Non
         db.view("by_part")
 
 
-def test_a_trusted_table_allows_negative_counts_and_no_new_view_after_its_first_row() -> None:
+def test_a_trusted_table_takes_a_delete_before_its_insert_and_refuses_a_view_created_after_rows_came() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"

@@ -61,7 +61,7 @@ def test_a_change_of_one_view_is_applied_to_a_table(db: fv.Database) -> None:
     assert sorted(db.table("copy")) == sorted(db.view("by_part"))
 
 
-def test_pandas_names_the_columns_of_a_view_by_its_rows(db: fv.Database) -> None:
+def test_pandas_takes_the_column_names_from_the_first_row_of_a_view_or_table(db: fv.Database) -> None:
     view = db.view("by_part")
     frame = pd.DataFrame(view)
     assert [*frame.columns] == ["part", "qty", "n"] and len(frame) == len(view)

@@ -197,7 +197,7 @@ def test_a_decimal_quotient_has_six_digits_after_the_point_and_room_for_those_be
     assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(32, 6)"
 
 
-def test_a_column_is_not_null_if_where_or_on_excludes_its_nulls() -> None:
+def test_a_column_has_type_not_null_if_a_where_or_join_condition_excludes_its_nulls() -> None:
     assert column_types(view("SELECT a, b FROM r WHERE a > 1 OR a = b")) == "a INT NOT NULL, b INT"
     assert column_types(view("SELECT r.a, e FROM r JOIN s ON r.a = s.b")) == "a INT NOT NULL, e STRING"
     assert column_types(view("SELECT a FROM r WHERE NOT a IS NULL")) == "a INT NOT NULL"

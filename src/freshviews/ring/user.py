@@ -304,7 +304,10 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
             except RingError:
                 continue  # The lift is undefined there: a batch with such a value gets an error.
     if not lifted:
-        raise RingDefinitionError(f"ring {ring.name}: lift has no value for any of {_SAMPLES[made.kinds[0]]}")
+        raise RingDefinitionError(
+            f"ring {ring.name}: lift fails for each number that the laws are checked with, such as "
+            f"{_SAMPLES[made.kinds[0]][0]}; it must have a value for some of them"
+        )
     try:
         check(made.over((0,)), lifted, made.product is not None)
     except BrokenLaw as error:

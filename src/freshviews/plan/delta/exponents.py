@@ -1,8 +1,9 @@
 """The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
 
-The exponent is the least number of loops whose rows, with the update, determine the variables of all loops. The columns
-of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is 1 if b is a key of S,
-otherwise 2.
+Choose as few loops as possible such that their rows and the updated row together determine the variables of all
+loops. The number of chosen loops is the exponent; in nests of more than 8 loops the choice is greedy, and may not be
+the least. The columns of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is
+1 if b is a key of S, otherwise 2.
 
 A set of variables is an integer with one bit per variable, for speed: a join of 60 tables has thousands of loops.
 """

@@ -15,7 +15,8 @@ An update takes O(N^max(eps, 1 - eps)) steps. The views have O(N^(1 + min(eps, 1
 many steps.
 
 ``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none: in the chain
-R(b), S(b, c), T(c), ``a`` is empty. Variables of all three relations belong to every key.
+R(b), S(b, c), T(c), ``a`` is empty. A variable that occurs in all three relations is part of ``a``, of ``b`` and of
+``c``.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -243,7 +243,7 @@ class _Attempts:
         try:
             found = _request(self._method, answer.location, path, data)
             if data is None and not found.is_measured:
-                raise _Again(f"{path}: {server} does not report its length")
+                raise _Again(f"{path}: {server} does not report the length of the file")
             return _check(found, server)
         except _Again as error:
             self._failed[_ip(str(urlsplit(answer.location).hostname))] = error

@@ -1,4 +1,4 @@
-"""Binds a query expression to SELECTs, and makes the internal views that the SELECTs need.
+"""Turns a query expression into bound SELECTs, and makes the internal views that these SELECTs need.
 
 A query is one SELECT, or several in set operations. Every clause is either bound or refused.
 """
