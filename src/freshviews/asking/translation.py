@@ -125,6 +125,11 @@ def _name_columns(question: Question, tree: Node) -> None:
         if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table:
             group.set("expressions", [])
             group.set("all", True)
+        for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+            # GROUP BY a, b WITH ROLLUP
+            if group.args.get(name) and group.expressions and not group.args[name][0].expressions:
+                group.set(name, [kind(expressions=group.expressions)])
+                group.set("expressions", [])
     select = _outer(tree)
     if select is None:
         return
