@@ -1,0 +1,165 @@
+"""The functions that a SELECT may call: Spark's names, and what they are in sqlglot and in DuckDB.
+
+A call of any other name is refused before DuckDB sees it, so nothing reaches its files, settings and extensions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
+
+from freshviews.catalog.catalog import near
+from freshviews.errors import SqlError
+from freshviews.sql import FUNCTION_NAMES
+from freshviews.sql.expressions.functions import FUNCTIONS
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
+from freshviews.sql.text.typenames import type_of
+
+_REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
+_SPARK = Spark()
+ACCEPTED = FUNCTION_NAMES - _REFUSED
+"""Names of functions that a SELECT may call, in lower case."""
+
+
+_SAME = {
+    "iff": "if",
+    "std": "stddev",
+    "every": "bool_and",
+    "some": "bool_or",
+    "any": "bool_or",
+    "btrim": "trim",
+    "mean": "avg",
+    "octet_length": "strlen",
+    "argmax": "max_by",
+    "argmin": "min_by",
+}
+"""Names of Spark that mean another function, of Spark or of DuckDB."""
+
+def _decoded(value: Node, *rest: Node) -> Node:
+    pairs = zip(rest[::2], rest[1::2], strict=False)
+    cases = [exp.If(this=exp.NullSafeEQ(this=value.copy(), expression=one), true=then) for one, then in pairs]
+    return exp.Case(ifs=cases, default=rest[-1] if len(rest) % 2 else None)
+
+
+def _dated(node: Node) -> Node:
+    return exp.Cast(this=node, to=exp.DataType.build("DATE"))
+
+
+_MADE: Mapping[str, Callable[..., Node]] = {
+    "isnull": lambda a: exp.Is(this=a, expression=exp.Null()),
+    "isnotnull": lambda a: exp.Not(this=exp.Is(this=a, expression=exp.Null())),
+    "zeroifnull": lambda a: exp.Coalesce(this=a, expressions=[exp.Literal.number(0)]),
+    "nullifzero": lambda a: exp.Nullif(this=a, expression=exp.Literal.number(0)),
+    "negative": lambda a: exp.Neg(this=exp.Paren(this=a)),
+    "positive": lambda a: exp.Paren(this=a),
+    "decode": _decoded,
+    "unix_timestamp": lambda a: exp.Anonymous(this="unix_timestamp", expressions=[a]),
+    "to_date": lambda a, b=None: _dated(a) if b is None else SparkParser.FUNCTIONS["TO_DATE"]([a, b], dialect=_SPARK),
+    "date_part": lambda a, b: exp.Extract(this=exp.var(a.name), expression=b),
+    "weekday": lambda a: exp.Anonymous(this="weekday", expressions=[_dated(a)]),
+    "initcap": lambda a: exp.Anonymous(
+        this="initcap", expressions=[exp.Cast(this=a, to=exp.DataType.build("STRING", dialect="spark"))]
+    ),
+    **dict.fromkeys(
+        ("count_if", "countif"), lambda a: exp.Count(this=exp.Case(ifs=[exp.If(this=a, true=exp.Literal.number(1))]))
+    ),
+    **dict.fromkeys(
+        ("datediff", "date_diff"),
+        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b))
+        if c is None
+        else exp.TimestampDiff(this=c, expression=b, unit=exp.var(a.name)),
+    ),
+    "position": lambda a, b: exp.StrPosition(this=b, substr=a),
+    "replace": lambda a, b, c=None: exp.Anonymous(this="replace", expressions=[a, b, c or exp.Literal.string("")]),
+}
+"""Functions that are operators, or other functions with their arguments in another order."""
+
+MACROS = (
+    "initcap(a) AS array_to_string(list_transform(string_split(lower(a), ' '), lambda w: upper(w[1]) || w[2:]), ' ')",
+    "unix_timestamp(a) AS CAST(trunc(epoch_us(CAST(a AS TIMESTAMP)) / 1000000) AS BIGINT)",
+    "weekday(a) AS isodow(a) - 1",
+    "nanvl(a, b) AS CASE WHEN isnan(a) THEN CAST(b AS DOUBLE) ELSE CAST(a AS DOUBLE) END",
+    "log1p(a) AS CASE WHEN a > -1 THEN ln(1 + a) END",
+    "expm1(a) AS exp(a) - 1",
+    "pmod(a, b) AS ((a % b) + b) % b",
+    "e() AS exp(1)",
+    "timestamp_seconds(a) AS make_timestamp(CAST(a * 1000000 AS BIGINT))",
+    "timestamp_millis(a) AS make_timestamp(CAST(a AS BIGINT) * 1000)",
+    "timestamp_micros(a) AS make_timestamp(CAST(a AS BIGINT))",
+    "substring_index(a, b, n) AS array_to_string(CASE WHEN n > 0 THEN string_split(a, b)[:n] "
+    "WHEN n < 0 THEN string_split(a, b)[n:] ELSE [] END, b)",
+    "regexp_substr(a, b) AS CASE WHEN regexp_matches(a, b) THEN regexp_extract(a, b) END",
+    "tumble_start(a, b) AS time_bucket(CAST(b AS INTERVAL), a, TIMESTAMP '1970-01-01')",
+    "try_to_date(a) AS TRY_CAST(a AS DATE)",
+    "try_to_timestamp(a) AS TRY_CAST(a AS TIMESTAMP)",
+)
+"""Functions that DuckDB lacks, in its SQL."""
+
+_OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
+"""Functions whose last argument may say that NULL is passed over."""
+
+_CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date", "timestamp")
+
+
+def name_functions(text: SqlText, tree: Node) -> None:
+    """Replace calls that are kept as written by sqlglot's nodes. Raises SqlError for an unknown function, and for
+    arguments that it does not take."""
+    for node in reversed(list(tree.find_all(exp.Anonymous, exp.Cast))):
+        made = _call(text, node) if isinstance(node, exp.Anonymous) else _cast(text, node)
+        if made is not node:
+            for key, value in node.meta.items():
+                made.meta.setdefault(key, value)
+            node.replace(made)
+
+
+def _cast(text: SqlText, node: exp.Func) -> Node:
+    """A CAST; sqlglot reads Spark's as TRY_CAST, and TRY_CAST as one that is safe."""
+    if node.args.get("format"):
+        raise text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+    type_of(text, node.args["to"])
+    return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])
+
+
+def _call(text: SqlText, call: exp.Anonymous) -> Node:
+    name = call.name.lower()
+    if name in _REFUSED:
+        raise text.unsupported(call, f"function {name}", "a view may have it")
+    if name not in ACCEPTED:
+        raise SqlError(f"unknown function {name}{near(name, ACCEPTED)}", *text.at(call))
+    arguments = list(call.expressions)
+    known = FUNCTIONS.get(name)
+    if known is not None and not known.least <= len(arguments) <= known.greatest:
+        raise _misused(text, call)
+    if name in _CASTS and len(arguments) == 1:
+        return exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="spark"))
+    name = _SAME.get(name, name)
+    if name in _OF_NULLS and isinstance(arguments[-1], exp.Boolean) and len(arguments) > 1:
+        ignores = arguments.pop().this
+        inner = _call(text, exp.Anonymous(this=name, expressions=arguments))
+        return exp.IgnoreNulls(this=inner) if ignores else inner
+    build = _MADE.get(name)
+    if build is not None:
+        try:
+            return build(*arguments)
+        except TypeError:
+            raise _misused(text, call) from None
+    build = SparkParser.FUNCTIONS.get(name.upper())
+    if build is None:
+        return exp.Anonymous(this=name, expressions=arguments)
+    options = {"dialect": _SPARK} if "dialect" in build.__code__.co_varnames else {}
+    try:
+        made: Node = build(arguments, **options)
+        wrong = made.error_messages(arguments)
+    except Exception:  # A builder reads arguments that are not there.
+        raise _misused(text, call) from None
+    if wrong:
+        raise _misused(text, call)
+    return made
+
+
+def _misused(text: SqlText, call: exp.Anonymous) -> SqlError:
+    return SqlError(f"{call.name.lower()} takes another number of arguments, or others", *text.at(call))

@@ -1,0 +1,145 @@
+"""Runs DuckDB's text over Arrow tables, in a DuckDB that reaches nothing else.
+
+The process has one DuckDB, in memory, without files, extensions, settings and other databases. Each SELECT has a
+connection of its own, in which only its relations exist.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Event, Thread
+from typing import Any
+
+import pyarrow as pa
+
+from freshviews.asking.functions import MACROS
+from freshviews.asking.meaning import OWN
+from freshviews.asking.translation import Translation
+from freshviews.errors import FreshviewsError, NoDuckDB, OutOfMemory, SqlError, UnsupportedSql
+
+REMEDY = "db.sql needs DuckDB; install it with: pip install 'freshviews[sql]'"
+
+_MOST_THREADS = 4
+_BATCH = 100_000
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    "memory_limit": "25%",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a SELECT may take: seconds, and bytes of its rows; None: no limit."""
+
+    seconds: float | None = None
+    size: int | None = None
+
+
+def run(
+    translation: Translation,
+    relations: Mapping[str, pa.Table],
+    values: Sequence[Any] = (),
+    limits: Limits | None = None,
+) -> pa.Table:
+    """The rows of a SELECT. ``relations``: by the names in ``translation.reads``.
+
+    Ctrl-C stops it. Raises SqlError for a value that cannot be computed, FreshviewsError for more than ``limits``.
+    """
+    limits = limits or Limits()
+    connection = _duckdb(os.getpid()).cursor()
+    for name, rows in relations.items():
+        connection.register(name, rows)
+    work = _Work(connection, translation.sql, list(values), limits.size)
+    # DuckDB does not look for signals, so it runs in a thread, and this one waits.
+    work.start()
+    try:
+        if not work.done.wait(limits.seconds):
+            _stop(work)
+            raise FreshviewsError(f"the SELECT took more than {limits.seconds:g} s and was stopped")
+    except BaseException:
+        _stop(work)
+        raise
+    finally:
+        connection.close()
+    if work.error is not None:
+        raise _plain(work.error) from None
+    return work.rows.rename_columns(list(translation.names))
+
+
+class _Work(Thread):
+    """Runs DuckDB's text in a thread."""
+
+    def __init__(self, connection: Any, sql: str, values: list[Any], size: int | None) -> None:
+        super().__init__(name="freshviews-sql", daemon=True)
+        self.done = Event()
+        self.rows: Any = None
+        self.error: Exception | None = None
+        self.connection = connection
+        self._given = sql, values, size
+
+    def run(self) -> None:
+        sql, values, size = self._given
+        try:
+            found = self.connection.sql(sql, params=values)
+            self.rows = found.to_arrow_table() if size is None else _within(found.to_arrow_reader(_BATCH), size)
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+
+def _stop(work: _Work) -> None:
+    while not work.done.is_set():
+        work.connection.interrupt()
+        work.done.wait(0.01)
+
+
+def _within(batches: Any, size: int) -> pa.Table:
+    """The rows of a reader. Raises FreshviewsError if they have more bytes."""
+    found, total = [], 0
+    for batch in batches:
+        total += batch.nbytes
+        if total > size:
+            raise FreshviewsError(f"the answer has more than {size >> 20} MB; select fewer rows or columns")
+        found.append(batch)
+    return pa.Table.from_batches(found, batches.schema)
+
+
+@lru_cache(1)
+def _duckdb(process: int) -> Any:
+    """The DuckDB of a process: a forked child has one of its own."""
+    try:
+        import duckdb
+    except ImportError:
+        raise NoDuckDB(REMEDY) from None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    made = duckdb.connect(":memory:", config={**_SETTINGS, "threads": min(cores, _MOST_THREADS)})
+    for macro in (*MACROS, *OWN):
+        made.execute(f"CREATE MACRO {macro}")
+    made.execute("SET lock_configuration = true")
+    return made
+
+
+def _plain(error: Exception) -> FreshviewsError:
+    """An error of DuckDB without its class, its text of the SELECT, and its advice."""
+    import duckdb
+
+    if isinstance(error, FreshviewsError):
+        return error
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return OutOfMemory("the SELECT needs more memory than it may take; read fewer rows")
+    message = re.split(r"\n\s*\n?LINE \d+:|\n", str(error).strip())[0]
+    message = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", message)
+    refused = (duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException, duckdb.ParserException)
+    if isinstance(error, refused):
+        return UnsupportedSql(f"the SELECT cannot be answered: {message}")
+    return SqlError(f"the SELECT cannot be computed: {message}")
