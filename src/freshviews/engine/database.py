@@ -33,6 +33,7 @@ from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
+from freshviews.engine.commit.data.script import Doors, run_script
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
@@ -42,7 +43,6 @@ from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
 from freshviews.engine.commit.threads import MANY, Threads
-from freshviews.engine.data.script import Doors, run_script
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
@@ -70,7 +70,7 @@ from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.parameters import parameters_of
 from freshviews.sql.statements.sql_script import statements_of
 from freshviews.sql.statements.units import units_of
-from freshviews.sql.text.parse import Node
+from freshviews.sql.text.parse import Node, SqlText
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
@@ -260,9 +260,21 @@ class Database(Shown):
             version=lambda: self.version,
             define=self._define,
             commit=self._commit_parts,
-            answer=None,
-            ask=None,
+            answer=self._rows_of,
+            ask=self._asked_in_script,
         )
+
+    def _rows_of(self, text: SqlText, query: Node, parameters: Parameters) -> pa.Table:
+        return self._answer(text, query, parameters).to_arrow()
+
+    def _answer(self, text: SqlText, query: Node, parameters: Parameters) -> Answer:
+        """The answer of a SELECT that is parsed."""
+        from freshviews.asking import Question  # Imported here as in engine.asked.
+
+        return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
+
+    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Any:
+        return self._answer(text, node, parameters)
 
     def _define(self, script: str, nodes: Sequence[Node], logged: str) -> None:
         """Execute the definitions of a script, and log their text."""

@@ -214,7 +214,7 @@ def merge_of(text: SqlText, node: exp.Merge, table: TableDef, columns: Sequence[
         of_kind = [(when, c) for when, c in zip(node.args["whens"].expressions, clauses, strict=True) if c.kind == kind]
         for when, clause in of_kind[:-1]:
             if clause.condition is None:
-                raise text.error(when, "only the last WHEN of a kind is without a condition; later ones would never act")
+                raise text.error(when, "only the last WHEN of a kind is without a condition; later ones never act")
     return Merge(table, target, source, on, tuple(clauses))
 
 

@@ -158,7 +158,7 @@ _IN_ORDER = (
     *(("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING")),
     *(("windows", "WINDOW"), ("order", "ORDER BY")),
 )
-_IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery)
+_IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery, exp.Merge)
 
 
 def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:

@@ -148,9 +148,12 @@ class Evaluation:
         if not isinstance(term, Call):
             return None
         if term.op == "or":
-            left, right = (self._fixed(part) for part in term.args)
-            same = left is not None and right is not None and left[0] == right[0]
-            return (left[0], left[1] + right[1]) if same and left is not None and right is not None else None
+            sides = [part for part in term.args if not isinstance(part, Literal) or part.value]
+            found = [self._fixed(part) for part in sides]
+            known = [one for one in found if one is not None]
+            if not known or len(known) < len(found) or known[0][0] != known[-1][0]:
+                return None
+            return known[0][0], [code for _, codes in known for code in codes]
         if term.op != "eq":
             return None
         for one, other in (term.args, term.args[::-1]):

@@ -14,7 +14,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, TableEncoder
 from freshviews.engine.codes.frame_types import sql_type
-from freshviews.engine.data.evaluation import (
+from freshviews.engine.commit.data.evaluation import (
     Columns,
     Evaluation,
     Named,
@@ -24,14 +24,14 @@ from freshviews.engine.data.evaluation import (
     terms_of,
     within,
 )
-from freshviews.engine.data.target import Target, rows_at
+from freshviews.engine.commit.data.target import Target, rows_at
 from freshviews.engine.failures import row_text
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, SqlError
 from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.nodes import columns_of as names_in
-from freshviews.sql.expressions.build import Fault
+from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
 from freshviews.sql.statements.data import Change, Clause, Insert, Merge, is_assignable
@@ -66,16 +66,20 @@ class Incoming:
 def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
     """The rows of an answer as codes. Raises SqlError if a column has no SQL type."""
     columns = []
-    for place, field in enumerate(answer.schema):
-        kind = STRING if pa.types.is_null(field.type) else sql_type(field.type)
+    voids = [pa.types.is_null(field.type) for field in answer.schema]
+    for place, (field, is_void) in enumerate(zip(answer.schema, voids, strict=True)):
+        kind = STRING if is_void else sql_type(field.type)
         if kind is None:
             raise SqlError(f"column {field.name} of the query has values of {field.type}; CAST it to another type")
         columns.append(ColumnDef(f"{place}", kind))
     names = [column.name for column in columns]
     encoder = TableEncoder(TableDef("of the query", tuple(columns)), dictionary)
     encoded = encoder.encode(answer.rename_columns(names), 1)
-    named = tuple(replace(one, name=field.name) for one, field in zip(columns, answer.schema, strict=True))
-    return Incoming(named, [encoded.batch.columns[name] for name in names], answer.num_rows)
+    named = [
+        replace(one, name=field.name, type=VOID if is_void else one.type)
+        for one, field, is_void in zip(columns, answer.schema, voids, strict=True)
+    ]
+    return Incoming(tuple(named), [encoded.batch.columns[name] for name in names], answer.num_rows)
 
 
 class Changes:

@@ -15,14 +15,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
-from freshviews.engine.data.changes import Changes, Effect, Incoming, incoming
-from freshviews.engine.data.counts import RowCounts
-from freshviews.engine.data.evaluation import columns_of
+from freshviews.engine.commit.data.changes import Changes, Effect, Incoming, incoming
+from freshviews.engine.commit.data.counts import RowCounts
+from freshviews.engine.commit.data.evaluation import columns_of
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, SqlError, hiding_secrets
 from freshviews.sql.statements.data import (
@@ -113,6 +114,10 @@ class _Transaction:
                 effect, table = self._effect(node)
         except RecursionError:
             raise self._text.error(node, TOO_DEEP) from None
+        except SqlError as error:
+            if error.line:
+                raise
+            raise SqlError(str(error), *self._text.at(node)) from None
         for piece in effect.rows:
             keep_strings(piece.batch, self._doors.dictionary)
         if effect.rows:
@@ -165,11 +170,7 @@ class _Transaction:
         if insert.rows is not None:
             return changes.of_rows(insert)
         assert insert.query is not None
-        found = self._answer(insert.query, node)
-        try:
-            return changes.of_answer(insert, found)
-        except SqlError as error:
-            raise SqlError(str(error), *self._text.at(insert.query)) if not error.line else error from None
+        return changes.of_answer(insert, self._answer(insert.query, node))
 
     def _conflict(self, changes: Changes, insert: Insert, merge: Merge, rows: Encoded) -> Effect:
         """INSERT ... ON CONFLICT: of several new rows with one key DO NOTHING takes the first, DO UPDATE none."""
@@ -188,13 +189,19 @@ class _Transaction:
 
     def _answer(self, query: Node, node: Node) -> Incoming:
         """The rows of a SELECT inside a statement. Raises SqlError if it reads what the open transaction changed."""
-        for table in self._parts:
-            for named in query.find_all(exp.Table):
-                if self._doors.catalog().named(named.name) is not None:
-                    message = (
-                        f"this SELECT reads the last version, and earlier statements of the transaction changed "
-                        f"{table.name}; COMMIT before it"
-                    )
-                    raise self._text.error(node, message)
+        catalog = self._doors.catalog()
+        read = [table for named in query.find_all(exp.Table) for table in _tables_of(named.name, catalog)]
+        changed = next((table.name for table in self._parts if table.name.lower() in read), None)
+        if changed is not None:
+            message = f"this SELECT reads table {changed}, which the transaction has changed, as it was; COMMIT before it"
+            raise self._text.error(node, message)
         answer = self._doors.answer(self._text, query, given_to(self._text, query))
         return incoming(answer, self._doors.dictionary)
+
+
+def _tables_of(name: str, catalog: Catalog) -> list[str]:
+    """The tables, in lower case, that a table or view reads."""
+    found = catalog.named(name)
+    if found is None or isinstance(found, TableDef):
+        return [name.lower()]
+    return [table for one in found.inputs for table in _tables_of(one, catalog)]
