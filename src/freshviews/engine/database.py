@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
+from freshviews.display.explanation import Explanation
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
 from freshviews.engine.asked import AskedRows, answered
@@ -50,6 +52,8 @@ from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
 from freshviews.engine.measured.listing import drawing_of, listing
+from freshviews.engine.measured.questions import explained_query
+from freshviews.engine.measured.questions import shown as shown_relations
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -273,8 +277,16 @@ class Database(Shown):
 
         return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
 
-    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Any:
-        return self._answer(text, node, parameters)
+    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Answer | Explanation:
+        """The answer to a SELECT, SHOW, DESCRIBE or EXPLAIN."""
+        if isinstance(node, exp.Query):
+            return self._answer(text, node, parameters)
+        catalog = self._relations.catalog
+        if node.name.upper() == "EXPLAIN":
+            return explained_query(text, node, catalog, lambda name: self.view(name).explain())
+        from freshviews.asking import Answer
+
+        return Answer(shown_relations(text, node, catalog), self.version)
 
     def _define(self, script: str, nodes: Sequence[Node], logged: str) -> None:
         """Execute the definitions of a script, and log their text."""
