@@ -215,7 +215,11 @@ class Database(Shown):
 
     @ends_at_the_call
     def execute(self, sql: str, *parameters: object, **named: object) -> Any:
-        """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
+        """Execute a script: definitions, statements that change rows, and questions.
+
+        A script that does nothing but define is executed whole, or on an error not at all. Else its statements run in
+        order: INSERT, DELETE, UPDATE, MERGE and TRUNCATE are each a version, BEGIN ... COMMIT is one version, and
+        definitions that follow each other are one step. After an error what came before stays, and the error says so.
 
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
         stores them again.
@@ -223,20 +227,33 @@ class Database(Shown):
         Parameters
         ----------
         sql
-            Statements of docs/sql.md, separated by semicolons.
+            Statements of docs/sql.md and docs/data.md, separated by semicolons.
         parameters, named
-            Refused, with how a value is written: a script has no parameters.
+            Values for each ``?``, in order, or for each ``:name``; or one list, tuple or dict of them. Definitions have
+            none. For many rows use ``insert``, ``upsert``, ``update`` and ``delete``.
+
+        Returns
+        -------
+        RowCounts | Answer | Explanation | None
+            What the last statement returns: how many rows were inserted, deleted and updated; the rows of SELECT, SHOW
+            and DESCRIBE; an EXPLAIN; None of a definition.
 
         Raises
         ------
         SqlError
             The script is wrong or not supported; it has the line and column.
+        ArgumentError
+            The parameters are many rows, or some are given by position and some by name.
+        BatchError
+            Rows do not fit a table, or break a rule of it.
         CatalogError
             A table or view is unknown, exists already, or is still needed.
         PlanError
             The strategy that a view names cannot maintain it.
         EvaluationError
-            A view cannot be computed from the rows that are there.
+            A view, or an expression of a statement, cannot be computed for a row.
+        NoDuckDB
+            A SELECT is executed, by itself or inside a statement, and DuckDB is not installed.
         OutOfMemory
             Too little memory is left for the view.
 
@@ -245,6 +262,12 @@ class Database(Shown):
         >>> db.execute("CREATE MATERIALIZED VIEW total AS SELECT SUM(qty) AS qty FROM items")
         >>> db.view("total").to_arrow()["qty"].to_pylist()
         [8]
+        >>> db.execute("INSERT INTO items VALUES (?, ?), ('nut', 1)", "bolt", 2)
+        2 rows inserted, version 2
+        >>> db.execute("UPDATE items SET qty = qty + :more WHERE part = 'nut'", more=10).updated
+        2
+        >>> db.execute("SELECT * FROM by_part ORDER BY part").fetchall()
+        [('bolt', 5), ('nut', 26)]
         """
         _check_text("a script of SQL", sql)
         values = parameters_of("Database.execute", parameters, named)
