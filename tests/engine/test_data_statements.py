@@ -338,6 +338,7 @@ PARAMETERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("VALUES (:a), (?)", (1,), {}, "one kind"),
     ("VALUES (?)", ([(1,), (2,)],), {}, "2 rows are given; Database.insert, upsert, update and delete take many rows"),
     ("VALUES (?)", (1,), {"a": 1}, "values by position and by name"),
+    ("VALUES (?)", (), {"parameters": [1, 2]}, "1 parameters, and 2 values"),
     ("VALUES (?)", ("x",), {}, "table players, row 0, column id: 'x': BIGINT accepts int, not str"),
     ("VALUES (? + 1)", (object(),), {}, "object.* None, bool, int, float, str"),
 ]
@@ -370,22 +371,23 @@ def test_parameters_have_the_types_of_constants(db: fv.Database) -> None:
 def test_show_and_describe_list_what_is_there(db: fv.Database) -> None:
     db.execute("CREATE TABLE `a b` (x DECIMAL(6, 2) NOT NULL DEFAULT 0.05, "
                "d DATE DEFAULT DATE '2026-01-02', n INT UNIQUE)")  # fmt: skip
-    assert db.execute("SHOW TABLES").fetchall() == [("players",), ("games",), ("a b",)]
-    assert db.execute("SHOW TABLES LIKE 'G*|p%'").fetchall() == [("players",), ("games",)]
-    assert db.execute("SHOW VIEWS").fetchall() == [("by_name", "YES"), ("few", "NO")]
+    assert db.execute("SHOW TABLES").fetchall() == [("players", None), ("games", None), ("a b", None)]
+    assert db.execute("SHOW TABLES LIKE 'G*|p%'").fetchall() == [("players", None), ("games", None)]
+    assert db.execute("SHOW VIEWS").fetchall() == [("by_name", "YES", None), ("few", "NO", None)]
     assert db.execute("SHOW COLUMNS IN by_name").fetchall() == [("name",), ("points",)]
     assert db.execute("DESCRIBE TABLE `a b`").fetchall() == [
-        ("x", "DECIMAL(6, 2)", "NO", None, "0.05"),
-        ("d", "DATE", "YES", None, "DATE '2026-01-02'"),
-        ("n", "INT", "YES", "UNIQUE", None),
+        ("x", "DECIMAL(6, 2)", "NO", None, "0.05", None),
+        ("d", "DATE", "YES", None, "DATE '2026-01-02'", None),
+        ("n", "INT", "YES", "UNIQUE", None, None),
     ]
-    assert db.execute("DESC players").fetchall()[0] == ("id", "BIGINT", "NO", "PRIMARY KEY", None)
+    assert db.execute("DESC players").fetchall()[0] == ("id", "BIGINT", "NO", "PRIMARY KEY", None, None)
 
 
 def test_show_create_makes_the_same_table_and_view() -> None:
     script = """
         CREATE TABLE p (id BIGINT PRIMARY KEY, name STRING NOT NULL DEFAULT 'it\\'s', y DOUBLE DEFAULT 1.5,
-            v VARCHAR(3) UNIQUE, ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 03:04:05', b BOOLEAN DEFAULT TRUE,
+            v VARCHAR(3) UNIQUE COMMENT 'short', ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 03:04:05',
+            b BOOLEAN DEFAULT TRUE,
             x INT DEFAULT NULL)
             TBLPROPERTIES ('freshviews.rows' = '5');
         CREATE TABLE q (k BIGINT REFERENCES p (id));
@@ -426,3 +428,36 @@ QUESTIONS = [
 def test_a_question_about_what_is_not_there_is_refused(db: fv.Database, question: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(question)
+
+
+def test_comments_stay_until_they_are_removed_or_their_table_is_dropped(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "db") as db:
+        db.execute("CREATE TABLE t (a INT COMMENT 'first', b INT) COMMENT 'numbers'; CREATE VIEW v AS SELECT a FROM t")
+        db.execute("CREATE MATERIALIZED VIEW m AS SELECT COUNT(*) AS n FROM t")
+        db.execute("COMMENT ON COLUMN t.b IS 'second'; COMMENT ON VIEW v IS 'it\\'s'; COMMENT ON VIEW m IS 'count'")
+        db.snapshot()
+        db.execute("COMMENT ON COLUMN t.a IS NULL; COMMENT ON COLUMN M.N IS 'rows'")
+    with fv.Database(tmp_path / "db") as db:
+        assert db.execute("SHOW TABLES").fetchall() == [("t", "numbers")]
+        assert db.execute("SHOW VIEWS").fetchall() == [("m", "YES", "count"), ("v", "NO", "it's")]
+        assert [row[-1] for row in db.execute("DESCRIBE t")] == [None, "second"]
+        assert [row[-1] for row in db.execute("DESCRIBE m")] == ["rows"]
+        db.execute("DROP VIEW v; DROP VIEW m; DROP TABLE t; CREATE TABLE t (b INT)")
+        assert [row[-1] for row in db.execute("DESCRIBE t")] == [None] and db.version == 0
+
+
+COMMENTS = [
+    ("COMMENT ON TABLE player IS 'x'", "line 1, column 18: unknown table player; did you mean players"),
+    ("COMMENT ON VIEW players IS 'x'", "players is not a view; write COMMENT ON TABLE"),
+    ("COMMENT ON COLUMN players.pints IS 'x'", "unknown column players.pints; did you mean points"),
+    ("COMMENT ON COLUMN points IS 'x'", "COMMENT ON COLUMN names table.column"),
+    ("COMMENT ON TABLE players 'x'", "IS is missing"),
+    ("COMMENT ON TABLE players IS 5", "a text or NULL is missing after IS"),
+    ("COMMENT ON DATABASE d IS 'x'", "TABLE, VIEW or COLUMN is accepted"),
+]
+
+
+@pytest.mark.parametrize(("statement", "message"), COMMENTS)
+def test_a_comment_on_what_is_not_there_is_refused(db: fv.Database, statement: str, message: str) -> None:
+    with pytest.raises(fv.SqlError, match=message):
+        db.execute(statement)
