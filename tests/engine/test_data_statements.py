@@ -12,6 +12,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.tables.base_table import BaseTable
+from freshviews.sql import Catalog, parse_script
+from freshviews.sql.statements.streaming import split_streaming
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -174,8 +176,15 @@ def test_on_conflict_updates_or_keeps_the_row_of_a_key(db: fv.Database) -> None:
     assert players(db) == [
         (1, "Eve", 15, None), (2, "Bo", 7, "b"), (3, "Ida", None, "c"), (9, "New", 1, None), (10, "nobody", 7, "a")
     ]  # fmt: skip
-    with pytest.raises(fv.BatchError, match="several rows of the INSERT have the key of the row"):
+    with pytest.raises(fv.BatchError, match="row 1: ON CONFLICT DO UPDATE: several new rows have the key"):
         db.execute(f"INSERT INTO players (id) VALUES (20), (20) {adding}")
+
+
+def test_rows_whose_unique_columns_are_null_never_conflict(db: fv.Database) -> None:
+    db.execute("CREATE TABLE mails (id INT, mail STRING UNIQUE); INSERT INTO mails VALUES (1, 'a'), (2, NULL)")
+    adding = "INSERT INTO mails VALUES (3, 'a'), (4, NULL), (5, NULL), (6, 'b') ON CONFLICT (mail) DO UPDATE SET id = 7"
+    assert repr(db.execute(adding)) == "3 rows inserted, 1 updated, version 3"
+    assert sorted(row[0] for row in db.table("mails")) == [2, 4, 5, 6, 7]
 
 
 def test_a_transaction_is_one_version_whose_statements_see_those_before(db: fv.Database) -> None:
@@ -461,3 +470,11 @@ COMMENTS = [
 def test_a_comment_on_what_is_not_there_is_refused(db: fv.Database, statement: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(statement)
+
+
+def test_a_script_of_definitions_alone_and_of_a_pipeline_takes_no_statement_of_rows() -> None:
+    with pytest.raises(fv.errors.UnsupportedSql, match=r"line 1, column 25: INSERT in .* Database.execute takes it"):
+        parse_script("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)", Catalog())
+    script = "CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in');\nDELETE FROM t"
+    with pytest.raises(fv.SqlError, match="line 2, column 1: DELETE is refused here: the rows of a stream"):
+        split_streaming(script)
