@@ -478,3 +478,16 @@ def test_a_script_of_definitions_alone_and_of_a_pipeline_takes_no_statement_of_r
     script = "CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in');\nDELETE FROM t"
     with pytest.raises(fv.SqlError, match="line 2, column 1: DELETE is refused here: the rows of a stream"):
         split_streaming(script)
+
+
+def test_a_repeated_statement_takes_new_values_also_inside_a_subscriber(db: fv.Database) -> None:
+    adding = "INSERT INTO players (id, points) VALUES (?, ?); INSERT INTO games VALUES (?, 1)"
+
+    def again(change: fv.Change) -> None:
+        if len(db.table("players").to_arrow()) < 5:
+            db.execute(adding, 11, 2, 12)
+
+    db.view("by_name").subscribe(again)
+    db.execute(adding, 9, 1, 10)
+    assert [row[:3:2] for row in players(db)[3:]] == [(9, 1), (11, 2)]
+    assert sorted(db.table("games")) == [(10, 1), (12, 1)]
