@@ -28,7 +28,9 @@ PACKAGES = ("freshviews", "freshviews.errors", "freshviews.learn", "freshviews.s
 SPECIAL = ("__getitem__", "__iter__", "__len__")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples")
 
-MADE_BY_FRESHVIEWS = {"Batch", "Change", "Changes", "Explanation", "Query", "Stats", "Subscription", "Table", "View"}
+MADE_BY_FRESHVIEWS = {
+    *("Batch", "Change", "Changes", "Explanation", "Query", "RowCounts", "Stats", "Subscription", "Table", "View"),
+}
 """Classes whose constructor is not public."""
 
 PARSED_ONLY = {"freshviews.errors.SourceError"}

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from freshviews import arguments
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
+from freshviews.display.explanation import Explanation
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
 from freshviews.engine.asked import AskedRows, answered
@@ -32,6 +35,7 @@ from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
+from freshviews.engine.commit.data.script import Doors, run_script
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
@@ -48,6 +52,8 @@ from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
 from freshviews.engine.measured.listing import drawing_of, listing
+from freshviews.engine.measured.questions import explained_query
+from freshviews.engine.measured.questions import shown as shown_relations
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -65,7 +71,10 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
 from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
-from freshviews.sql.statements.sql_script import parse_script
+from freshviews.sql.statements.parameters import parameters_of
+from freshviews.sql.statements.sql_script import statements_of
+from freshviews.sql.statements.units import units_of
+from freshviews.sql.text.parse import Node, SqlText
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
@@ -205,8 +214,12 @@ class Database(Shown):
     # Definitions
 
     @ends_at_the_call
-    def execute(self, sql: str, *parameters: object, **named: object) -> None:
-        """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
+    def execute(self, sql: str, *parameters: object, **named: object) -> Any:
+        """Execute a script: definitions, statements that change rows, and questions.
+
+        A script that does nothing but define is executed whole, or on an error not at all. Else its statements run in
+        order: INSERT, DELETE, UPDATE, MERGE and TRUNCATE are each a version, BEGIN ... COMMIT is one version, and
+        definitions that follow each other are one step. After an error what came before stays, and the error says so.
 
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
         stores them again.
@@ -214,20 +227,33 @@ class Database(Shown):
         Parameters
         ----------
         sql
-            Statements of docs/sql.md, separated by semicolons.
+            Statements of docs/sql.md and docs/data.md, separated by semicolons.
         parameters, named
-            Refused, with how a value is written: a script has no parameters.
+            Values for each ``?``, in order, or for each ``:name``; or one list, tuple or dict of them. Definitions have
+            none. For many rows use ``insert``, ``upsert``, ``update`` and ``delete``.
+
+        Returns
+        -------
+        RowCounts | Answer | Explanation | None
+            What the last statement returns: how many rows were inserted, deleted and updated; the rows of SELECT, SHOW
+            and DESCRIBE; an EXPLAIN; None of a definition.
 
         Raises
         ------
         SqlError
             The script is wrong or not supported; it has the line and column.
+        ArgumentError
+            The parameters are many rows, or some are given by position and some by name.
+        BatchError
+            Rows do not fit a table, or break a rule of it.
         CatalogError
             A table or view is unknown, exists already, or is still needed.
         PlanError
             The strategy that a view names cannot maintain it.
         EvaluationError
-            A view cannot be computed from the rows that are there.
+            A view, or an expression of a statement, cannot be computed for a row.
+        NoDuckDB
+            A SELECT is executed, by itself or inside a statement, and DuckDB is not installed.
         OutOfMemory
             Too little memory is left for the view.
 
@@ -236,25 +262,68 @@ class Database(Shown):
         >>> db.execute("CREATE MATERIALIZED VIEW total AS SELECT SUM(qty) AS qty FROM items")
         >>> db.view("total").to_arrow()["qty"].to_pylist()
         [8]
+        >>> db.execute("INSERT INTO items VALUES (?, ?), ('nut', 1)", "bolt", 2)
+        2 rows inserted, version 2
+        >>> db.execute("UPDATE items SET qty = qty + :more WHERE part = 'nut'", more=10).updated
+        2
+        >>> db.execute("SELECT * FROM by_part ORDER BY part").fetchall()
+        [('bolt', 5), ('nut', 26)]
         """
-        if parameters or named:
-            raise SqlError(
-                "Database.execute takes no parameters; write each value into the script, as 5, 'text' or DATE "
-                "'2026-01-31'"
-            )
         _check_text("a script of SQL", sql)
+        values = parameters_of("Database.execute", parameters, named)
+        with Uninterrupted(), room(), no_collection():
+            units = units_of(sql)
+        if self._queues.waited and any(unit.changes_rows for unit in units):
+            wait_for_room(self._queues.waited, [*self._relations.views.values()], self._lock)
         with self._lock:
             self._check_usable()
-            with self._whole(), no_collection():
-                statements = parse_script(sql, self._relations.catalog)
+            return run_script(sql, units, values, self._doors())
 
-            def keep(chosen: Sequence[str]) -> None:
-                if statements:
-                    script = "\n;".join((sql, *chosen))
-                    self._log_script(script)
-                    self._scripts.append(script)
+    def _doors(self) -> Doors:
+        return Doors(
+            catalog=lambda: self._relations.catalog,
+            table=self._table,
+            dictionary=self._dictionary,
+            version=lambda: self.version,
+            define=self._define,
+            whole=self._whole,
+            commit=self._commit_parts,
+            answer=self._rows_of,
+            ask=self._asked_in_script,
+        )
 
-            self._run(statements, keep, measured=True)
+    def _rows_of(self, text: SqlText, query: Node, parameters: Parameters) -> pa.Table:
+        return self._answer(text, query, parameters).to_arrow()
+
+    def _answer(self, text: SqlText, query: Node, parameters: Parameters) -> Answer:
+        """The answer of a SELECT that is parsed."""
+        from freshviews.asking import Question  # Imported here as in engine.asked.
+
+        return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
+
+    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Answer | Explanation:
+        """The answer to a SELECT, SHOW, DESCRIBE or EXPLAIN."""
+        if isinstance(node, exp.Query):
+            return self._answer(text, node, parameters)
+        catalog = self._relations.catalog
+        if node.name.upper() == "EXPLAIN":
+            return explained_query(text, node, catalog, lambda name: self.view(name).explain())
+        from freshviews.asking import Answer
+
+        return Answer(shown_relations(text, node, catalog), self.version)
+
+    def _define(self, script: str, nodes: Sequence[Node], logged: str) -> None:
+        """Execute the definitions of a script, and log their text."""
+        with self._whole(), no_collection():
+            statements = statements_of(script, nodes, self._relations.catalog)
+
+        def keep(chosen: Sequence[str]) -> None:
+            if statements:
+                text = "\n;".join((logged, *chosen))
+                self._log_script(text)
+                self._scripts.append(text)
+
+        self._run(statements, keep, measured=True)
 
     @ends_at_the_call
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
