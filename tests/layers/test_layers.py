@@ -16,8 +16,8 @@ SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
     "secrets", "errors", "tracebacks", "arguments", "printable", "display", "types", "kernel", "expr", "ring", "query",
-    "catalog", "program", "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice",
-    "spark", "doctor", "cli",
+    "catalog", "program", "plan", "codegen", "sql", "rules", "store", "wire", "engine", "dbapi", "learn", "stream",
+    "cells", "advice", "spark", "doctor", "cli",
 )  # fmt: skip
 """Each may import itself and the packages before it."""
 
@@ -88,7 +88,7 @@ def test_planning_imports_no_array_library(room: str) -> None:
 
 
 ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"), ("numba", "kernel"),
-         ("pyspark", "spark"), ("prometheus_client", "cli"), ("yaml", "spark")]  # fmt: skip
+         ("pyspark", "spark"), ("prometheus_client", "cli"), ("yaml", "spark"), ("grpc", "wire")]  # fmt: skip
 
 
 @pytest.mark.parametrize("package, room", ALONE)
