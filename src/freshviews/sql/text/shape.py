@@ -1,4 +1,4 @@
-"""What a statement looks like before it is parsed: its first word, and its number of ``?``."""
+"""What a statement looks like before it is parsed: its first word, and its parameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _COMMENT = r"--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|$)"
 _BEFORE = re.compile(rf"(?:[\s(;]|{_COMMENT})*+")
 _WORD = re.compile(r"[A-Za-z]\w*")
 _PARAMETER = re.compile(
-    rf"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|`[^`]*+`?|{_COMMENT}|(\?)""", re.DOTALL
+    rf"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|`[^`]*+`?|{_COMMENT}|::|(\?)|:([A-Za-z_]\w*)""", re.DOTALL
 )
 _WITH_ROWS = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
 
@@ -28,3 +28,16 @@ def is_select(sql: str) -> bool:
 def count_parameters(sql: str) -> int:
     """The number of ``?`` outside of strings, quoted names and comments."""
     return sum(1 for found in _PARAMETER.finditer(sql) if found[1])
+
+
+def numbered(sql: str) -> tuple[str, list[str]]:
+    """A statement whose ``:name`` are ``?``, and their names in order."""
+    names: list[str] = []
+
+    def replaced(found: re.Match[str]) -> str:
+        if not found[2]:
+            return found[0]
+        names.append(found[2])
+        return "?"
+
+    return _PARAMETER.sub(replaced, sql), names
