@@ -24,11 +24,12 @@ from freshviews.errors import FreshviewsError
 pytestmark = pytest.mark.plain_python(only=True)
 
 SPARK = "freshviews.spark"
-PACKAGES = ("freshviews", "freshviews.errors", "freshviews.learn", "freshviews.stream", SPARK)
+PACKAGES = ("freshviews", "freshviews.errors", "freshviews.dbapi", "freshviews.learn", "freshviews.stream", SPARK)
 SPECIAL = ("__getitem__", "__iter__", "__len__")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples")
 
-MADE_BY_FRESHVIEWS = {"Batch", "Change", "Changes", "Explanation", "Query", "Stats", "Subscription", "Table", "View"}
+MADE_BY_FRESHVIEWS = {"Batch", "Change", "Changes", "Explanation", "Query", "Stats", "Subscription", "Table", "View",
+                      "Connection", "Cursor"}  # fmt: skip
 """Classes whose constructor is not public."""
 
 PARSED_ONLY = {"freshviews.errors.SourceError"}

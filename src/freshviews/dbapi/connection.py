@@ -92,7 +92,8 @@ class Connection:
         --------
         >>> connection = fv.dbapi.connect(db)
         >>> cursor = connection.cursor().execute("BEGIN")
-        >>> cursor = cursor.execute("INSERT INTO items VALUES ('bolt', 4)").execute("DELETE FROM items WHERE part = 'nut'")
+        >>> cursor = cursor.execute("INSERT INTO items VALUES ('bolt', 4)")
+        >>> cursor = cursor.execute("DELETE FROM items WHERE part = ?", ["nut"])
         >>> connection.commit()
         >>> db.version, list(db.view("by_part"))
         (2, [('bolt', 7)])

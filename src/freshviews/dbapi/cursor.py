@@ -61,8 +61,11 @@ class Cursor:
 
     @property
     def description(self) -> list[Column] | None:
-        """The columns of the last SELECT: name, SQL type, and precision and scale of a DECIMAL; None after other
-        statements. A type equals one of STRING, NUMBER and DATETIME."""
+        """The columns of the last SELECT; None after other statements.
+
+        A name, a SQL type, which equals one of STRING, NUMBER and DATETIME, and precision and scale of a DECIMAL; the
+        other values are None.
+        """
         return None if self._answer is None else [_column(field) for field in self._answer.schema]
 
     @property

@@ -80,9 +80,8 @@ class DataError(DatabaseError):
 
     Examples
     --------
-    >>> fv.dbapi.connect(db).cursor().execute("SELECT 1 / (qty - qty) FROM items").fetchall()
-    Traceback (most recent call last):
-    freshviews.dbapi.exceptions.DataError: ...
+    >>> issubclass(fv.dbapi.DataError, fv.dbapi.DatabaseError)
+    True
     """
 
 

@@ -6,7 +6,12 @@ from datetime import UTC, date, datetime, time
 
 
 class TypeObject:
-    """A set of SQL types. It equals the type code of each, as ``NUMBER == "DECIMAL(10, 2)"``.
+    """A set of SQL types, which equals the type code of each.
+
+    Parameters
+    ----------
+    names
+        Names of the types.
 
     Examples
     --------

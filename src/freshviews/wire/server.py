@@ -7,14 +7,17 @@ off.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from ipaddress import ip_address
 from threading import Event, Lock, Thread
-from typing import Any, NoReturn
+from types import TracebackType
+from typing import Any, Literal, NoReturn
 
-from freshviews.errors import ArgumentError, FreshviewsError, OutOfMemory
+from freshviews.errors import ArgumentError, FreshviewsError, OutOfMemory, shown
 from freshviews.secrets import masked
 from freshviews.wire.flight_sql import FlightSql
 from freshviews.wire.held import Gone
@@ -31,6 +34,9 @@ MOST = 64
 _POLL = 0.5
 _HEADERS = 16 << 10
 _STREAMS = 64
+_LAST_PORT = 65_535
+_HOST = re.compile(r"[\w.:-]+", re.ASCII)
+"""Other letters would let gRPC take it for something else, as a socket in the file system."""
 _ALIVE_MS, _ANSWER_MS = 60_000, 20_000
 _SERVICE = "arrow.flight.protocol.FlightService"
 
@@ -43,11 +49,11 @@ class FlightServer:
     host, port
         The address.
     token
-        What clients show.
+        What clients show; empty if they need not.
     """
 
-    def __init__(self, served: Served, host: str, port: int, token: str | None) -> None:
-        """Take the port and serve. ``token``: None for a random one.
+    def __init__(self, served: Served, host: str, port: int, token: str | Literal[False] | None) -> None:
+        """Take the port and serve. ``token``: None for a random one; False for none, on an address of this machine.
 
         Raises ArgumentError if the port cannot be taken, or grpcio or protobuf is missing.
         """
@@ -56,8 +62,13 @@ class FlightServer:
         except ImportError:
             raise ArgumentError("Flight SQL needs the package grpcio; pip install 'freshviews[flight]'") from None
         classes()
-        self.token = random_token() if token is None else checked(token, "the token")
-        self.host = host
+        if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= _LAST_PORT:
+            raise ArgumentError(f"port must be a whole number from 0 to {_LAST_PORT}, not {shown(port)}")
+        self.host = _host(host)
+        self.token = "" if token is False else random_token() if token is None else checked(token, "the token")
+        if token is False and not _is_of_this_machine(host):
+            raise ArgumentError(f"host {host}: without a token only an address of this machine is served, as 127.0.0.1")
+        self._is_writable, self._is_closed = served.is_writable, False
         self._sql = FlightSql(served)
         self._watch = _Watch(SECONDS)
         self._workers = ThreadPoolExecutor(WORKERS, "flight-sql")
@@ -65,7 +76,7 @@ class FlightServer:
         self._server = grpc.server(
             self._workers,
             handlers=[handler],
-            interceptors=[_guard(grpc, self.token)],
+            interceptors=[_guard(grpc, self.token)] if self.token else [],
             maximum_concurrent_rpcs=MOST,
             options=[
                 ("grpc.max_receive_message_length", LONGEST),
@@ -96,12 +107,38 @@ class FlightServer:
         """The address as clients take it."""
         return f"grpc://[{self.host}]:{self.port}" if ":" in self.host else f"grpc://{self.host}:{self.port}"
 
+    def __enter__(self) -> FlightServer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._is_closed else "open for writing" if self._is_writable else "read only"
+        return f"server of Arrow Flight SQL at {self.uri}, {state}"
+
     def close(self) -> None:
         """End, and cut all clients off. May be called twice."""
+        self._is_closed = True
         self._server.stop(None).wait()
         self._watch.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
         self._sql.close()
+
+
+def _host(host: object) -> str:
+    if not isinstance(host, str) or not _HOST.fullmatch(host):
+        raise ArgumentError(f"host must be an address of this machine, such as 127.0.0.1, not {shown(host)}")
+    return host
+
+
+def _is_of_this_machine(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class _Watch:
