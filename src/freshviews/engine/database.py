@@ -18,6 +18,7 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
@@ -32,6 +33,7 @@ from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
+from freshviews.engine.commit.data.script import Doors, run_script
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
@@ -65,7 +67,10 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
 from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, take_in, work_for
 from freshviews.kernel.memory.collection import no_collection
-from freshviews.sql.statements.sql_script import parse_script
+from freshviews.sql.statements.parameters import parameters_of
+from freshviews.sql.statements.sql_script import statements_of
+from freshviews.sql.statements.units import units_of
+from freshviews.sql.text.parse import Node, SqlText
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
@@ -206,7 +211,7 @@ class Database(Shown):
     # Definitions
 
     @ends_at_the_call
-    def execute(self, sql: str, *parameters: object, **named: object) -> None:
+    def execute(self, sql: str, *parameters: object, **named: object) -> Any:
         """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
 
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
@@ -238,24 +243,52 @@ class Database(Shown):
         >>> db.view("total").to_arrow()["qty"].to_pylist()
         [8]
         """
-        if parameters or named:
-            raise SqlError(
-                "Database.execute takes no parameters; write each value into the script, as 5, 'text' or DATE "
-                "'2026-01-31'"
-            )
         _check_text("a script of SQL", sql)
+        values = parameters_of("Database.execute", parameters, named)
+        with room(), no_collection():
+            units = units_of(sql)
+        if self._queues.waited and any(unit.changes_rows for unit in units):
+            wait_for_room(self._queues.waited, [*self._relations.views.values()], self._lock)
         with self._lock:
             self._check_usable()
-            with self._whole(), no_collection():
-                statements = parse_script(sql, self._relations.catalog)
+            return run_script(sql, units, values, self._doors())
 
-            def keep(chosen: Sequence[str]) -> None:
-                if statements:
-                    script = "\n;".join((sql, *chosen))
-                    self._log_script(script)
-                    self._scripts.append(script)
+    def _doors(self) -> Doors:
+        return Doors(
+            catalog=lambda: self._relations.catalog,
+            table=self._table,
+            dictionary=self._dictionary,
+            version=lambda: self.version,
+            define=self._define,
+            commit=self._commit_parts,
+            answer=self._rows_of,
+            ask=self._asked_in_script,
+        )
 
-            self._run(statements, keep, measured=True)
+    def _rows_of(self, text: SqlText, query: Node, parameters: Parameters) -> pa.Table:
+        return self._answer(text, query, parameters).to_arrow()
+
+    def _answer(self, text: SqlText, query: Node, parameters: Parameters) -> Answer:
+        """The answer of a SELECT that is parsed."""
+        from freshviews.asking import Question  # Imported here as in engine.asked.
+
+        return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
+
+    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Any:
+        return self._answer(text, node, parameters)
+
+    def _define(self, script: str, nodes: Sequence[Node], logged: str) -> None:
+        """Execute the definitions of a script, and log their text."""
+        with self._whole(), no_collection():
+            statements = statements_of(script, nodes, self._relations.catalog)
+
+        def keep(chosen: Sequence[str]) -> None:
+            if statements:
+                text = "\n;".join((logged, *chosen))
+                self._log_script(text)
+                self._scripts.append(text)
+
+        self._run(statements, keep, measured=True)
 
     @ends_at_the_call
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:

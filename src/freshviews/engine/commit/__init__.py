@@ -6,6 +6,7 @@ __all__ = [
     "changes",
     "collection",
     "commit",
+    "data",
     "direct",
     "followed",
     "free_memory",

@@ -43,7 +43,7 @@ from freshviews.sql.statements.ddl import (
     properties_of,
     table_of,
 )
-from freshviews.sql.text.fields import unknown_nodes
+from freshviews.sql.text.fields import DATA, unknown_nodes
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
@@ -60,9 +60,16 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
     Raises SqlError, UnsupportedSql or NameProblem, each with line and column. Nothing is executed, and ``catalog`` does
     not change.
     """
+    return statements_of(text, parse(SqlText(text)), catalog)
+
+
+@room()
+@hiding_secrets
+def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[Statement]:
+    """As ``parse_script``, of parsed statements of a script."""
     sql = SqlText(text)
     statements: list[Statement] = []
-    for node in parse(sql):
+    for node in nodes:
         try:
             made = _statements(sql, node, catalog)
         except RecursionError:
@@ -86,9 +93,9 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
         return (_alter(text, node, catalog),)
-    if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
-        what = type(node).__name__.upper()
-        raise text.unsupported(node, what, "insert, delete and apply of Database change rows")
+    if isinstance(node, DATA):
+        what = f"{type(node).__name__.upper().removesuffix('TABLE')} in a script of definitions"
+        raise text.unsupported(node, what, "Database.execute takes it; streaming tables get their rows from sources")
     if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)):
         raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
     words = short(" ".join(text.of(node).split()[:2]))

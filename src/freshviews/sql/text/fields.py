@@ -37,6 +37,17 @@ _CLAUSES: Mapping[str, tuple[str, str]] = {
     "ilike": ("* ILIKE", "name the columns, or write * EXCEPT (columns)"),
     "with_fill": ("WITH FILL", "leave it out"),
     "purge": ("PURGE", "leave it out"),
+    "overwrite": ("INSERT OVERWRITE", "TRUNCATE TABLE and INSERT between BEGIN and COMMIT are one version"),
+    "returning": ("RETURNING", "SELECT reads the rows"),
+    "alternative": ("INSERT OR", "INSERT ... ON CONFLICT (key) DO UPDATE SET ... is accepted"),
+    "duplicate": ("ON DUPLICATE KEY", "ON CONFLICT (key) DO UPDATE SET ... is accepted"),
+    "tables": ("DELETE without FROM", "DELETE FROM t WHERE ... is accepted"),
+    "using": ("USING here", "MERGE INTO t USING s ON ... is accepted"),
+    "partition": ("PARTITION", "name its column as the others"),
+    "modes": ("a mode of a transaction", "BEGIN alone is accepted"),
+    "chain": ("AND CHAIN", "write BEGIN after COMMIT"),
+    "savepoint": ("a savepoint", "ROLLBACK takes back all since BEGIN"),
+    "style": ("EXTENDED and FORMATTED", "DESCRIBE name is accepted"),
 }
 
 _NAME = "a name of letters, or one in backquotes, is accepted"
@@ -122,17 +133,32 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.ForeignKey: ("expressions", "reference"),
     exp.Reference: ("this", "options"),
     exp.Property: ("this", "value"),
+    exp.Insert: ("this", "expression", "conflict", "by_name", "default", "with_"),
+    exp.OnConflict: ("expressions", "action", "conflict_keys", "where"),
+    exp.Delete: ("this", "where"),
+    exp.Update: ("this", "expressions", "from_", "where"),
+    exp.Merge: ("this", "using", "on", "whens"),
+    exp.Whens: _LISTED,
+    exp.When: ("matched", "source", "condition", "then"),
+    exp.TruncateTable: _LISTED,
+    **dict.fromkeys((exp.Transaction, exp.Commit, exp.Rollback), ()),
+    exp.Describe: ("this", "kind"),
+    exp.Placeholder: _THIS,
 }
 READ: Mapping[type[Node], frozenset[str]] = {kind: frozenset(names) for kind, names in _FIELDS.items()}
 
-_STATEMENTS = (exp.Create, exp.Drop, exp.Alter)
+DATA = (exp.Insert, exp.Delete, exp.Update, exp.Merge, exp.TruncateTable)
+"""Statements that change rows."""
+_STATEMENTS = (
+    *(exp.Create, exp.Drop, exp.Alter, *DATA, exp.Transaction, exp.Commit, exp.Rollback, exp.Describe),
+)
 _NAMED: Mapping[type[Node], str] = {exp.Alias: "alias", exp.TableAlias: "this", exp.ColumnDef: "this"}
 _WITH_ARGUMENTS = (exp.Anonymous, exp.In)
 _IN_ORDER = (
     *(("from_", "FROM"), ("where", "WHERE"), ("group", "GROUP BY"), ("having", "HAVING")),
     *(("windows", "WINDOW"), ("order", "ORDER BY")),
 )
-_IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery)
+_IN_FROM = (exp.From, exp.Join, exp.Lateral, exp.Subquery, exp.Merge)
 
 
 def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:

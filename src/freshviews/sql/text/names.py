@@ -94,6 +94,7 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
             kind not in _NO_WORDS
             and token.text[:1].isalpha()
             and (kind != T.VAR or defining)
+            and not (kind == T.INSERT and around.begins_insert)
             and (
                 listed
                 or (defining and around.is_defined(depth == 1))
@@ -104,7 +105,8 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
             opened = False
             continue
         made.append(token)
-        listed = kind != T.R_PAREN and (listed or (kind == T.L_PAREN and around.before in _LISTING))
+        lists = around.before in _LISTING and statement.token_type != T.MERGE
+        listed = kind != T.R_PAREN and (listed or (kind == T.L_PAREN and lists))
         depth += (kind == T.L_PAREN) - (kind == T.R_PAREN)
         defining = defining and not (kind in (T.ALIAS, T.R_PAREN) and depth == 0)
         # A star of all columns, and names that the parser knows as names, are operands.
@@ -129,6 +131,13 @@ class _Around:
     def _at(self, step: int) -> Token:
         place = self._i + step
         return self._tokens[place] if 0 <= place < len(self._tokens) else _END
+
+    @property
+    def begins_insert(self) -> bool:
+        """True for INSERT after the THEN of MERGE, or after the queries of WITH."""
+        return (self.before == T.THEN and self.after in (T.STAR, T.L_PAREN)) or (
+            self.before == T.R_PAREN and self.after in (T.INTO, T.OVERWRITE)
+        )
 
     def is_defined(self, inside: bool) -> bool:
         """True for a name that TABLE, VIEW or COLUMN defines, or a list of columns. ``inside``: in a list."""

@@ -25,12 +25,12 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.sql.text.data import DataStatements
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
 from freshviews.sql.text.fields import unread
 from freshviews.sql.text.names import is_no_alias, with_names
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
-from freshviews.sql.text.strict import Strict
 
 Node = exp.Expr
 
@@ -63,7 +63,7 @@ def string_of(quoted: str) -> str:
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
-class _Parser(Strict):
+class _Parser(DataStatements):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
     ``lists``: the constants of an IN that the tokens omit, by the offset of its parenthesis. ``taken``: the offsets of
@@ -72,10 +72,10 @@ class _Parser(Strict):
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in Strict.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+        name: parse for name, parse in DataStatements.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
     }
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in Strict.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
+        name: parse for name, parse in DataStatements.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()

@@ -1,0 +1,8 @@
+"""Statements that change rows: the signed change that each is, and the scripts that run them.
+
+A statement becomes signed rows of its table: DELETE the rows with -1, INSERT those with +1, UPDATE the old rows with -1
+and the new ones with +1, MERGE all three. The rows of an expression over one table are computed here, over codes; rows
+of a SELECT come from ``freshviews.asking``.
+"""
+
+__all__ = ["counts", "script"]

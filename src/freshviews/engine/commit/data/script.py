@@ -1,0 +1,207 @@
+"""Runs a script: its definitions, its statements that change rows, and its questions, in order.
+
+A unit of the script takes effect whole or not at all (``sql.statements.units``). After an error the units before it
+stay, and the error says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.nesting import TOO_DEEP, room
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.marks import keep_strings
+from freshviews.engine.commit.batch import Parts
+from freshviews.engine.commit.data.changes import Changes, Effect, Incoming, incoming
+from freshviews.engine.commit.data.counts import RowCounts
+from freshviews.engine.commit.data.evaluation import columns_of
+from freshviews.engine.tables.table_state import TableState
+from freshviews.errors import FreshviewsError, SqlError, hiding_secrets
+from freshviews.sql.statements.data import (
+    Insert,
+    Merge,
+    change_of,
+    check_found,
+    insert_of,
+    merge_of,
+    source_of,
+    target_of,
+)
+from freshviews.sql.statements.parameters import give, given_to
+from freshviews.sql.statements.units import Unit, slice_of
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Doors:
+    """What a script asks of the database, whose lock is held."""
+
+    catalog: Callable[[], Catalog]
+    table: Callable[[str], TableState]
+    dictionary: Dictionary
+    version: Callable[[], int]
+    define: Callable[[str, Sequence[Node], str], None]
+    """Executes definitions of a script, and logs the text of these."""
+    commit: Callable[[Parts], int]
+    answer: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], pa.Table]
+    """The rows of a SELECT, with values for its parameters."""
+    ask: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], Any]
+    """The result of a question."""
+
+
+@hiding_secrets
+def run_script(
+    script: str, units: Sequence[Unit], parameters: Sequence[Any] | Mapping[str, Any], doors: Doors
+) -> Any:
+    """The result of the last statement: ``RowCounts``, the answer to a question, or None."""
+    text = SqlText(script)
+    for unit in units:
+        for node in unit.nodes if unit.kind == "definitions" else ():
+            parameter = node.find(exp.Placeholder)
+            if parameter is not None:
+                raise text.unsupported(parameter, "a parameter in a definition", "write the value as a constant")
+    give(text, [node for unit in units for node in unit.nodes], parameters)
+    result: Any = None
+    for number, unit in enumerate(units):
+        try:
+            result = _unit(script, text, unit, doors, len(units) == 1)
+        except FreshviewsError as error:
+            if number:
+                last = units[number - 1].last
+                done = "statement 1" if last == 1 else f"statements 1 to {last}"
+                message = f"{error}; {done} of the script took effect, so the version is {doors.version():,}"
+                error.args = (message, *error.args[1:])
+            raise
+    return result
+
+
+def _unit(script: str, text: SqlText, unit: Unit, doors: Doors, alone: bool) -> Any:
+    if unit.kind == "definitions":
+        doors.define(script, unit.nodes, script if alone else slice_of(script, unit.nodes))
+        return None
+    if unit.kind == "question":
+        return doors.ask(text, unit.nodes[0], given_to(text, unit.nodes[0]))
+    transaction = _Transaction(text, doors)
+    for node in unit.nodes:
+        transaction.add(node, unit.kind == "data")
+    return transaction.end(unit.commits)
+
+
+class _Transaction:
+    """The signed rows of statements that become one version."""
+
+    def __init__(self, text: SqlText, doors: Doors) -> None:
+        self._text = text
+        self._doors = doors
+        self._parts: dict[TableState, list[Encoded]] = {}
+        self._found = doors.version()
+        self._inserted = self._deleted = self._updated = 0
+
+    def add(self, node: Node, alone: bool) -> None:
+        """Add the effect of a statement."""
+        try:
+            with room():
+                effect, table = self._effect(node)
+        except RecursionError:
+            raise self._text.error(node, TOO_DEEP) from None
+        except SqlError as error:
+            if error.line:
+                raise
+            raise SqlError(str(error), *self._text.at(node)) from None
+        for piece in effect.rows:
+            keep_strings(piece.batch, self._doors.dictionary)
+        if effect.rows:
+            self._parts.setdefault(table, []).extend(effect.rows)
+        self._inserted += effect.inserted
+        self._deleted += effect.deleted
+        self._updated += effect.updated
+
+    def end(self, commits: bool) -> RowCounts:
+        """Make the version, or none if nothing changes or the transaction is rolled back."""
+        doors = self._doors
+        if not commits:
+            return RowCounts(0, 0, 0, doors.version())
+        if not self._parts:
+            return RowCounts(0, 0, 0, doors.version())
+        if doors.version() != self._found:
+            raise FreshviewsError(
+                "a signal handler changed the database while the statement was computed; nothing of it took effect, "
+                "execute it again"
+            )
+        version = doors.commit([*self._parts.items()])
+        return RowCounts(self._inserted, self._deleted, self._updated, version)
+
+    def _effect(self, node: Node) -> tuple[Effect, TableState]:
+        text, doors = self._text, self._doors
+        definition = target_of(text, node, doors.catalog())
+        table = doors.table(definition.name)
+        changes = Changes(table, doors.dictionary, self._parts.get(table, ()))
+        if isinstance(node, exp.Insert):
+            insert = insert_of(text, node, definition)
+            if insert.merge is not None:
+                check_found(text, node, definition, table.has_window)
+            rows = self._rows(changes, insert, node)
+            if insert.merge is None:
+                count = len(rows.batch)
+                return Effect((rows,) if count else (), inserted=count), table
+            return self._conflict(changes, insert, insert.merge, rows), table
+        check_found(text, node, definition, table.has_window)
+        if isinstance(node, exp.Merge):
+            found = self._answer(source_of(text, node), node)
+            merge = merge_of(text, node, definition, found.columns)
+            keys = [merge.source.column(column).name for column in merge.source.columns]
+            return changes.of_merge(merge, dict(zip(keys, found.codes, strict=True)), found.rows), table
+        change = change_of(text, node, definition)
+        if change.query is not None:
+            return changes.of_old_and_new(change, self._answer(change.query, node)), table
+        return changes.of_change(change), table
+
+    def _rows(self, changes: Changes, insert: Insert, node: exp.Insert) -> Encoded:
+        if insert.rows is not None:
+            return changes.of_rows(insert)
+        assert insert.query is not None
+        return changes.of_answer(insert, self._answer(insert.query, node))
+
+    def _conflict(self, changes: Changes, insert: Insert, merge: Merge, rows: Encoded) -> Effect:
+        """INSERT ... ON CONFLICT: of several new rows with one key DO NOTHING takes the first, DO UPDATE none."""
+        updates = any(clause.kind == "matched" for clause in merge.clauses)
+        name, batch = insert.table.name, rows.batch
+        keys = np.stack([batch.columns[column] for column in insert.key], axis=1)
+        _, first = np.unique(keys, axis=0, return_index=True)
+        what = "ON CONFLICT DO UPDATE: several rows of the INSERT have the key of"
+        if len(first) < len(batch) and not updates:
+            kept = np.sort(first)
+            columns = {one: codes[kept] for one, codes in batch.columns.items()}
+            batch = CodeBatch(name, columns, batch.multiplicities[kept])
+        elif len(first) < len(batch):
+            raise changes.several_new(batch, int(np.setdiff1d(np.arange(len(batch)), first)[0]), what)
+        return changes.of_merge(merge, columns_of(merge.source, batch), len(batch), what)
+
+    def _answer(self, query: Node, node: Node) -> Incoming:
+        """The rows of a SELECT inside a statement. Raises SqlError if it reads what the open transaction changed."""
+        catalog = self._doors.catalog()
+        read = [table for named in query.find_all(exp.Table) for table in _tables_of(named.name, catalog)]
+        changed = next((table.name for table in self._parts if table.name.lower() in read), None)
+        if changed is not None:
+            message = f"this SELECT reads table {changed}, which the transaction has changed, as it was; COMMIT before it"
+            raise self._text.error(node, message)
+        answer = self._doors.answer(self._text, query, given_to(self._text, query))
+        return incoming(answer, self._doors.dictionary)
+
+
+def _tables_of(name: str, catalog: Catalog) -> list[str]:
+    """The tables, in lower case, that a table or view reads."""
+    found = catalog.named(name)
+    if found is None or isinstance(found, TableDef):
+        return [name.lower()]
+    return [table for one in found.inputs for table in _tables_of(one, catalog)]

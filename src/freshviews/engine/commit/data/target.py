@@ -1,0 +1,61 @@
+"""The rows of a table that a statement finds: the stored ones, with the changes that wait in an open transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.encoding import Encoded, joined
+from freshviews.engine.tables.table_state import TableState
+
+ROWS = 1 << 16
+"""Most rows that a statement looks at together."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A stored table and the signed rows that wait for it."""
+
+    table: TableState
+    waiting: Sequence[Encoded] = ()
+
+    def batches(self) -> Iterator[CodeBatch]:
+        """All rows with their multiplicities."""
+        stored = [*self.table.batches(ROWS)]
+        if not self.waiting:
+            yield from stored
+            return
+        yield self._net([*stored, joined(self.waiting).batch])
+
+    def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
+        """The rows whose primary key, in the order of its stored columns, is one of the keys."""
+        stored = self.table.stored
+        assert stored is not None and stored.primary_key is not None
+        found = stored.with_keys(keys)
+        if not self.waiting:
+            return found
+        waiting = joined(self.waiting).batch
+        names = stored.primary_key.columns
+        wanted = set(zip(*(codes.tolist() for codes in keys), strict=True))
+        rows = zip(*(waiting.columns[name].tolist() for name in names), strict=True)
+        at = np.array([place for place, row in enumerate(rows) if row in wanted], np.int64)
+        return self._net([found, rows_at(waiting, at)])
+
+    def _net(self, batches: Sequence[CodeBatch]) -> CodeBatch:
+        names = [column.name for column in self.table.definition.columns]
+        rows = np.stack([np.concatenate([one.columns[name] for one in batches]) for name in names], axis=1)
+        kept, place = np.unique(rows, axis=0, return_inverse=True)
+        counts = np.zeros(len(kept), np.int64)
+        np.add.at(counts, place.ravel(), np.concatenate([one.multiplicities for one in batches]))
+        kept, counts = kept[counts > 0], counts[counts > 0]
+        columns = {name: np.ascontiguousarray(kept[:, i]) for i, name in enumerate(names)}
+        return CodeBatch(self.table.name, columns, counts)
+
+
+def rows_at(batch: CodeBatch, at: Codes) -> CodeBatch:
+    """The rows at some positions."""
+    columns = {name: codes[at] for name, codes in batch.columns.items()}
+    return CodeBatch(batch.relation, columns, batch.multiplicities[at])

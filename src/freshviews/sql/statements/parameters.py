@@ -1,0 +1,141 @@
+"""Gives the parameters of a script, ``?`` and ``:name``, their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlglot import exp
+
+from freshviews.catalog.catalog import near
+from freshviews.errors import ArgumentError, SqlError, shown
+from freshviews.expr.nodes import Literal
+from freshviews.sql.expressions.build import VOID, Fault, null
+from freshviews.sql.expressions.cast import literal_decimal
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
+
+_VALUE = "freshviews_value"
+_EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Given:
+    """The value of a parameter."""
+
+    value: Any
+
+
+def parameters_of(call: str, positional: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any] | Mapping[str, Any]:
+    """The parameters of a call: values, or one sequence or mapping of them, or values by keyword. Raises ArgumentError.
+    """
+    if positional and named:
+        raise ArgumentError(f"{call}: values by position and by name are given; a script has ? or :name")
+    if named:
+        return named
+    first = positional[0] if len(positional) == 1 else None
+    if isinstance(first, Mapping):
+        return first
+    if isinstance(first, list | tuple):
+        many = first and all(isinstance(one, list | tuple | Mapping) for one in first)
+        if many:
+            raise ArgumentError(
+                f"{call} runs a script once, with one value for each parameter, and {len(first)} rows are given; "
+                "Database.insert, upsert, update and delete take many rows, and are faster"
+            )
+        return first
+    return positional
+
+
+def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mapping[str, Any]) -> None:
+    """Give each parameter of the statements its value, in the order of the text or by name. Raises SqlError if one has
+    no value, or a value no parameter."""
+    found = sorted((one for tree in trees for one in tree.find_all(exp.Placeholder)), key=text.at)
+    names = [_name(one) for one in found]
+    if any(names) and not all(names):
+        raise text.error(found[names.index("")], "? and :name are in one script; write one kind")
+    if isinstance(parameters, Mapping):
+        if found and not any(names):
+            raise text.error(found[0], "values are given by name, and the script has ?; give a list of values")
+        for one in found:
+            name = _name(one)
+            if name not in parameters:
+                raise text.error(one, f"parameter :{name} has no value{near(name, map(str, parameters))}")
+            one.meta[_VALUE] = Given(parameters[name])
+        unused = [str(name) for name in parameters if name not in names]
+        if unused:
+            known = f"it has {', '.join(f':{name}' for name in dict.fromkeys(names))}" if names else "it has none"
+            raise SqlError(f"the script has no parameter :{unused[0]}; {known}")
+        return
+    if found and any(names) and len(parameters):
+        raise text.error(found[0], f"values are given by position, and the script has :{names[0]}; give them by name")
+    if len(found) > len(parameters):
+        one = found[len(parameters)]
+        word = f"parameter :{_name(one)}" if _name(one) else f"parameter {len(parameters) + 1}"
+        raise text.error(one, f"{word} has no value; {len(parameters)} of {len(found)} values are given")
+    if len(found) < len(parameters):
+        advice = "" if found else "; write ? or :name where a value belongs"
+        raise SqlError(f"the script has {len(found)} parameters, and {len(parameters)} values are given{advice}")
+    for one, value in zip(found, parameters, strict=True):
+        one.meta[_VALUE] = Given(value)
+
+
+def _name(node: exp.Placeholder) -> str:
+    return str(node.args.get("this") or "")
+
+
+def given(node: Node) -> Given | None:
+    """The value of a node that is a parameter; None for another node."""
+    found = node.meta.get(_VALUE) if isinstance(node, exp.Placeholder) else None
+    return found if isinstance(found, Given) else None
+
+
+def given_to(text: SqlText, tree: Node) -> Sequence[Any] | Mapping[str, Any]:
+    """The values of all parameters in a tree, in the order of the text or by name."""
+    found = sorted(tree.find_all(exp.Placeholder), key=text.at)
+    if any(_name(one) for one in found):
+        return {_name(one): one.meta[_VALUE].value for one in found}
+    return [one.meta[_VALUE].value for one in found]
+
+
+def literal_of(text: SqlText, node: Node) -> Literal | None:
+    """The constant for a parameter inside an expression; None for a node that is none. Raises SqlError."""
+    found = given(node)
+    if found is None:
+        return None
+    try:
+        return _literal(found.value)
+    except Fault as fault:
+        raise text.error(node, f"the value of {text.of(node)}: {fault}") from None
+
+
+def _literal(value: Any) -> Literal:
+    """A value of Python as a constant of Spark's SQL. Raises Fault."""
+    if hasattr(value, "item") and hasattr(value, "dtype"):
+        value = value.item()  # a scalar of NumPy
+    if value is None:
+        return null(VOID)
+    if isinstance(value, bool):
+        return Literal(value, BOOLEAN)
+    if isinstance(value, int):
+        if abs(value) >= 2**63:
+            raise Fault(f"{shown(value)} does not fit BIGINT")
+        return Literal(value, INT if -(2**31) <= value < 2**31 else BIGINT)
+    if isinstance(value, float):
+        return Literal(value, DOUBLE)
+    if isinstance(value, str):
+        return Literal(value, STRING)
+    if isinstance(value, Decimal) and value.is_finite():
+        made = literal_decimal(f"{abs(value):f}")
+        return made if not value.is_signed() else Literal(-int(made.value or 0), made.type)
+    if isinstance(value, datetime):
+        naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        passed = naive - datetime(1970, 1, 1)
+        return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, TIMESTAMP)
+    if isinstance(value, date):
+        return Literal((value - _EPOCH).days, DATE)
+    accepted = "None, bool, int, float, str, Decimal, date and datetime are accepted"
+    raise Fault(f"{shown(value)} is a {type(value).__name__}; {accepted}")

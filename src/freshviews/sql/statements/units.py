@@ -1,0 +1,87 @@
+"""Splits a script into units, each of which takes effect whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError, hiding_secrets
+from freshviews.sql.text.fields import DATA
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.parse import Node, SqlText, parse
+
+_ASKING = (exp.Query, exp.Describe)
+_COMMANDS = ("SHOW", "EXPLAIN")
+_ENDS = (exp.Commit, exp.Rollback)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Statements that take effect together.
+
+    ``kind``: ``definitions``, ``data`` (one statement), ``transaction`` (the statements of data between BEGIN and
+    COMMIT, or ROLLBACK if not ``commits``), or ``question`` (one). ``first``, ``last``: the numbers of its
+    statements in the script, from 1.
+    """
+
+    kind: str
+    nodes: tuple[Node, ...]
+    first: int
+    last: int
+    commits: bool = True
+
+    @property
+    def changes_rows(self) -> bool:
+        return self.kind in ("data", "transaction")
+
+
+@hiding_secrets
+def units_of(script: str) -> tuple[Unit, ...]:
+    """The units of a script. Raises SqlError, with line and column, if it is not SQL or a transaction is not whole."""
+    text = SqlText(script)
+    made: list[Unit] = []
+    begun: int | None = None
+    inside: list[Node] = []
+    nodes = parse(text)
+    for number, node in enumerate(nodes, 1):
+        kind = _kind(node)
+        if isinstance(node, exp.Transaction):
+            if begun is not None:
+                raise text.error(node, "BEGIN stands in a transaction that has begun; COMMIT or ROLLBACK it first")
+            begun, inside = number, []
+        elif isinstance(node, _ENDS):
+            if begun is None:
+                word = type(node).__name__.upper()
+                raise text.error(node, f"{word} without BEGIN; each statement is a version of its own")
+            made.append(Unit("transaction", tuple(inside), begun, number, isinstance(node, exp.Commit)))
+            begun = None
+        elif begun is not None:
+            if kind != "data":
+                what = "a statement that defines" if kind == "definitions" else "a question"
+                raise text.unsupported(node, f"{what} between BEGIN and COMMIT", "INSERT, DELETE, UPDATE and MERGE are")
+            inside.append(node)
+        elif kind == "definitions" and made and made[-1].kind == kind:
+            made[-1] = Unit(kind, (*made[-1].nodes, node), made[-1].first, number)
+        else:
+            made.append(Unit(kind, (node,), number, number))
+    if begun is not None:
+        raise text.error(nodes[begun - 1], "BEGIN has no COMMIT or ROLLBACK in this script; nothing was executed")
+    return tuple(made)
+
+
+def slice_of(script: str, nodes: Sequence[Node]) -> str:
+    """The text of consecutive statements."""
+    start, end = nodes[0].meta.get(SPAN), nodes[-1].meta.get(SPAN)
+    if start is None or end is None:
+        raise SqlError("a statement has no place in the script")
+    return script[start[0] : end[1] + 1]
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node, DATA):
+        return "data"
+    if isinstance(node, _ASKING) or (isinstance(node, exp.Command) and node.name.upper() in _COMMANDS):
+        return "question"
+    return "definitions"

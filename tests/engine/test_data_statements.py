@@ -1,0 +1,363 @@
+"""``Database.execute`` of statements that change rows: INSERT, DELETE, UPDATE, MERGE, TRUNCATE, transactions, errors."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.engine.tables.base_table import BaseTable
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SCRIPT = """
+CREATE TABLE players (id BIGINT PRIMARY KEY, name STRING NOT NULL DEFAULT 'nobody', points INT DEFAULT 7, code VARCHAR(3));
+CREATE TABLE games (player INT, won INT);
+CREATE VIEW few AS SELECT id FROM players;
+CREATE MATERIALIZED VIEW by_name AS SELECT name, SUM(points) AS points FROM players GROUP BY name
+"""
+ROWS = [(1, "Ida", 5, None), (2, "Bo", 7, "b"), (3, "Ida", None, "c")]
+
+
+@pytest.fixture
+def db() -> Iterator[fv.Database]:
+    with fv.Database() as made:
+        made.execute(SCRIPT)
+        made.insert("players", ROWS)
+        yield made
+
+
+def players(db: fv.Database) -> list[tuple[Any, ...]]:
+    assert sorted(db.view("by_name"), key=str) == sorted(
+        db.sql("SELECT name, SUM(points) FROM players GROUP BY name").fetchall(), key=str
+    )
+    return sorted(db.table("players"))
+
+
+def test_insert_takes_constants_parameters_and_default(db: fv.Database) -> None:
+    found = db.execute("INSERT INTO players VALUES (4, 'Kim', 2 + 3, NULL), (?, ?, ?, ?)", 5, "Lo", None, "x")
+    assert (found.inserted, found.deleted, found.updated, found.rows, found.version) == (2, 0, 0, 2, 2)
+    assert repr(found) == "2 rows inserted, version 2"
+    db.execute("INSERT INTO Players (points, ID) VALUES (:p, :i), (DEFAULT, 7)", i=6, p=1)
+    db.execute("INSERT INTO players (id) VALUES (?)", (8,))
+    db.execute("INSERT INTO players (id, code) VALUES (:id, 'q')", {"id": 9})
+    assert players(db)[3:] == [
+        (4, "Kim", 5, None),
+        (5, "Lo", None, "x"),
+        (6, "nobody", 1, None),
+        (7, "nobody", 7, None),
+        (8, "nobody", 7, None),
+        (9, "nobody", 7, "q"),
+    ]
+
+
+def test_insert_takes_the_rows_of_a_query_in_order_or_by_name(db: fv.Database) -> None:
+    db.execute("INSERT INTO games VALUES (1, 3), (1, 4), (2, 5)")
+    assert db.execute("INSERT INTO players (id, points) SELECT player + 10, SUM(won) FROM games GROUP BY player").rows == 2
+    db.execute("WITH q AS (SELECT ? AS name) INSERT INTO players BY NAME SELECT name, 20 AS id FROM q", "Kim")
+    db.execute("INSERT INTO players SELECT id + 100, name, points, code FROM players WHERE id < ? AND name = ?", 3, "Bo")
+    assert players(db)[3:] == [(11, "nobody", 7, None), (12, "nobody", 5, None), (20, "Kim", 7, None), (102, "Bo", 7, "b")]
+
+
+def test_update_sets_columns_from_the_old_row(db: fv.Database) -> None:
+    found = db.execute("UPDATE players AS p SET points = p.points + 1, code = name, name = DEFAULT WHERE name = 'Ida'")
+    assert repr(found) == "2 rows updated, version 2"
+    assert players(db) == [(1, "nobody", 6, "Ida"), (2, "Bo", 7, "b"), (3, "nobody", None, "Ida")]
+
+
+def test_update_and_delete_take_subqueries(db: fv.Database) -> None:
+    db.execute("INSERT INTO games VALUES (1, 3), (1, 4), (2, 5)")
+    sums = "UPDATE players SET points = (SELECT SUM(won) FROM games WHERE player = id), code = ? WHERE id < ?"
+    assert db.execute(sums, "new", 3).updated == 2
+    assert players(db) == [(1, "Ida", 7, "new"), (2, "Bo", 5, "new"), (3, "Ida", None, "c")]
+    assert db.execute("DELETE FROM players WHERE id NOT IN (SELECT player FROM games)").deleted == 1
+
+
+def test_delete_counts_equal_rows_and_truncate_deletes_all(db: fv.Database) -> None:
+    db.insert("games", [(1, 3)] * 3 + [(2, 4)])
+    assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "3 rows deleted, version 3"
+    assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "no rows changed, version 3"
+    assert repr(db.execute("TRUNCATE TABLE games")) == "1 row deleted, version 4"
+
+
+def test_equal_rows_are_updated_together(db: fv.Database) -> None:
+    db.insert("games", [(1, 3)] * 3)
+    assert db.execute("UPDATE games SET won = won + 1").updated == 3
+    assert list(db.table("games")) == [(1, 4)] * 3
+
+
+def test_keys_may_move_within_one_update(db: fv.Database) -> None:
+    assert db.execute("UPDATE players SET id = id + 1").rows == 3
+    assert [row[0] for row in players(db)] == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("statement", "parameters"),
+    [
+        ("DELETE FROM players WHERE id = 2", ()),
+        ("DELETE FROM players WHERE ? = id AND name = 'Bo'", (2,)),
+        ("DELETE FROM players WHERE id IN (2, 99, NULL)", ()),
+        ("UPDATE players SET points = points + ? WHERE id = ?", (1, 2)),
+        ("MERGE INTO players p USING (SELECT 2 AS id) s ON p.id = s.id WHEN MATCHED THEN DELETE", ()),
+        ("INSERT INTO players (id) VALUES (2) ON CONFLICT DO UPDATE SET points = 1", ()),
+    ],
+)
+def test_a_statement_by_key_does_not_scan_the_table(
+    db: fv.Database, statement: str, parameters: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("a scan")
+
+    monkeypatch.setattr(BaseTable, "batches", refuse)
+    assert db.execute(statement, *parameters).rows == 1
+
+
+def test_constants_need_no_duckdb(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
+    db.execute("INSERT INTO players (id) VALUES (?) ON CONFLICT (id) DO NOTHING", 4)
+    db.execute("UPDATE players SET points = 3 WHERE points > 4; DELETE FROM players WHERE id = 1")
+    assert sorted(db.table("players"))[0] == (2, "Bo", 3, "b")
+
+
+def test_merge_takes_the_first_clause_that_holds(db: fv.Database) -> None:
+    db.execute("CREATE TABLE news (id INT, name STRING, points INT, code STRING)")
+    db.insert("news", [(2, "Bo", 70, "n"), (3, "Kim", 1, "n"), (4, None, 2, "n"), (5, "Lo", 3, "n")])
+    found = db.execute("""
+        MERGE INTO players AS p USING news AS n ON p.id = n.id
+        WHEN MATCHED AND n.points > 50 THEN DELETE
+        WHEN MATCHED THEN UPDATE SET points = n.points + coalesce(p.points, 0), p.name = n.name
+        WHEN NOT MATCHED AND n.name IS NULL THEN INSERT (id, points) VALUES (n.id, DEFAULT)
+        WHEN NOT MATCHED BY TARGET THEN INSERT *
+        WHEN NOT MATCHED BY SOURCE AND p.points > 4 THEN UPDATE SET code = 'old'
+    """)
+    assert repr(found) == "2 rows inserted, 1 deleted, 2 updated, version 3"
+    assert players(db) == [(1, "Ida", 5, "old"), (3, "Kim", 1, "c"), (4, "nobody", 7, None), (5, "Lo", 3, "n")]
+    star = "WHEN MATCHED AND news.id > 4 THEN UPDATE SET * WHEN NOT MATCHED BY SOURCE THEN DELETE"
+    assert db.execute(f"MERGE INTO players USING news ON players.id = news.id {star}").rows == 2
+    assert players(db) == [(3, "Kim", 1, "c"), (4, "nobody", 7, None), (5, "Lo", 3, "n")]
+
+
+def test_merge_joins_by_any_condition_and_reads_views(db: fv.Database) -> None:
+    on = "p.name = v.name AND p.points < v.points"
+    db.insert("players", [(4, "Bo", 1, None)])
+    db.execute(f"MERGE INTO players p USING by_name AS v ON {on} WHEN MATCHED THEN UPDATE SET points = v.points")
+    assert players(db)[-1] == (4, "Bo", 8, None) and db.table("players")[2] == (2, "Bo", 8, "b")
+    db.execute("MERGE INTO players p USING few AS f (i) ON p.id < f.i - 2 WHEN MATCHED THEN UPDATE SET points = f.i")
+    assert db.table("players")[1] == (1, "Ida", 4, None)
+
+
+def test_a_row_that_matches_several_rows_of_the_source_is_refused_unless_all_are_deleted(db: fv.Database) -> None:
+    twice = "MERGE INTO players p USING (SELECT 1 AS id UNION ALL SELECT 1) s ON p.id = s.id WHEN MATCHED"
+    with pytest.raises(fv.BatchError, match=r"table players: MERGE: several rows of the source match the row \(id = 1"):
+        db.execute(f"{twice} AND p.points > 100 THEN UPDATE SET points = 1")
+    assert db.version == 1
+    assert db.execute(f"{twice} THEN DELETE").deleted == 1
+
+
+def test_on_conflict_updates_or_keeps_the_row_of_a_key(db: fv.Database) -> None:
+    adding = "ON CONFLICT (id) DO UPDATE SET points = players.points + excluded.points, name = excluded.name"
+    found = db.execute(f"INSERT INTO players (id, name, points) VALUES (1, 'Eve', 10), (9, 'New', 1) {adding}")
+    assert repr(found) == "1 row inserted, 1 updated, version 2"
+    found = db.execute("INSERT INTO players (id, code) VALUES (9, 'no'), (10, 'a'), (10, 'b') ON CONFLICT DO NOTHING")
+    assert repr(found) == "1 row inserted, version 3"
+    found = db.execute(f"INSERT INTO players (id, points) VALUES (2, 100) {adding} WHERE players.points > 50")
+    assert found.rows == 0
+    assert players(db) == [
+        (1, "Eve", 15, None), (2, "Bo", 7, "b"), (3, "Ida", None, "c"), (9, "New", 1, None), (10, "nobody", 7, "a")
+    ]  # fmt: skip
+    with pytest.raises(fv.BatchError, match="several rows of the INSERT have the key of the row"):
+        db.execute(f"INSERT INTO players (id) VALUES (20), (20) {adding}")
+
+
+def test_a_transaction_is_one_version_whose_statements_see_those_before(db: fv.Database) -> None:
+    seen: list[Any] = []
+    db.view("by_name").subscribe(lambda change: seen.append(change.version))
+    found = db.execute("""
+        BEGIN;
+        INSERT INTO players (id) VALUES (4), (5);
+        UPDATE players SET points = points + 1 WHERE id > 1;
+        UPDATE players SET code = 'x' WHERE id = 4;
+        DELETE FROM players WHERE id = 5;
+        INSERT INTO games VALUES (1, 1);
+        COMMIT
+    """)
+    assert repr(found) == "3 rows inserted, 1 deleted, 5 updated, version 2" and seen == [2]
+    assert players(db)[-1] == (4, "nobody", 8, "x") and list(db.table("games")) == [(1, 1)]
+    assert db.execute("BEGIN; TRUNCATE TABLE players; ROLLBACK").rows == 0 and len(players(db)) == 4
+
+
+def test_a_script_runs_in_order_and_an_error_says_what_took_effect(db: fv.Database) -> None:
+    answer = db.execute("CREATE TABLE a (x INT); INSERT INTO a VALUES (1), (2); SELECT SUM(x) AS s FROM a")
+    assert answer.fetchall() == [(3,)]
+    assert db.execute("CREATE TABLE b (x INT)") is None
+    with pytest.raises(fv.BatchError) as caught:
+        db.execute("CREATE TABLE c (x INT); INSERT INTO c VALUES (1); INSERT INTO players (id) VALUES (1)")
+    assert str(caught.value).endswith("; statements 1 to 2 of the script took effect, so the version is 3")
+    assert list(db.table("c")) == [(1,)]
+    with pytest.raises(fv.SqlError):
+        db.execute("INSERT INTO c VALUES (1); INSERT INTO c VALEUS (2)")
+    with pytest.raises(fv.SqlError):
+        db.execute("CREATE TABLE d (x INT); CREATE TABLE e (x NOTHING)")
+    assert list(db.table("c")) == [(1,)] and "d" not in db.tables
+
+
+def test_statements_of_a_durable_database_are_there_after_it_is_opened_again(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "db") as db:
+        db.execute(SCRIPT + ";INSERT INTO players (id) VALUES (1), (2); CREATE TABLE later (x INT)")
+        db.execute("UPDATE players SET points = 1 WHERE id = 1; DELETE FROM players WHERE id = 2")
+    with fv.Database(tmp_path / "db") as db:
+        assert players(db) == [(1, "nobody", 1, None)] and "later" in db.tables and db.version == 3
+
+
+STORED = [
+    ("INT", "1.7", 1),
+    ("INT", "-1.7D", -1),
+    ("STRING", "1.50", "1.50"),
+    ("STRING", "TRUE", "true"),
+    ("STRING", "DATE '2026-01-02'", "2026-01-02"),
+    ("DATE", "TIMESTAMP '2026-01-02 03:04:05'", dt.date(2026, 1, 2)),
+    ("TIMESTAMP", "DATE '2026-01-02'", dt.datetime(2026, 1, 2)),
+    ("DECIMAL(5, 2)", "1.005", Decimal("1.01")),
+    ("DECIMAL(5, 2)", "1.015", Decimal("1.02")),
+    ("DECIMAL(5, 2)", "1.005D", Decimal("1.01")),
+    ("FLOAT", "0.1", 0.10000000149011612),
+    ("FLOAT", "1e300D", float("inf")),
+    ("BIGINT", "1e10D", 10**10),
+    ("VARCHAR(3)", "123", "123"),
+    ("INT", "NULL", None),
+]
+"""Types of a column, values, and what Spark stores."""
+
+
+@pytest.mark.parametrize(("kind", "value", "stored"), STORED)
+def test_values_are_stored_as_spark_stores_them(kind: str, value: str, stored: Any) -> None:
+    with fv.Database() as db:
+        db.execute(f"CREATE TABLE t (k INT PRIMARY KEY, a {kind}); INSERT INTO t VALUES (1, {value})")
+        db.execute(f"INSERT INTO t SELECT 2, {value}")
+        db.execute(f"INSERT INTO t (k) VALUES (3); UPDATE t SET a = {value} WHERE k = 3")
+        assert [row[1] for row in db.table("t")] == [stored] * 3
+
+
+REFUSED = ["INT 3000000000", "TINYINT 300", "INT '5'", "INT TRUE", "DATE '2026-01-02'", "DECIMAL(5,2) 12345.6",
+           "BOOLEAN 1", "BOOLEAN 'true'", "INT DATE'2026-01-02'", "TIMESTAMP 5", "VARCHAR(3) 'abcd'", "VARCHAR(3) 12345",
+           "INT CAST(NULL AS STRING)"]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_values_that_spark_does_not_store_are_refused(case: str) -> None:
+    kind, value = case.split(" ", 1)
+    with fv.Database() as db:
+        db.execute(f"CREATE TABLE t (a {kind})")
+        for statement in (f"INSERT INTO t VALUES ({value})", f"INSERT INTO t SELECT {value}"):
+            with pytest.raises((fv.SqlError, fv.BatchError), match=r"column (t\.)?a"):
+                db.execute(statement)
+        assert not list(db.table("t")) and db.version == 0
+
+
+ERRORS: list[tuple[str, type[Exception], str]] = [
+    ("INSERT INTO player VALUES (1)", fv.errors.NameProblem, r"line 1, column 13: unknown table player; did you mean pl"),
+    ("INSERT INTO players (idd) VALUES (1)", fv.SqlError, "column 22: unknown column players.idd; did you mean id"),
+    ("INSERT INTO players VALUES (1)", fv.SqlError, "column 28: 1 value for 4 columns of players: id, name, points, code"),
+    ("INSERT INTO players (id, id) VALUES (1, 2)", fv.SqlError, "column 26: column id is given twice"),
+    ("INSERT INTO players SELECT 1", fv.SqlError, "the query of INSERT has 1 columns; players takes 4"),
+    ("INSERT INTO players (id) VALUES (points)", fv.SqlError, "column 34: points is a column; VALUES takes constants"),
+    ("INSERT INTO by_name VALUES (1)", fv.errors.NameProblem, "by_name is a view, .* change the tables .*: players"),
+    ("DELETE FROM few", fv.errors.NameProblem, "few is a view"),
+    ("UPDATE players SET pints = 1", fv.SqlError, "column 20: unknown column players.pints; did you mean points"),
+    ("UPDATE players SET points = 1 WHERE idd = 1", fv.SqlError, "column 37: unknown column idd; did you mean id"),
+    ("UPDATE players SET points = 1, points = 2", fv.SqlError, "column points is set twice"),
+    ("UPDATE players SET points = 'x'", fv.SqlError, r"players.points is INT, which takes no STRING; write CAST\('x'"),
+    ("UPDATE players SET name = NULL", fv.BatchError, "table players, column name, for .id = 1.*: NULL in a column decl"),
+    ("UPDATE players SET code = 'abcd' WHERE id = 2", fv.BatchError, r"column code, for \(id = 2.*: 'abcd': VARCHAR\(3\)"),
+    ("UPDATE players SET points = points * 1000000000", fv.EvaluationError, r"column points: .* for \(id = 1.*: overflow"),
+    ("DELETE FROM players WHERE points", fv.SqlError, "WHERE takes a BOOLEAN, not INT"),
+    ("UPDATE players SET points = 1 FROM games", fv.errors.UnsupportedSql, "MERGE INTO t USING s ON ... is accepted"),
+    ("DELETE FROM players USING games", fv.SqlError, "MERGE INTO"),
+    ("DELETE players WHERE id = 1", fv.errors.UnsupportedSql, "DELETE FROM t WHERE"),
+    ("INSERT OVERWRITE players VALUES (1)", fv.errors.UnsupportedSql, "TRUNCATE TABLE and INSERT"),
+    ("INSERT INTO players (id) VALUES (1) RETURNING id", fv.errors.UnsupportedSql, "RETURNING"),
+    ("INSERT INTO players (id) VALUES (1)", fv.BatchError, r"table players, row 0, column id: PRIMARY KEY \(id\)"),
+    ("UPDATE players SET id = 1", fv.BatchError, r"PRIMARY KEY \(id\) would have"),
+    ("INSERT INTO players (id) VALUES (9) ON CONFLICT (points) DO NOTHING", fv.SqlError, r"the keys of players are \(id"),
+    ("INSERT INTO games VALUES (1, 1) ON CONFLICT DO NOTHING", fv.SqlError, "table games has no PRIMARY KEY"),
+    ("BEGIN; INSERT INTO games VALUES (1, 2)", fv.SqlError, "line 1, column 1: BEGIN has no COMMIT"),
+    ("COMMIT", fv.SqlError, "COMMIT without BEGIN"),
+    ("BEGIN; BEGIN; COMMIT", fv.SqlError, "column 8: BEGIN stands in a transaction"),
+    ("BEGIN; CREATE TABLE x (a INT); COMMIT", fv.SqlError, "a statement that defines between BEGIN and COMMIT"),
+    ("BEGIN; DELETE FROM players; INSERT INTO games SELECT 1, 1 FROM few; COMMIT", fv.SqlError, "column 29: .* COMMIT bef"),
+    ("MERGE INTO players USING games ON id = plyer WHEN MATCHED THEN DELETE", fv.SqlError, "unknown column plyer"),
+    ("MERGE INTO players p USING games p ON 1 = 1 WHEN MATCHED THEN DELETE", fv.SqlError, "both named p"),
+    ("MERGE INTO players USING games ON id = player WHEN MATCHED THEN INSERT *", fv.SqlError, "UPDATE SET and DELETE is"),
+    ("MERGE INTO players USING games ON id = player WHEN NOT MATCHED THEN INSERT *", fv.SqlError, "the source has no id"),
+    ("MERGE INTO players USING games ON id = player", fv.SqlError, "WHEN is missing"),
+    ("UPDATE players points = 1", fv.SqlError, "SET is missing"),
+    ("INSERT INTO gone VALUES (1) ON CONFLICT DO NOTHING", fv.SqlError, "gone is trusted"),
+    ("DELETE FROM gone", fv.SqlError, "DELETE: table gone is trusted: its rows are not stored"),
+    ("UPDATE recent SET at = 1", fv.SqlError, "UPDATE: table recent has a window"),
+]
+
+
+@pytest.mark.parametrize(("statement", "kind", "message"), ERRORS)
+def test_an_error_names_the_place_and_changes_nothing(
+    db: fv.Database, statement: str, kind: type[Exception], message: str
+) -> None:
+    db.execute("""CREATE TABLE gone (k INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+        CREATE TABLE recent (at INT) TBLPROPERTIES ('freshviews.window' = '2 rows')""")
+    before = players(db)
+    with pytest.raises(kind, match=message):
+        db.execute(statement)
+    assert players(db) == before and db.version == 1
+
+
+def test_tables_without_stored_rows_and_with_windows_take_inserts(db: fv.Database) -> None:
+    db.execute("""CREATE TABLE gone (k INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
+        CREATE TABLE recent (at INT) TBLPROPERTIES ('freshviews.window' = '2 rows');
+        CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM gone;
+        INSERT INTO gone VALUES (1), (2);
+        INSERT INTO recent VALUES (1), (2), (3)""")
+    assert list(db.view("counted")) == [(2,)] and sorted(db.table("recent")) == [(2,), (3,)]
+
+
+PARAMETERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
+    ("VALUES (?)", (), {}, "column 34: parameter 1 has no value; 0 of 1 values are given"),
+    ("VALUES (?)", (1, 2), {}, "the script has 1 parameters, and 2 values are given"),
+    ("VALUES (1)", (1,), {}, "0 parameters, and 1 values are given; write . or :name"),
+    ("VALUES (:a)", (), {"b": 1}, "parameter :a has no value; there are b"),
+    ("VALUES (:a)", (), {"a": 1, "b": 1}, "no parameter :b; it has :a"),
+    ("VALUES (?)", (), {"a": 1}, "values are given by name, and the script has ?"),
+    ("VALUES (:a)", (1,), {}, "values are given by position, and the script has :a"),
+    ("VALUES (:a), (?)", (1,), {}, "one kind"),
+    ("VALUES (?)", ([(1,), (2,)],), {}, "2 rows are given; Database.insert, upsert, update and delete take many rows"),
+    ("VALUES (?)", (1,), {"a": 1}, "values by position and by name"),
+    ("VALUES (?)", ("x",), {}, "table players, row 0, column id: 'x': BIGINT accepts int, not str"),
+    ("VALUES (? + 1)", (object(),), {}, "object.* None, bool, int, float, str"),
+]
+
+
+@pytest.mark.parametrize(("values", "given", "named", "message"), PARAMETERS)
+def test_parameters_that_are_missing_extra_or_wrong_are_refused(
+    db: fv.Database, values: str, given: tuple[Any, ...], named: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(fv.FreshviewsError, match=message):
+        db.execute(f"INSERT INTO players (id) {values}", *given, **named)
+    assert db.version == 1
+
+
+def test_a_definition_takes_no_parameter(db: fv.Database) -> None:
+    with pytest.raises(fv.errors.UnsupportedSql, match="a parameter in a definition"):
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT id FROM players WHERE id = ?", 1)
+
+
+def test_parameters_have_the_types_of_constants(db: fv.Database) -> None:
+    db.execute("CREATE TABLE moments (d DATE, t TIMESTAMP, x DECIMAL(6, 2), y DOUBLE, b BOOLEAN)")
+    row = (dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, 3, 4, 5, 6), Decimal("-1.25"), -0.5, True)
+    db.execute("INSERT INTO moments VALUES (?, ?, ?, ?, ?)", row)
+    db.execute("INSERT INTO moments (d, t) VALUES (?, ?)", "2026-01-02", "2026-01-02 03:04:05")
+    where = "d = ? AND t = ? AND x = ? AND y = ? AND b = ?"
+    assert db.execute(f"UPDATE moments SET d = ?, x = ? WHERE {where}", ["2027-01-01", Decimal("2"), *row]).rows == 1
+    assert sorted(db.table("moments"), key=str)[1] == (dt.date(2027, 1, 1), row[1], Decimal("2.00"), -0.5, True)
