@@ -36,9 +36,9 @@ class Kept:
                 raise SqlError(str(error)) from None
         return Rows(found, 7)
 
-    def update(self, sql: str, parameters: Sequence[object]) -> int:
-        self.updates.append((sql, tuple(parameters)))
-        return 1
+    def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
+        self.updates += [(sql, tuple(one)) for one in many]
+        return len(many)
 
 
 @contextmanager

@@ -130,6 +130,18 @@ def test_a_writer_executes_scripts() -> None:
     with fv.Database() as db, db.serve(token=TOKEN, writable=True) as server:
         ask(server, "CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
         assert db.tables == ("t",) and ask(server, "SELECT n FROM v") == [(0,)]
+        with connected(server) as connection, connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO t VALUES (?)", [(n,) for n in range(100)])
+            assert (cursor.rowcount, db.version) == (100, 1)
+            cursor.executemany("DELETE FROM t WHERE id = ?", [(1,), (2,)])
+            assert (cursor.rowcount, db.version) == (2, 2)
+            cursor.execute("UPDATE t SET id = id + ? WHERE id > 90", (1000,))
+            assert cursor.fetchall() == [(9,)] and db.version == 3
+            with pytest.raises(Exception, match="takes no STRING"):
+                cursor.execute("INSERT INTO t VALUES (?)", ("x",))
+            with pytest.raises(Exception, match="unknown table u"):
+                cursor.executescript("DELETE FROM u")
+        assert db.version == 3 and ask(server, "SELECT n FROM v") == [(98,)]
 
 
 def test_readers_see_whole_versions_while_rows_arrive(db: fv.Database) -> None:

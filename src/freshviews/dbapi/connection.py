@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from types import TracebackType
 from typing import Any
 
 from freshviews.asking import Answer
 from freshviews.dbapi.cursor import Cursor, Parameters
-from freshviews.dbapi.exceptions import InterfaceError, ProgrammingError, raises_errors
+from freshviews.dbapi.exceptions import InterfaceError, NotSupportedError, ProgrammingError, raises_errors
 from freshviews.engine.database import Database
 from freshviews.errors import shown
+from freshviews.sql.statements.units import units_of
+from freshviews.sql.text.many import Given, script_of
 from freshviews.sql.text.shape import first_word, is_select, numbered
 
 _QUESTIONS = {"SHOW", "DESCRIBE", "DESC", "EXPLAIN"}
@@ -21,11 +22,6 @@ _ENDS = r"(?:\s+(?:WORK|TRANSACTION))?\s*;?\s*"
 _BEGIN, _COMMIT, _ROLLBACK = (
     re.compile(rf"\s*(?:{word}){_ENDS}", re.IGNORECASE) for word in ("BEGIN|START", "COMMIT|END", "ROLLBACK|ABORT")
 )
-_ONE_ROW = re.compile(r"(\s*INSERT\s+INTO\s[^?'\"]*?\sVALUES\s*)(\(\s*\?(?:\s*,\s*\?)*\s*\))\s*;?\s*", re.IGNORECASE)
-"""An INSERT of one row of parameters: several of them are one INSERT of several rows."""
-
-Given = tuple[str, tuple[Any, ...]]
-"""A statement with ``?``, and their values."""
 
 
 class Connection:
@@ -182,6 +178,7 @@ class Connection:
         if self._waiting is None or first_word(sql) in _QUESTIONS:
             found = self.database.execute(sql, parameters) if parameters else self.database.execute(sql)
             return found if isinstance(found, Answer) else getattr(found, "rows", -1)
+        _check_can_wait(sql)
         self._waiting.append(_given(sql, parameters))
         return -1
 
@@ -189,11 +186,12 @@ class Connection:
         """Execute a statement for each of several parameters, as one version; the number of rows that it changed."""
         if is_select(sql) or first_word(sql) in _QUESTIONS:
             raise ProgrammingError("executemany is for statements that change rows; execute a SELECT for each")
+        _check_can_wait(sql)
         given = [_given(sql, parameters) for parameters in many]
         if self._waiting is not None:
             self._waiting += given
             return -1
-        return self._execute(given)
+        return self._execute(given) if given else 0
 
     def _commit(self) -> int:
         self.check_open()
@@ -202,13 +200,15 @@ class Connection:
 
     def _execute(self, given: list[Given]) -> int:
         """Execute statements as one version."""
-        given = _joined(given)
-        if not given:
-            return 0
-        script = "BEGIN;\n" + ";\n".join(sql.strip().rstrip(";") for sql, _ in given) + ";\nCOMMIT"
-        values = [*chain.from_iterable(values for _, values in given)]
+        script, values = script_of(given)
         found = self.database.execute(script, values) if values else self.database.execute(script)
         return getattr(found, "rows", -1)
+
+
+def _check_can_wait(sql: str) -> None:
+    """Raise SqlError for a statement that is wrong, NotSupportedError for one that cannot be in a batch."""
+    if any(unit.kind != "data" for unit in units_of(sql)):
+        raise NotSupportedError(f"only INSERT, DELETE, UPDATE, MERGE and TRUNCATE wait for COMMIT, not {shown(sql)}")
 
 
 def _given(sql: str, parameters: Parameters) -> Given:
@@ -219,27 +219,6 @@ def _given(sql: str, parameters: Parameters) -> Given:
                 raise ProgrammingError(f"parameter :{name} has no value")
         return text, tuple(parameters[name] for name in names)
     return sql, tuple(parameters or ())
-
-
-def _joined(given: list[Given]) -> list[Given]:
-    """The statements, with runs of one INSERT of a row joined."""
-    made: list[tuple[str, list[tuple[Any, ...]]]] = []
-    for sql, values in given:
-        if made and made[-1][0] == sql and _ONE_ROW.fullmatch(sql):
-            made[-1][1].append(values)
-        else:
-            made.append((sql, [values]))
-    statements = []
-    for sql, rows in made:
-        found = _ONE_ROW.fullmatch(sql)
-        if found is not None and len(rows) > 1:
-            width = found[2].count("?")
-            for values in rows:
-                if len(values) != width:
-                    raise ProgrammingError(f"the INSERT has {width} parameters, and {len(values)} values are given")
-            sql = found[1] + ", ".join([found[2]] * len(rows))
-        statements.append((sql, tuple(chain.from_iterable(rows))))
-    return statements
 
 
 @raises_errors

@@ -80,7 +80,7 @@ from freshviews.types.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from freshviews.asking import Answer, Parameters
-    from freshviews.wire import FlightServer
+    from freshviews.wire import FlightServer, ServedDatabase
 
 _LOGGER = logging.getLogger("freshviews")
 
@@ -718,10 +718,14 @@ class Database(Shown):
         ...     server
         server of Arrow Flight SQL at grpc://127.0.0.1:..., read only
         """
-        from freshviews.wire import FlightServer, ServedDatabase, read_token
+        from freshviews.wire import FlightServer, read_token
 
         arguments.flag("Database.serve(writable)", writable)
         self._check_usable()
+        return FlightServer(self._served(writable), host, port, read_token() if token is None else token)
+
+    def _served(self, is_writable: bool) -> ServedDatabase:
+        from freshviews.wire import ServedDatabase
 
         def execute(sql: str, parameters: Sequence[object]) -> int:
             found = self.execute(sql, parameters) if parameters else self.execute(sql)
@@ -732,8 +736,7 @@ class Database(Shown):
                 self._check_usable()
                 return self._relations.catalog
 
-        served = ServedDatabase(catalog, self.sql, execute, writable)
-        return FlightServer(served, host, port, read_token() if token is None else token)
+        return ServedDatabase(catalog, self.sql, execute, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

@@ -10,6 +10,7 @@ import pyarrow as pa
 from freshviews.asking import Answer
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.sql.text.many import script_of
 from freshviews.types.columns import arrow_type
 from freshviews.wire.served import Relation, Rows
 
@@ -35,8 +36,10 @@ class ServedDatabase:
         answer = self.sql(sql, parameters)
         return Rows(answer.to_arrow(), answer.version)
 
-    def update(self, sql: str, parameters: Sequence[object]) -> int:
-        return self.execute(sql, parameters)
+    def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
+        if len(many) == 1:
+            return self.execute(sql, many[0])
+        return self.execute(*script_of([(sql, tuple(one)) for one in many]))
 
 
 def _relation(definition: TableDef | ViewDef | PlainView, key: tuple[str, ...] = ()) -> Relation:

@@ -153,8 +153,7 @@ class FlightSql:
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
             raise RefusedStatement("the server is read only: SELECT is answered; the program that serves opens it")
-        counts = [self._served.update(sql, one) for one in bound]
-        return -1 if min(counts) < 0 else sum(counts)
+        return self._served.update(sql, bound)
 
     def _prepare(self, request: Any) -> Any:
         _refuse_transaction(request)

@@ -36,7 +36,9 @@ class Rows:
 class Served(Protocol):
     """Tables and views that are asked from several threads. Every method raises FreshviewsError alone."""
 
-    is_writable: bool
+    @property
+    def is_writable(self) -> bool:
+        """Whether ``update`` may be called."""
 
     def relations(self) -> Sequence[Relation]:
         """All tables and views that can be read, at one version."""
@@ -44,5 +46,6 @@ class Served(Protocol):
     def select(self, sql: str, parameters: Sequence[object]) -> Rows:
         """Answer a SELECT at one version."""
 
-    def update(self, sql: str, parameters: Sequence[object]) -> int:
-        """Execute another statement, as one version; the number of rows changed, or -1 where it is not known."""
+    def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
+        """Execute another statement for each of its parameters, as one version; the number of rows that changed, or -1
+        where it is not known."""
