@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from freshviews.engine.change import Change, Subscription
     from freshviews.engine.commit.batch import Batch
     from freshviews.engine.commit.changes import Changes
+    from freshviews.engine.commit.data.counts import RowCounts
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
@@ -73,6 +74,7 @@ __all__ = [
     "QueueFull",
     "Recovery",
     "RingDefinitionError",
+    "RowCounts",
     "RuleError",
     "SqlError",
     "Stats",
@@ -94,6 +96,7 @@ _HOMES = {
     "Database": "engine.database",
     "Explanation": "display.explanation",
     "Recovery": "engine.durable.recovery",
+    "RowCounts": "engine.commit.data.counts",
     "Stats": "display.statistics",
     "Subscription": "engine.change",
     "Table": "engine.handles",

@@ -1,4 +1,4 @@
-"""Random statements that change rows, in both dialects of SQL, over a table ``t`` with a key and a table ``u`` without."""
+"""Random statements that change rows, in both dialects of SQL, over a table ``t`` with a key and ``u`` without."""
 
 from __future__ import annotations
 
@@ -48,9 +48,20 @@ class _Drawing:
             return made("int", "CAST(({0}) % 5 AS INT)", of.any("int"))
         return made("string", "coalesce({0}, 'n')", of.any("string"))
 
-    def row(self, of: Expressions, default: bool = True) -> Term:
+    def asked(self, table: str) -> Term:
+        """A predicate of a SELECT, which DuckDB answers for both."""
+        column, sign = self.choose.pick("ka"), self.choose.pick(("<", ">=", "=", "<>"))
+        return made("bool", f"({table}.{column} {sign} {self.choose.between(0, 5)} OR {table}.s IS NULL)")
+
+    def asked_row(self, table: str) -> Term:
+        key = self.choose.pick((f"{self.choose.between(0, 9)}", f"{table}.k + 5"))
+        other = self.choose.pick((f"CAST(({table}.k - {table}.a) % 5 AS INT)", f"{table}.a", "NULL"))
+        number = self.choose.pick((f"CAST({table}.x / 2 AS DECIMAL(6, 1))", "1.5", f"{table}.a"))
+        return made("row", f"{key}, {other}, coalesce({table}.s, 'n'), {number}")
+
+    def row(self, of: Expressions) -> Term:
         values = [self.value(column, of) for column in _KINDS]
-        if default and self.choose.chance(20):
+        if self.choose.chance(20):
             values[1] = made("int", "DEFAULT")
         return made("row", "{0}, {1}, {2}, {3}", *values)
 
@@ -67,8 +78,8 @@ class _Drawing:
         if self.choose.chance(50):
             return made("", f"INSERT INTO {table} VALUES {{0}}", self.values(self.choose.between(1, 3)))
         other = self.choose.pick(TABLES)
-        of = self.expressions(other)
-        return made("", f"INSERT INTO {table} SELECT {{0}} FROM {other} WHERE {{1}}", self.row(of, False), of.predicate())
+        row, where = self.asked_row(other), self.asked(other)
+        return made("", f"INSERT INTO {table} SELECT {{0}} FROM {other} WHERE {{1}}", row, where)
 
     def upsert(self) -> Term:
         rows = self.values(1)
@@ -80,8 +91,7 @@ class _Drawing:
     def delete(self) -> Term:
         table = self.choose.pick(TABLES)
         if self.choose.chance(25):
-            other = self.expressions("u").predicate()
-            return made("", "DELETE FROM t WHERE k IN (SELECT u.a FROM u WHERE {0})", other)
+            return made("", "DELETE FROM t WHERE k IN (SELECT u.a FROM u WHERE {0})", self.asked("u"))
         return made("", f"DELETE FROM {table} WHERE {{0}}", self.expressions(table, bare=True).predicate())
 
     def update(self) -> Term:
@@ -89,7 +99,8 @@ class _Drawing:
         of = self.expressions(table, bare=True)
         sets = self.sets(of)
         if table == "t" and self.choose.chance(30):
-            sets = made("set", "a = (SELECT MAX(u.a) FROM u WHERE u.k = t.k), s = 'q'")
+            sets = "a = (SELECT MAX(u.a) FROM u WHERE u.k = t.k), s = 'q'"
+            return made("", f"UPDATE t SET {sets} WHERE {{0}}", self.asked("t"))
         where = made("bool", f"k = {self.choose.between(0, 9)}") if self.choose.chance(30) else of.predicate()
         return made("", f"UPDATE {table} SET {{0}} WHERE {{1}}", sets, where)
 

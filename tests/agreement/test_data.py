@@ -1,4 +1,4 @@
-"""Statements that change rows do to tables and views what they do in DuckDB, and the changes of views add up to them."""
+"""Statements that change rows do to tables and views what they do in DuckDB."""
 
 from __future__ import annotations
 

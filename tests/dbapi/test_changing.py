@@ -157,6 +157,25 @@ def test_what_cannot_wait_is_refused_at_once(connection: dbapi.Connection, sql: 
     assert cursor.execute("COMMIT").rowcount == -1
 
 
+def test_questions_have_rows_also_while_a_batch_is_open(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    assert cursor.execute("SHOW TABLES").fetchall() == [("items",)]
+    assert cursor.execute("DESCRIBE items").rowcount == 3 and cursor.description is not None
+    plan = cursor.execute("EXPLAIN SELECT part, SUM(qty) AS qty FROM items GROUP BY part").fetchall()
+    assert cursor.description == [("plan", "STRING", None, None, None, None, None)] and len(plan) > 3
+    assert cursor.execute("-- a comment\nshow tables").fetchall() == [("items",)]
+    for sql in ("SHOW TABLES; DELETE FROM items", "SELECT 1; DELETE FROM items"):
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.execute(sql)
+    assert len(rows(connection)) == 2
+
+
+def test_an_insert_with_named_queries_is_no_question(db: fv.Database, connection: dbapi.Connection) -> None:
+    insert = "WITH new AS (SELECT ? AS id) INSERT INTO items BY NAME SELECT id FROM new"
+    assert connection.cursor().execute(insert, [3]).rowcount == 1
+    assert connection.cursor().execute("WITH a AS (SELECT id FROM items) SELECT MAX(id) FROM a").fetchall() == [(3,)]
+
+
 def test_rows_of_a_data_frame_are_written(db: fv.Database, connection: dbapi.Connection) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"id": [3, 4], "part": ["x", None], "qty": [1, 2]})

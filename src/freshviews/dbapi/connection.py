@@ -11,13 +11,13 @@ from typing import Any
 from freshviews.asking import Answer
 from freshviews.dbapi.cursor import Cursor, Parameters
 from freshviews.dbapi.exceptions import InterfaceError, NotSupportedError, ProgrammingError, raises_errors
+from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.database import Database
 from freshviews.errors import shown
-from freshviews.sql.statements.units import units_of
+from freshviews.sql.statements.units import has_rows, units_of
 from freshviews.sql.text.many import Given, script_of
-from freshviews.sql.text.shape import first_word, is_select, numbered
+from freshviews.sql.text.shape import numbered
 
-_QUESTIONS = {"SHOW", "DESCRIBE", "DESC", "EXPLAIN"}
 _ENDS = r"(?:\s+(?:WORK|TRANSACTION))?\s*;?\s*"
 _BEGIN, _COMMIT, _ROLLBACK = (
     re.compile(rf"\s*(?:{word}){_ENDS}", re.IGNORECASE) for word in ("BEGIN|START", "COMMIT|END", "ROLLBACK|ABORT")
@@ -48,6 +48,7 @@ class Connection:
 
     def __init__(self, database: Database, is_own: bool) -> None:
         self.database = database
+        self._served = database._served(True)
         self._is_own = is_own
         self._waiting: list[Given] | None = None
         self._closed = False
@@ -173,18 +174,17 @@ class Connection:
         if _ROLLBACK.fullmatch(sql):
             self._waiting = None
             return -1
-        if is_select(sql):
-            return self.database.sql(sql, parameters or None)
-        if self._waiting is None or first_word(sql) in _QUESTIONS:
-            found = self.database.execute(sql, parameters) if parameters else self.database.execute(sql)
-            return found if isinstance(found, Answer) else getattr(found, "rows", -1)
+        if has_rows(sql):
+            return self._served.answer(sql, parameters or ())
+        if self._waiting is None:
+            return self._changed(self._served.execute(sql, parameters or ()))
         _check_can_wait(sql)
         self._waiting.append(_given(sql, parameters))
         return -1
 
     def _run_many(self, sql: str, many: Iterable[Parameters]) -> int:
         """Execute a statement for each of several parameters, as one version; the number of rows that it changed."""
-        if is_select(sql) or first_word(sql) in _QUESTIONS:
+        if has_rows(sql):
             raise ProgrammingError("executemany is for statements that change rows; execute a SELECT for each")
         _check_can_wait(sql)
         given = [_given(sql, parameters) for parameters in many]
@@ -200,9 +200,10 @@ class Connection:
 
     def _execute(self, given: list[Given]) -> int:
         """Execute statements as one version."""
-        script, values = script_of(given)
-        found = self.database.execute(script, values) if values else self.database.execute(script)
-        return getattr(found, "rows", -1)
+        return self._changed(self._served.execute(*script_of(given)))
+
+    def _changed(self, found: object) -> int:
+        return found.rows if isinstance(found, RowCounts) else -1
 
 
 def _check_can_wait(sql: str) -> None:

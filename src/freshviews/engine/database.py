@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
 from freshviews import arguments
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
+from freshviews.display.explanation import Explanation
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
 from freshviews.engine.asked import AskedRows, answered
@@ -50,6 +52,8 @@ from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
 from freshviews.engine.measured.listing import drawing_of, listing
+from freshviews.engine.measured.questions import explained_query
+from freshviews.engine.measured.questions import shown as shown_relations
 from freshviews.engine.measured.replanning import (
     STRATEGY_GAIN,
     advised,
@@ -212,7 +216,11 @@ class Database(Shown):
 
     @ends_at_the_call
     def execute(self, sql: str, *parameters: object, **named: object) -> Any:
-        """Execute a script of CREATE, ALTER and DROP statements: all of it, or on an error none of it.
+        """Execute a script: definitions, statements that change rows, and questions.
+
+        A script that does nothing but define is executed whole, or on an error not at all. Else its statements run in
+        order: INSERT, DELETE, UPDATE, MERGE and TRUNCATE are each a version, BEGIN ... COMMIT is one version, and
+        definitions that follow each other are one step. After an error what came before stays, and the error says so.
 
         A view over tables that have rows is backfilled before this returns, and a table with rows that gets columns
         stores them again.
@@ -220,20 +228,33 @@ class Database(Shown):
         Parameters
         ----------
         sql
-            Statements of docs/sql.md, separated by semicolons.
+            Statements of docs/sql.md and docs/data.md, separated by semicolons.
         parameters, named
-            Refused, with how a value is written: a script has no parameters.
+            Values for each ``?``, in order, or for each ``:name``; or one list, tuple or dict of them. Definitions have
+            none. For many rows use ``insert``, ``upsert``, ``update`` and ``delete``.
+
+        Returns
+        -------
+        RowCounts | Answer | Explanation | None
+            What the last statement returns: how many rows were inserted, deleted and updated; the rows of SELECT, SHOW
+            and DESCRIBE; an EXPLAIN; None of a definition.
 
         Raises
         ------
         SqlError
             The script is wrong or not supported; it has the line and column.
+        ArgumentError
+            The parameters are many rows, or some are given by position and some by name.
+        BatchError
+            Rows do not fit a table, or break a rule of it.
         CatalogError
             A table or view is unknown, exists already, or is still needed.
         PlanError
             The strategy that a view names cannot maintain it.
         EvaluationError
-            A view cannot be computed from the rows that are there.
+            A view, or an expression of a statement, cannot be computed for a row.
+        NoDuckDB
+            A SELECT is executed, by itself or inside a statement, and DuckDB is not installed.
         OutOfMemory
             Too little memory is left for the view.
 
@@ -242,6 +263,12 @@ class Database(Shown):
         >>> db.execute("CREATE MATERIALIZED VIEW total AS SELECT SUM(qty) AS qty FROM items")
         >>> db.view("total").to_arrow()["qty"].to_pylist()
         [8]
+        >>> db.execute("INSERT INTO items VALUES (?, ?), ('nut', 1)", "bolt", 2)
+        2 rows inserted, version 2
+        >>> db.execute("UPDATE items SET qty = qty + :more WHERE part = 'nut'", more=10).updated
+        2
+        >>> db.execute("SELECT * FROM by_part ORDER BY part").fetchall()
+        [('bolt', 5), ('nut', 26)]
         """
         _check_text("a script of SQL", sql)
         values = parameters_of("Database.execute", parameters, named)
@@ -274,8 +301,16 @@ class Database(Shown):
 
         return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
 
-    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Any:
-        return self._answer(text, node, parameters)
+    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Answer | Explanation:
+        """The answer to a SELECT, SHOW, DESCRIBE or EXPLAIN."""
+        if isinstance(node, exp.Query):
+            return self._answer(text, node, parameters)
+        catalog = self._relations.catalog
+        if node.name.upper() == "EXPLAIN":
+            return explained_query(text, node, catalog, lambda name: self.view(name).explain())
+        from freshviews.asking import Answer
+
+        return Answer(shown_relations(text, node, catalog), self.version)
 
     def _define(self, script: str, nodes: Sequence[Node], logged: str) -> None:
         """Execute the definitions of a script, and log their text."""
@@ -727,16 +762,15 @@ class Database(Shown):
     def _served(self, is_writable: bool) -> ServedDatabase:
         from freshviews.wire import ServedDatabase
 
-        def execute(sql: str, parameters: Sequence[object]) -> int:
-            found = self.execute(sql, parameters) if parameters else self.execute(sql)
-            return getattr(found, "rows", -1)
+        def execute(sql: str, parameters: Parameters) -> object:
+            return self.execute(sql, parameters) if parameters else self.execute(sql)
 
         def catalog() -> Catalog:
             with self._lock:
                 self._check_usable()
                 return self._relations.catalog
 
-        return ServedDatabase(catalog, self.sql, execute, is_writable)
+        return ServedDatabase(catalog, self.sql, execute, lambda: self.version, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 import freshviews
 from freshviews.errors import FreshviewsError
-from freshviews.sql.text.shape import count_parameters, is_select
+from freshviews.sql.statements.units import has_rows
+from freshviews.sql.text.shape import count_parameters
 from freshviews.wire import catalog_rows
 from freshviews.wire.arrow_data import rows_of, schema_bytes, sendable, stream_of
 from freshviews.wire.held import Gone, Prepared, held_results, held_statements
@@ -122,8 +123,8 @@ class FlightSql:
 
     def _reads(self, name: str, command: Any) -> bool:
         if name == "CommandPreparedStatementQuery":
-            return is_select(self._statements.get(command.prepared_statement_handle).sql)
-        return is_select(command.query)
+            return has_rows(self._statements.get(command.prepared_statement_handle).sql)
+        return has_rows(command.query)
 
     def _asked(self, name: str, command: Any) -> pa.Table:
         """The result of a command."""
@@ -141,7 +142,7 @@ class FlightSql:
 
     def _result(self, sql: str, bound: list[tuple[object, ...]]) -> pa.Table:
         """The rows of a SELECT, or the number of rows that other statements change, in a row."""
-        if not is_select(sql):
+        if not has_rows(sql):
             count = self._update(sql, bound)
             return pa.table({"rows": [None if count < 0 else count]}, schema=_COUNT)
         if len(bound) > 1:
@@ -162,7 +163,7 @@ class FlightSql:
             raise BadMessage(f"a statement of at most {LONGEST_SQL:,} characters is accepted")
         one = Prepared(sql, count_parameters(sql))
         columns = b""
-        if is_select(sql):
+        if has_rows(sql):
             try:
                 columns = schema_bytes(sendable(self._served.select(sql, (None,) * one.parameters).table).schema)
             except FreshviewsError:

@@ -10,7 +10,7 @@ _WORD = re.compile(r"[A-Za-z]\w*")
 _PARAMETER = re.compile(
     rf"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|`[^`]*+`?|{_COMMENT}|::|(\?)|:([A-Za-z_]\w*)""", re.DOTALL
 )
-_WITH_ROWS = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
+_SELECTS = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
 
 
 def first_word(sql: str) -> str:
@@ -22,7 +22,7 @@ def first_word(sql: str) -> str:
 
 def is_select(sql: str) -> bool:
     """Whether a statement is a query, by its first word."""
-    return first_word(sql) in _WITH_ROWS
+    return first_word(sql) in _SELECTS
 
 
 def count_parameters(sql: str) -> int:

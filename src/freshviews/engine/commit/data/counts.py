@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, repr=False)
 class RowCounts:
-    """The rows that a statement of ``Database.execute`` changed, as the statement says it: an upsert of a new row is an
-    insert, and a row that is set to the values that it has is updated.
+    """How many rows a statement of ``Database.execute`` changed, or a transaction.
+
+    A row that is set to the values that it has counts as updated. Equal rows count each.
 
     Attributes
     ----------
     inserted, deleted, updated
-        Numbers of rows; equal rows count each.
+        Numbers of rows.
     version
         The version that the statement made; where it changed no row, the version that it found.
 

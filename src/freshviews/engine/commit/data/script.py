@@ -119,9 +119,9 @@ class _Transaction:
                 raise
             raise SqlError(str(error), *self._text.at(node)) from None
         for piece in effect.rows:
-            keep_strings(piece.batch, self._doors.dictionary)
-        if effect.rows:
-            self._parts.setdefault(table, []).extend(effect.rows)
+            if len(piece.batch):
+                keep_strings(piece.batch, self._doors.dictionary)
+                self._parts.setdefault(table, []).append(piece)
         self._inserted += effect.inserted
         self._deleted += effect.deleted
         self._updated += effect.updated
@@ -153,7 +153,7 @@ class _Transaction:
             rows = self._rows(changes, insert, node)
             if insert.merge is None:
                 count = len(rows.batch)
-                return Effect((rows,) if count else (), inserted=count), table
+                return Effect((rows,), inserted=count), table
             return self._conflict(changes, insert, insert.merge, rows), table
         check_found(text, node, definition, table.has_window)
         if isinstance(node, exp.Merge):
@@ -193,7 +193,7 @@ class _Transaction:
         read = [table for named in query.find_all(exp.Table) for table in _tables_of(named.name, catalog)]
         changed = next((table.name for table in self._parts if table.name.lower() in read), None)
         if changed is not None:
-            message = f"this SELECT reads table {changed}, which the transaction has changed, as it was; COMMIT before it"
+            message = f"this SELECT reads table {changed}, as it was before the transaction changed it; COMMIT first"
             raise self._text.error(node, message)
         answer = self._doors.answer(self._text, query, given_to(self._text, query))
         return incoming(answer, self._doors.dictionary)
