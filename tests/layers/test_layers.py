@@ -88,7 +88,7 @@ def test_planning_imports_no_array_library(room: str) -> None:
 
 
 ALONE = [("sqlglot", "sql asking"), ("duckdb", "asking"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"),
-         ("numba", "kernel"), ("grpc", "wire"),
+         ("numba", "kernel"), ("grpc", "wire"), ("sqlalchemy", "dbapi"),
          ("pyspark", "spark"), ("prometheus_client", "cli"), ("yaml", "spark")]  # fmt: skip
 
 

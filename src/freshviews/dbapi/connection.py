@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -17,6 +17,7 @@ from freshviews.errors import shown
 from freshviews.sql.statements.units import has_rows, units_of
 from freshviews.sql.text.many import Given, script_of
 from freshviews.sql.text.shape import numbered
+from freshviews.wire import Relation
 
 _ENDS = r"(?:\s+(?:WORK|TRANSACTION))?\s*;?\s*"
 _BEGIN, _COMMIT, _ROLLBACK = (
@@ -149,6 +150,27 @@ class Connection:
         """
         if self._closed:
             raise InterfaceError("the connection is closed; freshviews.dbapi.connect makes another")
+
+    @raises_errors
+    def relations(self) -> Sequence[Relation]:
+        """List tables and views with their columns and keys.
+
+        Returns
+        -------
+        Sequence[Relation]
+
+        Raises
+        ------
+        InterfaceError
+            The connection is closed.
+
+        Examples
+        --------
+        >>> [one.name for one in fv.dbapi.connect(db).relations()]
+        ['items', 'by_part']
+        """
+        self.check_open()
+        return self._served.relations()
 
     def __enter__(self) -> Connection:
         return self
