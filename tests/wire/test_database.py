@@ -197,6 +197,16 @@ def test_pandas_reads_a_connection_of_adbc(server: FlightServer) -> None:
     assert found.to_dict("list") == {"part": ["bolt", "nut"], "qty": [3, 5]}
 
 
+def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("freshviews.wire.SELECT_SECONDS", 0.3)
+    with fv.Database() as large, large.serve(token=TOKEN) as server:
+        large.execute("CREATE TABLE n (n INT)")
+        large.insert("n", [(number,) for number in range(10_000)])
+        with pytest.raises(Exception, match=r"the SELECT took more than 0\.3 s and was stopped"):
+            ask(server, "SELECT SUM(a.n * b.n % 7 + c.n) FROM n a, n b, n c")
+        assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
+
+
 def test_a_closed_database_is_an_error_of_the_client(server: FlightServer) -> None:
     other = fv.Database()
     with other.serve(token=TOKEN) as serving:

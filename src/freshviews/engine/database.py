@@ -757,10 +757,14 @@ class Database(Shown):
 
         arguments.flag("Database.serve(writable)", writable)
         self._check_usable()
-        return FlightServer(self._served(writable), host, port, read_token() if token is None else token)
+        return FlightServer(self._served(writable, True), host, port, read_token() if token is None else token)
 
-    def _served(self, is_writable: bool) -> ServedDatabase:
-        from freshviews.wire import ServedDatabase
+    def _served(self, is_writable: bool, limited: bool) -> ServedDatabase:
+        """``limited``: a SELECT has limited time."""
+        from freshviews.wire import SELECT_SECONDS, ServedDatabase
+
+        def sql(query: str, parameters: Parameters) -> Answer:
+            return answered(self._asked, self._lock, self._captured, query, parameters, SELECT_SECONDS)
 
         def execute(sql: str, parameters: Parameters) -> object:
             return self.execute(sql, parameters) if parameters else self.execute(sql)
@@ -770,7 +774,7 @@ class Database(Shown):
                 self._check_usable()
                 return self._relations.catalog
 
-        return ServedDatabase(catalog, self.sql, execute, lambda: self.version, is_writable)
+        return ServedDatabase(catalog, sql if limited else self.sql, execute, lambda: self.version, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

@@ -1,8 +1,18 @@
 """Arrow Flight SQL over gRPC. What is served is a ``Served``: this package knows no database and no checkpoint."""
 
-__all__ = ["TOKEN", "FlightServer", "RefusedStatement", "Relation", "Rows", "Served", "ServedDatabase", "read_token"]
+__all__ = [
+    "SELECT_SECONDS",
+    "TOKEN",
+    "FlightServer",
+    "RefusedStatement",
+    "Relation",
+    "Rows",
+    "Served",
+    "ServedDatabase",
+    "read_token",
+]
 
 from freshviews.wire.database import ServedDatabase
-from freshviews.wire.served import RefusedStatement, Relation, Rows, Served
+from freshviews.wire.served import SELECT_SECONDS, RefusedStatement, Relation, Rows, Served
 from freshviews.wire.server import FlightServer
 from freshviews.wire.tokens import TOKEN, read_token

@@ -10,6 +10,9 @@ import pyarrow as pa
 
 from freshviews.errors import FreshviewsError
 
+SELECT_SECONDS = 60.0
+"""Seconds that a SELECT of a client may take."""
+
 
 class RefusedStatement(FreshviewsError):
     """A statement that is not answered here; the message says why and what is."""

@@ -9,11 +9,11 @@ from functools import lru_cache
 from freshviews.asking import bound, question_of, relations_of, run, translated
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.kept_rings import aggregates_in
-from freshviews.cli.serving.versions import PATIENCE, TRIES, Gone, Refused, Versions
+from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
 from freshviews.errors import FreshviewsError
 from freshviews.spark.definition import views_of
 from freshviews.spark.reading.contents import view_schema
-from freshviews.wire import RefusedStatement, Relation, Rows
+from freshviews.wire import SELECT_SECONDS, RefusedStatement, Relation, Rows
 
 
 class ServedCheckpoint:
@@ -60,7 +60,7 @@ def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Row
     tables = {}
     for name, relation, columns in translation.reads:
         tables[name] = versions.rows(manifest.version, relation)[2].select(list(columns))
-    return Rows(run(translation, tables, values, PATIENCE), manifest.version)
+    return Rows(run(translation, tables, values, SELECT_SECONDS), manifest.version)
 
 
 @lru_cache(16)
