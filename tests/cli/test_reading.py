@@ -10,15 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from freshviews.asking import running
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
-from freshviews.errors import SqlError
+from freshviews.errors import NoDuckDB, SqlError
 from freshviews.spark import settings
 from freshviews.spark.definition import catalog_of, tables_of
 from freshviews.spark.layout.layout import Layout, layout_of
@@ -31,10 +33,11 @@ from freshviews.spark.state.cell import changes_schema, load_cell, new_token, se
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.sql import Catalog, ViewDefs, parse_script
+from tests.cli.sales import NEVER as NEVER_AT
 from tests.cli.sales import TABLES, VIEWS, commit, sale
 from tests.ring.user_rings import GAUSS
 
-NEVER = {"pandas", "pyspark", "py4j", "duckdb", "boto3", "prometheus_client", "http.server"}
+NEVER = {"pandas", "pyspark", "py4j", "boto3", "prometheus_client", "http.server"}
 """Modules that no reading command imports."""
 PLANNING = {"freshviews.plan.planner", "freshviews.codegen.compiled_block"}
 ENGINE = {"freshviews.engine.database", "llvmlite.binding", *PLANNING}
@@ -81,7 +84,7 @@ def test_query_and_status_print_their_first_line_without_compiler_and_slow_impor
     assert lines == [f'{{"n": {sum(n % 7 == 0 and n % 100 > 0 for n in range(3000))}}}']
     assert modules & (NEVER - {"pandas"} | {"numba"}) == set()  # Arrow imports pandas to sum up deletes.
     lines, modules = run(tmp_path, "status", "shop.sql")
-    assert lines[0].startswith("version 2 ") and modules & (NEVER | ENGINE | {"numba", "rich"}) == set()
+    assert lines[0].startswith("version 2 ") and modules & (NEVER | ENGINE | {"numba", "rich", "duckdb"}) == set()
 
 
 def test_a_view_over_a_users_ring_is_read_without_the_module_of_the_ring(tmp_path: Path) -> None:
@@ -142,23 +145,44 @@ def test_a_log_of_inserts_is_read_without_pandas(tmp_path: Path) -> None:
         assert len(lines) == 1 and modules & (NEVER | {"numba"}) == set()
 
 
-def test_an_unknown_name_is_reported_without_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if pyspark is not installed."""
-    monkeypatch.setattr(settings, "spark_home", lambda: None)
+def test_a_select_over_several_views_is_answered_at_one_version(tmp_path: Path) -> None:
+    root = tmp_path / "shop.checkpoint"
+    commit(root, None, [sale(number, f"part {number % 3}") for number in range(10)])
+    sql = (
+        "SELECT v.part, n, SUM(id) OVER (PARTITION BY v.part) AS ids, price / 2 AS half, at "
+        "FROM kept JOIN by_part v USING (part) WHERE price > (SELECT AVG(price) FROM kept) ORDER BY id DESC LIMIT 1"
+    )
+    found = select(store_of(root), sql)
+    half = Decimal("1.125000")
+    assert found.to_pylist() == [{"part": "part 0", "n": 4, "ids": 15, "half": half, "at": NEVER_AT}]
+    with pytest.raises(SqlError, match="a SELECT over tables and views is accepted, not DROP"):
+        select(store_of(root), "DROP TABLE sales")
+
+
+def test_an_unknown_name_is_reported_with_its_place(tmp_path: Path) -> None:
     commit(tmp_path / "shop.checkpoint", None, [sale(1, "a")])
     store = store_of(tmp_path / "shop.checkpoint")
     for sql, message in (
-        ("SELECT prat FROM by_part", "unknown column by_part.prat; did you mean part?"),
-        ("SELECT part FROM by_part WHERE nn = 1", "unknown column by_part.nn; did you mean n?"),
-        ("SELECT part FROM by_part ORDER BY parts", "unknown column by_part.parts; did you mean part?"),
-        ("SELECT part FROM by_parts", "unknown view by_parts; did you mean by_part?"),
+        ("SELECT prat FROM by_part", "line 1, column 8: unknown column prat; did you mean part?"),
+        ("SELECT part FROM by_part WHERE nn = 1", "line 1, column 32: unknown column nn; did you mean n?"),
+        ("SELECT part FROM by_part ORDER BY parts", "line 1, column 35: unknown column parts; did you mean part?"),
+        ("SELECT part FROM by_parts", "line 1, column 18: unknown table or view by_parts; did you mean by_part?"),
     ):
         with pytest.raises(SqlError) as refused:
             select(store, sql)
         assert str(refused.value) == message
-    # Spark accepts an alias of the list as a name.
-    with pytest.raises(NoSpark):
-        select(store, "SELECT n AS m, m FROM by_part")
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(tmp_path / "shop.checkpoint", None, [sale(1, "a")])
+    store = store_of(tmp_path / "shop.checkpoint")
+    monkeypatch.setattr(settings, "spark_home", lambda: None)
+    with pytest.raises(NoSpark, match=r"pip install 'freshviews\[spark\]'"):
+        select(store, "SELECT n FROM by_part", on_spark=True)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    running._duckdb.cache_clear()
+    with pytest.raises(NoDuckDB, match=r"pip install 'freshviews\[sql\]'"):
+        select(store, "SELECT n FROM by_part")
 
 
 def test_stored_contents_of_a_version_are_read_without_an_engine(tmp_path: Path) -> None:

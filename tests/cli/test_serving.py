@@ -127,21 +127,24 @@ def test_linked_pages_show_all_rows_of_one_version(site: Site, root: Path) -> No
     assert "strategy" in page.text and VIEWS["kept"] in page.text and "NULL" in page.text
 
 
-def test_the_query_page_answers_plain_selects_and_refuses_other_statements(site: Site) -> None:
+def test_the_query_page_answers_selects_and_refuses_other_statements(site: Site) -> None:
     found = read(site, "/query", sql="SELECT part, n FROM by_part WHERE n >= 17 ORDER BY n DESC, part LIMIT 2")
     assert (found["version"], found["total"]) == (2, 2)
     assert found["rows"] == [{"part": "part 0", "n": 17}, {"part": "part 1", "n": 17}]
     assert read(site, "/query", sql="SELECT COUNT(*) AS n FROM kept", version=1)["rows"] == [{"n": 120}]
+    sql = "SELECT SUM(n) AS n FROM by_part JOIN (SELECT DISTINCT part FROM kept) USING (part)"
+    assert read(site, "/query", sql=sql, version=1)["rows"] == [{"n": 120}]
     page = ask(site, "/query", sql="SELECT part FROM by_part WHERE n = 1 AND part LIKE '<%'")
     assert "script" not in Seen(page.body).tags and HOSTILE.split("\n")[0] in Seen(page.body).text
     for sql, status, message in [
-        ("DROP TABLE sales", 400, "is answered here"),
-        ("SELECT * FROM by_part; DROP TABLE x", 400, "is answered here"),
-        ("SELECT SUM(n) FROM by_part", 400, "freshviews query takes any SELECT"),
-        ("SELECT * FROM sales", 404, "unknown view sales; there are kept, by_part"),
-        ("SELECT * FROM `../../etc/passwd`", 404, "unknown view"),
-        ("SELECT nope FROM by_part", 400, "part string, n int64"),
-        ("", 400, "is answered here"),
+        ("DROP TABLE sales", 400, "a SELECT over tables and views is accepted, not DROP"),
+        ("SELECT * FROM by_part; DROP TABLE x", 400, "one SELECT is accepted"),
+        ("SELECT * FROM sales", 404, "unknown table or view sales; there are kept, by_part"),
+        ("SELECT * FROM `../../etc/passwd`", 404, "unknown table or view"),
+        ("SELECT * FROM read_csv('/etc/passwd')", 400, "FROM takes tables, views and subqueries"),
+        ("SELECT nope FROM by_part", 400, "unknown column nope; there are part, n"),
+        ("SELECT part FROM by_part WHERE n = ?", 400, "the SELECT has 1 parameters"),
+        ("", 400, "a SELECT is expected"),
         ("SELECT * FROM by_part WHERE n = " + "1" * 5000, 400, "at most 4000 characters"),
     ]:
         made = ask(site, "/query", sql=sql, format="json")
@@ -149,6 +152,17 @@ def test_the_query_page_answers_plain_selects_and_refuses_other_statements(site:
         assert "Freshviews-Version" not in made.headers
     for deep in ("(" * 1500 + "n = 1" + ")" * 1500, "NOT " * 900 + "n = 1", " OR ".join(["n = 1"] * 300)):
         assert ask(site, "/query", sql=f"SELECT * FROM by_part WHERE {deep}", format="json").status in (200, 400)
+
+
+def test_a_select_of_the_query_page_has_bounds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(versions, "SELECT_SECONDS", 0.3)
+    sql = f"SELECT COUNT(*) AS n FROM {', '.join(f'kept k{number}' for number in range(9))} WHERE k1.id + k8.id = 7"
+    made = ask(site, "/query", sql=sql, format="json")
+    assert made.status == 400 and "took more than 0.3 s" in Seen(made.body).text
+    monkeypatch.setattr(versions, "SELECT_SECONDS", 10.0)
+    monkeypatch.setattr(versions, "MOST_BYTES", 1 << 20)
+    made = ask(site, "/query", sql="SELECT a.part, b.at, c.id FROM kept a, kept b, kept c", format="json")
+    assert made.status == 400 and "more than 1 MB" in Seen(made.body).text
 
 
 def test_the_page_of_the_pipeline_shows_its_status(site: Site, root: Path) -> None:

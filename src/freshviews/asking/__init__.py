@@ -14,12 +14,13 @@ from freshviews.asking.answer import Answer
 from freshviews.asking.parameters import Parameters, bound
 from freshviews.asking.question import Question, question_of
 from freshviews.asking.relations import AskedRelation, relations_of
-from freshviews.asking.running import run
+from freshviews.asking.running import Limits, run
 from freshviews.asking.translation import Translation, translated
 
 __all__ = [
     "Answer",
     "AskedRelation",
+    "Limits",
     "Parameters",
     "Question",
     "Translation",
@@ -28,5 +29,6 @@ __all__ = [
     "question_of",
     "relations_of",
     "run",
+    "running",
     "translated",
 ]

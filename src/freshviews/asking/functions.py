@@ -5,7 +5,10 @@ A call of any other name is refused before DuckDB sees it, so nothing reaches it
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
 from freshviews.catalog.catalog import near
@@ -17,9 +20,46 @@ from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
+_SPARK = Spark()
 ACCEPTED = FUNCTION_NAMES - _REFUSED
 """Names of functions that a SELECT may call, in lower case."""
 
+
+_SAME = {
+    **{"iff": "if", "std": "stddev", "every": "bool_and", "some": "bool_or", "any": "bool_or", "btrim": "trim"},
+    **{"mean": "avg", "octet_length": "strlen", "countif": "count_if", "argmax": "max_by", "argmin": "min_by"},
+}
+"""Names of Spark that mean another function, of Spark or of DuckDB."""
+
+_MADE: Mapping[str, Callable[..., Node]] = {
+    "isnull": lambda a: exp.Is(this=a, expression=exp.Null()),
+    "isnotnull": lambda a: exp.Not(this=exp.Is(this=a, expression=exp.Null())),
+    "zeroifnull": lambda a: exp.Coalesce(this=a, expressions=[exp.Literal.number(0)]),
+    "nullifzero": lambda a: exp.Nullif(this=a, expression=exp.Literal.number(0)),
+    "negative": lambda a: exp.Neg(this=exp.Paren(this=a)),
+    "positive": lambda a: exp.Paren(this=a),
+    "position": lambda a, b: exp.StrPosition(this=b, substr=a),
+    "replace": lambda a, b, c=None: exp.Anonymous(this="replace", expressions=[a, b, c or exp.Literal.string("")]),
+}
+"""Functions that are operators, or other functions with their arguments in another order."""
+
+MACROS = (
+    "nanvl(a, b) AS CASE WHEN isnan(a) THEN b ELSE a END",
+    "log1p(a) AS CASE WHEN a > -1 THEN ln(1 + a) END",
+    "expm1(a) AS exp(a) - 1",
+    "pmod(a, b) AS ((a % b) + b) % b",
+    "e() AS exp(1)",
+    "timestamp_seconds(a) AS make_timestamp(CAST(a * 1000000 AS BIGINT))",
+    "timestamp_millis(a) AS make_timestamp(CAST(a AS BIGINT) * 1000)",
+    "timestamp_micros(a) AS make_timestamp(CAST(a AS BIGINT))",
+    "substring_index(a, b, n) AS array_to_string(CASE WHEN n > 0 THEN string_split(a, b)[:n] "
+    "WHEN n < 0 THEN string_split(a, b)[n:] ELSE [] END, b)",
+    "regexp_substr(a, b) AS CASE WHEN regexp_matches(a, b) THEN regexp_extract(a, b) END",
+    "tumble_start(a, b) AS time_bucket(CAST(b AS INTERVAL), a, TIMESTAMP '1970-01-01')",
+    "try_to_date(a) AS TRY_CAST(a AS DATE)",
+    "try_to_timestamp(a) AS TRY_CAST(a AS TIMESTAMP)",
+)
+"""Functions that DuckDB lacks, in its SQL."""
 
 _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date", "timestamp")
 
@@ -55,11 +95,16 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
         raise _misused(text, call)
     if name in _CASTS and len(arguments) == 1:
         return exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="spark"))
+    name = _SAME.get(name, name)
+    build = _MADE.get(name)
+    if build is not None:
+        return build(*arguments)
     build = SparkParser.FUNCTIONS.get(name.upper())
     if build is None:
-        return call
+        return exp.Anonymous(this=name, expressions=arguments)
+    options = {"dialect": _SPARK} if "dialect" in build.__code__.co_varnames else {}
     try:
-        made: Node = build(arguments)
+        made: Node = build(arguments, **options)
         wrong = made.error_messages(arguments)
     except Exception:  # A builder reads arguments that are not there.
         raise _misused(text, call) from None

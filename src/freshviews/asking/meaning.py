@@ -13,10 +13,10 @@ from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, SqlTy
 
 DIVIDE, TO_INTEGER = "fv_divide", "fv_to_integer"
 
-MACROS = (
-    f"CREATE MACRO {DIVIDE}(a, b) AS "
+OWN = (
+    f"{DIVIDE}(a, b) AS "
     "CASE WHEN b = 0 AND a IS NOT NULL THEN error('division by zero') ELSE a / b END",
-    f"CREATE MACRO {TO_INTEGER}(a) AS "
+    f"{TO_INTEGER}(a) AS "
     "CASE WHEN regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*') THEN trim(a) ELSE "
     "CASE WHEN a IS NOT NULL THEN CAST(error('''' || a || ''' is not a whole number') AS VARCHAR) END END",
 )
@@ -29,6 +29,33 @@ def mend(tree: Node) -> None:
         rule = _RULES.get(type(node))
         if rule is not None:
             rule(node)
+
+
+def level(tree: Node) -> bool:
+    """Cast the columns of set operations and of VALUES to their common types; True if any was cast."""
+    changed = False
+    for node in reversed(list(tree.find_all(exp.SetOperation, exp.Values))):
+        if isinstance(node, exp.Values):
+            rows = [row.expressions for row in node.expressions if isinstance(row, exp.Tuple)]
+        else:
+            rows = [one.selects for one in (node.this.unnest(), node.expression.unnest())]
+        if len({len(row) for row in rows}) != 1:
+            continue
+        for column in zip(*rows, strict=True):
+            values = [one.unalias() for one in column]
+            to = least_common(values)
+            for one in values:
+                if to is not None and kind_of(one) not in (None, to):
+                    _put_cast(one, to)
+                    changed = True
+    return changed
+
+
+def _put_cast(node: Node, to: SqlType) -> None:
+    made = exp.Cast(to=as_node(to))
+    made.type = as_node(to)
+    node.replace(made)
+    made.set("this", node)
 
 
 def cast(node: Node, to: SqlType) -> Node:
@@ -53,12 +80,7 @@ def _wrapped(node: Node, to: SqlType) -> None:
         if node.parent.this is not node:
             break
         node = node.parent
-    place = node.parent
-    made = exp.Cast(to=as_node(to))
-    made.type = as_node(to)
-    assert place is not None
-    node.replace(made)
-    made.set("this", node)
+    _put_cast(node, to)
 
 
 def _arithmetic(node: Node) -> None:
@@ -95,11 +117,7 @@ def _moved(node: Node) -> None:
 
 
 def _compared(node: Node) -> None:
-    sides = [node.this, node.args.get("expression")]
-    if isinstance(node, exp.Between):
-        names = ["this", "low", "high"]
-    else:
-        names = ["this", "expression"]
+    names = ["this", "low", "high"] if isinstance(node, exp.Between) else ["this", "expression"]
     sides = [node.args.get(name) for name in names]
     if any(one is None or isinstance(one, exp.Query | exp.Any | exp.All | exp.Tuple) for one in sides):
         return
@@ -137,19 +155,14 @@ def _conditional(node: Node) -> None:
         return
     for one in results_of(node):
         if kind_of(one) not in (None, to):
-            made = exp.Cast(to=as_node(to))
-            made.type = as_node(to)
-            one.replace(made)
-            made.set("this", one)
+            _put_cast(one, to)
 
 
 def _total(node: Node) -> None:
     kind = kind_of(node)
     inner = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
     if kind_of(inner) == STRING:
-        made = exp.Cast(to=as_node(DOUBLE))
-        inner.replace(made)
-        made.set("this", inner)
+        _put_cast(inner, DOUBLE)
     if kind is not None and not kind.is_float:
         _wrapped(node, kind)
 

@@ -44,7 +44,7 @@ def _check(text: SqlText, tree: Node) -> None:
     """Raise SqlError for what is not a query, UnsupportedSql for a clause without a meaning here."""
     if not isinstance(tree, exp.Query):
         word = text.of(tree).partition(" ")[0].upper()
-        raise text.error(tree, f"a SELECT over tables and views is accepted, not {word}; Database.execute runs others")
+        raise text.error(tree, f"a SELECT over tables and views is accepted, not {word}")
     nodes = list(tree.walk())
     clause = ignored(nodes)
     if clause is not None:

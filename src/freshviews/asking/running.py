@@ -9,19 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from threading import Timer
+from threading import Event, Thread
 from typing import Any
 
 import pyarrow as pa
 
-from freshviews.asking.meaning import MACROS
+from freshviews.asking.functions import MACROS
+from freshviews.asking.meaning import OWN
 from freshviews.asking.translation import Translation
 from freshviews.errors import FreshviewsError, NoDuckDB, OutOfMemory, SqlError, UnsupportedSql
 
 REMEDY = "db.sql needs DuckDB; install it with: pip install 'freshviews[sql]'"
 
 _MOST_THREADS = 4
+_BATCH = 100_000
 _SETTINGS = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
@@ -31,49 +34,84 @@ _SETTINGS = {
     "temp_directory": "",
     "memory_limit": "25%",
 }
-_SECONDS = "the SELECT took more than {:g} s and was stopped"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a SELECT may take: seconds, and bytes of its rows; None: no limit."""
+
+    seconds: float | None = None
+    size: int | None = None
 
 
 def run(
     translation: Translation,
     relations: Mapping[str, pa.Table],
     values: Sequence[Any] = (),
-    seconds: float | None = None,
+    limits: Limits | None = None,
 ) -> pa.Table:
-    """The rows of a SELECT. ``relations``: by the names in ``translation.reads``. ``seconds``: the most it may take.
+    """The rows of a SELECT. ``relations``: by the names in ``translation.reads``.
 
-    Ctrl-C stops it. Raises SqlError for a value that cannot be computed, FreshviewsError if it takes too long.
+    Ctrl-C stops it. Raises SqlError for a value that cannot be computed, FreshviewsError for more than ``limits``.
     """
+    limits = limits or Limits()
     connection = _duckdb(os.getpid()).cursor()
-    timer = None
-    late: list[bool] = []
-    import duckdb
-
-    def stop() -> None:
-        late.append(True)
-        connection.interrupt()
-
+    for name, rows in relations.items():
+        connection.register(name, rows)
+    work = _Work(connection, translation.sql, list(values), limits.size)
+    # DuckDB does not look for signals, so it runs in a thread, and this one waits.
+    work.start()
     try:
-        for name, rows in relations.items():
-            connection.register(name, rows)
-        if seconds is not None:
-            timer = Timer(seconds, stop)
-            timer.daemon = True
-            timer.start()
-        found = connection.sql(translation.sql, params=list(values)).to_arrow_table()
-    except duckdb.InterruptException:
-        if late:
-            raise FreshviewsError(_SECONDS.format(seconds)) from None
-        raise KeyboardInterrupt from None
-    except duckdb.OutOfMemoryException:
-        raise OutOfMemory("the SELECT needs more memory than it may take; read fewer rows") from None
-    except (duckdb.Error, RuntimeError, UnicodeError) as error:
-        raise _plain(duckdb, error) from None
+        if not work.done.wait(limits.seconds):
+            _stop(work)
+            raise FreshviewsError(f"the SELECT took more than {limits.seconds:g} s and was stopped")
+    except BaseException:
+        _stop(work)
+        raise
     finally:
-        if timer is not None:
-            timer.cancel()
         connection.close()
-    return found.rename_columns(list(translation.names))
+    if work.error is not None:
+        raise _plain(work.error) from None
+    return work.rows.rename_columns(list(translation.names))
+
+
+class _Work(Thread):
+    """Runs DuckDB's text in a thread."""
+
+    def __init__(self, connection: Any, sql: str, values: list[Any], size: int | None) -> None:
+        super().__init__(name="freshviews-sql", daemon=True)
+        self.done = Event()
+        self.rows: Any = None
+        self.error: Exception | None = None
+        self.connection = connection
+        self._given = sql, values, size
+
+    def run(self) -> None:
+        sql, values, size = self._given
+        try:
+            found = self.connection.sql(sql, params=values)
+            self.rows = found.to_arrow_table() if size is None else _within(found.to_arrow_reader(_BATCH), size)
+        except Exception as error:
+            self.error = error
+        finally:
+            self.done.set()
+
+
+def _stop(work: _Work) -> None:
+    while not work.done.is_set():
+        work.connection.interrupt()
+        work.done.wait(0.01)
+
+
+def _within(batches: Any, size: int) -> pa.Table:
+    """The rows of a reader. Raises FreshviewsError if they have more bytes."""
+    found, total = [], 0
+    for batch in batches:
+        total += batch.nbytes
+        if total > size:
+            raise FreshviewsError(f"the answer has more than {size >> 20} MB; select fewer rows or columns")
+        found.append(batch)
+    return pa.Table.from_batches(found, batches.schema)
 
 
 @lru_cache(1)
@@ -85,14 +123,20 @@ def _duckdb(process: int) -> Any:
         raise NoDuckDB(REMEDY) from None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     made = duckdb.connect(":memory:", config={**_SETTINGS, "threads": min(cores, _MOST_THREADS)})
-    for macro in MACROS:
-        made.execute(macro)
+    for macro in (*MACROS, *OWN):
+        made.execute(f"CREATE MACRO {macro}")
     made.execute("SET lock_configuration = true")
     return made
 
 
-def _plain(duckdb: Any, error: Exception) -> FreshviewsError:
+def _plain(error: Exception) -> FreshviewsError:
     """An error of DuckDB without its class, its text of the SELECT, and its advice."""
+    import duckdb
+
+    if isinstance(error, FreshviewsError):
+        return error
+    if isinstance(error, duckdb.OutOfMemoryException | MemoryError):
+        return OutOfMemory("the SELECT needs more memory than it may take; read fewer rows")
     message = re.split(r"\n\s*\n?LINE \d+:|\n", str(error).strip())[0]
     message = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", message)
     refused = (duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException, duckdb.ParserException)

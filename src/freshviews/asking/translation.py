@@ -9,14 +9,14 @@ from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
 from freshviews.asking.functions import name_functions
-from freshviews.asking.meaning import mend
+from freshviews.asking.meaning import level, mend
 from freshviews.asking.parameters import name_of, places
 from freshviews.asking.question import Question
 from freshviews.asking.relations import AskedRelation, expand, tables_named
@@ -27,6 +27,7 @@ from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node
 from freshviews.types import SqlType
 
+_DUCKDB = DuckDB()
 _NAME = "freshviews_name"
 
 
@@ -71,10 +72,12 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     tree = qualify(tree, dialect="spark", schema=schema)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
+    if level(tree):
+        tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     names = _names(tree, relations)
     mend(tree)
     reads = _reads(tree, stored)
-    return Translation(DuckDB().generate(tree, copy=False), reads, names)
+    return Translation(_DUCKDB.generate(tree, copy=False, unsupported_level=ErrorLevel.RAISE), reads, names)
 
 
 def _one_side_of_using(tree: Node) -> None:
@@ -114,6 +117,11 @@ def _name_columns(question: Question, tree: Node) -> None:
             count = len(values.expressions[0].expressions) or 1
             alias.set("columns", [exp.to_identifier(f"col{place + 1}") for place in range(count)])
             values.set("alias", alias)
+    for group in tree.find_all(exp.Group):
+        # The parser reads ALL as a column.
+        if len(group.expressions) == 1 and group.expressions[0].sql().lower() == "all":
+            group.set("expressions", [])
+            group.set("all", True)
     select = _outer(tree)
     if select is None:
         return

@@ -19,7 +19,8 @@ from freshviews.sql.expressions.coerce import (
     sum_of,
     total_of,
 )
-from freshviews.sql.text.parse import Node
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.parse import LONGEST_NUMBER, Node
 from freshviews.types import (
     BIGINT,
     BOOLEAN,
@@ -84,12 +85,43 @@ def is_void(node: Node | None) -> bool:
     return node is not None and (node.type is not None and node.type.this == exp.DType.NULL)
 
 
+def _written(node: Node) -> str:
+    """The digits of a numeric constant with its sign; empty for other nodes."""
+    sign, inner = ("-", node.this) if isinstance(node, exp.Neg) else ("", node)
+    return sign + str(inner.this) if isinstance(inner, exp.Literal) and not inner.is_string else ""
+
+
 def literal_digits(node: Node) -> SqlType | None:
     """The DECIMAL of an integer constant, as wide as it is written."""
-    inner = node.this if isinstance(node, exp.Neg) else node
-    if isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdigit():
-        return decimal(len(inner.name.lstrip("0") or "0"), 0)
-    return None
+    while isinstance(node, exp.Paren):
+        node = node.this
+    inner = node.this
+    if isinstance(node, exp.Cast) and isinstance(inner, exp.Literal) and kind_of(node.to) != TINYINT:
+        start, end = node.meta.get(SPAN, (0, LONGEST_NUMBER))
+        node = inner if end - start <= len(inner.name) + 1 else node  # as 1L
+    digits = _written(node).removeprefix("-")
+    return decimal(len(digits.lstrip("0") or "0"), 0) if digits.isdigit() else None
+
+
+def _literal(annotator: Any, node: Node) -> Node:
+    """A number with a point is a DECIMAL, one with an exponent a DOUBLE."""
+    text = _written(node)
+    digits = text.removeprefix("-")
+    whole, point, fraction = digits.partition(".")
+    if not text:
+        return _set(annotator, node, STRING)
+    if digits.isdigit():
+        value = int(text)
+        if -(2**31) <= value < 2**31:
+            return _set(annotator, node, INT)
+        return _set(annotator, node, BIGINT if -(2**63) <= value < 2**63 else decimal(min(len(digits), 38), 0))
+    if point and (whole + fraction).isdigit():
+        return _set(annotator, node, decimal(min(max(len(whole.lstrip("0") + fraction), 1), 38), len(fraction)))
+    return _set(annotator, node, DOUBLE)
+
+
+def _negated(annotator: Any, node: Node) -> Node:
+    return _literal(annotator, node) if _written(node) else _set(annotator, node, kind_of(node.this))
 
 
 def operand_kinds(node: Node) -> tuple[SqlType, SqlType, SqlType] | None:
@@ -226,7 +258,7 @@ _ALWAYS: Mapping[type[Node], SqlType] = {
 }
 
 _SAME = (
-    *(exp.Max, exp.Min, exp.AnyValue, exp.First, exp.Last, exp.Neg, exp.Abs, exp.Paren, exp.Nullif, exp.FirstValue),
+    *(exp.Max, exp.Min, exp.AnyValue, exp.First, exp.Last, exp.Abs, exp.Paren, exp.Nullif, exp.FirstValue),
     *(exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.ArgMax, exp.ArgMin),
 )
 
@@ -240,6 +272,8 @@ _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
     **dict.fromkeys(_SAME, _of_argument(_same)),
     **dict.fromkeys((exp.Coalesce, exp.Case, exp.If, exp.Greatest, exp.Least), _widest),
     exp.Round: _rounded,
+    exp.Literal: _literal,
+    exp.Neg: _negated,
     **dict.fromkeys((exp.Ceil, exp.Floor), _whole),
     **{node: _fixed(kind) for node, kind in _ALWAYS.items()},
 }

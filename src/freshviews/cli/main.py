@@ -295,16 +295,16 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SELECT", help="Over the script's views.")],
     checkpoint: Checkpoint = None,
     as_json: Json = False,
+    spark: Annotated[bool, typer.Option("--spark", help="Let Spark answer, which takes seconds to start.")] = False,
 ) -> None:
     """Print a SELECT over the views, at the last committed version.
 
-    SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, needs neither Spark nor Java;
-    its condition compares columns and constants. Any other SELECT starts a local Spark, which takes seconds.
+    Joins, sums, windows and subqueries over any views, as Database.sql answers them, without Spark and Java.
     """
     with _errors_as_messages(), no_collection():
         from freshviews.cli.reading import query_script
 
-        query_script(script, sql, checkpoint, as_json)
+        query_script(script, sql, checkpoint, as_json, spark)
 
 
 @app.command()
@@ -331,7 +331,7 @@ def serve(
 ) -> None:
     """Serve the views over HTTP, read only: pages, JSON, CSV and Arrow. The pipeline may run or not.
 
-    http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a plain SELECT, each with
+    http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a SELECT over views, each with
     format=html, json, csv or arrow. Every answer names its version. Clients of Arrow Flight SQL ask any SELECT.
     """
     with _errors_as_messages():

@@ -92,10 +92,10 @@ def _waiting_files(waiting: dict[str, int]) -> str:
     return f"waiting files: {files}" if files else "no files wait"
 
 
-def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
+def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool, on_spark: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version."""
     store = _checkpoint(name, checkpoint)
-    found = select(store, sql, latest(store))
+    found = select(store, sql, latest(store), on_spark=on_spark)
     if as_json:
         for row in found.to_pylist():
             say(json_line(row))

@@ -761,10 +761,13 @@ class Database(Shown):
 
     def _served(self, is_writable: bool, limited: bool) -> ServedDatabase:
         """``limited``: a SELECT has limited time."""
-        from freshviews.wire import SELECT_SECONDS, ServedDatabase
+        from freshviews.asking import Limits
+        from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, ServedDatabase
+
+        limits = Limits(SELECT_SECONDS, RESULT_BYTES)
 
         def sql(query: str, parameters: Parameters) -> Answer:
-            return answered(self._asked, self._lock, self._captured, query, parameters, SELECT_SECONDS)
+            return answered(self._asked, self._lock, self._captured, query, parameters, limits)
 
         def execute(sql: str, parameters: Parameters) -> object:
             return self.execute(sql, parameters) if parameters else self.execute(sql)

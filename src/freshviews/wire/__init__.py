@@ -1,6 +1,7 @@
 """Arrow Flight SQL over gRPC. What is served is a ``Served``: this package knows no database and no checkpoint."""
 
 __all__ = [
+    "RESULT_BYTES",
     "SELECT_SECONDS",
     "TOKEN",
     "FlightServer",
@@ -13,6 +14,6 @@ __all__ = [
 ]
 
 from freshviews.wire.database import ServedDatabase
-from freshviews.wire.served import SELECT_SECONDS, RefusedStatement, Relation, Rows, Served
+from freshviews.wire.served import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows, Served
 from freshviews.wire.server import FlightServer
 from freshviews.wire.tokens import TOKEN, read_token

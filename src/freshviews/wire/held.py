@@ -15,8 +15,9 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
+from freshviews.wire.served import RESULT_BYTES
+
 RESULT_SECONDS = 120.0
-RESULT_BYTES = 1 << 30
 STATEMENT_SECONDS = 3600.0
 MOST_RESULTS = 256
 MOST_STATEMENTS = 1024

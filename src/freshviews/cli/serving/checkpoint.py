@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
-from freshviews.asking import bound, question_of, relations_of, run, translated
-from freshviews.catalog.catalog import Catalog
-from freshviews.catalog.kept_rings import aggregates_in
+import pyarrow as pa
+
 from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
 from freshviews.errors import FreshviewsError
-from freshviews.spark.definition import views_of
 from freshviews.spark.reading.contents import view_schema
-from freshviews.wire import SELECT_SECONDS, RefusedStatement, Relation, Rows
+from freshviews.spark.reading.select import selected
+from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
+from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows
 
 
 class ServedCheckpoint:
@@ -53,17 +52,9 @@ class ServedCheckpoint:
 
 def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
     manifest = versions.at(None)
-    question = question_of(sql)
-    values, kinds = bound(question, parameters)
-    catalog = _catalog(manifest.script, json.dumps(manifest.rings))
-    translation = translated(question, relations_of(question, catalog), kinds)
-    tables = {}
-    for name, relation, columns in translation.reads:
-        tables[name] = versions.rows(manifest.version, relation)[2].select(list(columns))
-    return Rows(run(translation, tables, values, SELECT_SECONDS), manifest.version)
 
+    def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
+        return versions.rows(manifest.version, view)[2]
 
-@lru_cache(16)
-def _catalog(script: str, rings: str) -> Catalog:
-    """The views of a version alone: the rows of its tables are not stored."""
-    return Catalog(views=views_of(script, aggregates_in(json.loads(rings))))
+    table = selected(versions.store, manifest, sql, read, SELECT_SECONDS, RESULT_BYTES, parameters)
+    return Rows(table, manifest.version)

@@ -1,4 +1,4 @@
-"""The answers of ``freshviews serve``: pages, and rows of views and of plain SELECTs, read only.
+"""The answers of ``freshviews serve``: pages, and rows of views and of SELECTs, read only.
 
 ``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow. Requests
 are not trusted (docs/operations.md lists what is refused). The Host header of a request must name this server. This

@@ -20,15 +20,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from freshviews.catalog.catalog import unknown
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.catalog.rings import known_as
 from freshviews.cli.planned_script import plan_script, reduced_to
-from freshviews.errors import CatalogError, StoreError
+from freshviews.errors import CatalogError, FreshviewsError, NameProblem, StoreError
 from freshviews.plan.explain import explain
 from freshviews.spark.reading.contents import contents, latest, view_schema
-from freshviews.spark.reading.plain_select import NotPlain, parsed
-from freshviews.spark.reading.select import plainly_selected
+from freshviews.spark.reading.select import selected
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
 
@@ -39,6 +37,9 @@ PATIENCE = 20.0
 """Seconds that a reader waits for another reader."""
 TRIES = 5
 """Versions that a reader tries, each newer than the one before."""
+SELECT_SECONDS = 10.0
+"""Seconds that a SELECT may take, and ``MOST_BYTES`` of the rows that it may return."""
+MOST_BYTES = 256 << 20
 LONGEST_SELECT = 4000
 """Most characters of a SELECT: its cost grows with its length."""
 
@@ -98,22 +99,14 @@ class Versions:
         return self._read_at(version, read)
 
     def select(self, version: int | None, sql: str) -> tuple[Manifest, pa.Table]:
-        """A version, and the result of a plain SELECT."""
+        """A version, and the result of a SELECT over its views."""
         if len(sql) > LONGEST_SELECT:
             raise Refused(HTTPStatus.BAD_REQUEST, f"a SELECT of at most {LONGEST_SELECT} characters is accepted")
-        try:
-            view = parsed(sql).view
-        except NotPlain:
-            raise Refused(
-                HTTPStatus.BAD_REQUEST,
-                "only SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, is "
-                "answered here; freshviews query takes any SELECT",
-            ) from None
 
         def read(manifest: Manifest) -> tuple[Manifest, pa.Table]:
             with self._exclusive():
                 manifest = self._newest(manifest, version)
-                return manifest, self._selected(manifest, view, sql)
+                return manifest, self._selected(manifest, sql)
 
         return self._read_at(version, read)
 
@@ -139,18 +132,13 @@ class Versions:
             self._last = None
         return manifest
 
-    def _selected(self, manifest: Manifest, view: str, sql: str) -> pa.Table:
-        if view.lower() not in {name.lower() for name in manifest.views}:
-            raise Refused(HTTPStatus.NOT_FOUND, unknown("view", view, manifest.views))
+    def _selected(self, manifest: Manifest, sql: str) -> pa.Table:
         try:
-            return plainly_selected(self.store, manifest, sql, self._rows)
-        except NotPlain:
-            columns = ", ".join(f"{one.name} {one.type}" for one in view_schema(manifest, view)[1])
-            raise Refused(
-                HTTPStatus.BAD_REQUEST,
-                f"the SELECT names a column that {view} lacks ({columns}), compares values of two types, or "
-                "needs Spark; freshviews query says what is wrong, or answers it",
-            ) from None
+            return selected(self.store, manifest, sql, self._rows, SELECT_SECONDS, MOST_BYTES)
+        except NameProblem as error:
+            raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
+        except FreshviewsError as error:
+            raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
 
     def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
         key = (manifest.version, manifest.time, view)

@@ -1,3 +1,3 @@
 """Reads a checkpoint from outside the pipeline."""
 
-__all__ = ["arrival", "contents", "data_source", "disk", "plain_select", "select"]
+__all__ = ["arrival", "contents", "data_source", "disk", "select"]

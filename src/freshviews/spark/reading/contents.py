@@ -95,7 +95,7 @@ def latest(store: Store) -> Manifest:
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
-    found = _views(manifest)
+    found = catalog(manifest)
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
@@ -121,7 +121,7 @@ def contents(store: Store, manifest: Manifest, view: str, *, keep_cells: bool = 
 
         parts = parts_of(store, manifest, layout, name, keep_cells)
     rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
-    order = _views(manifest)[name].order
+    order = catalog(manifest)[name].order
     if len(parts) < 2 or order is None or order.places is None or order.relation:
         return rows
     keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
@@ -232,7 +232,7 @@ def last_error(store: Store) -> str | None:
         return None
 
 
-def _views(manifest: Manifest) -> dict[str, ViewDef]:
+def catalog(manifest: Manifest) -> dict[str, ViewDef]:
     """The views of a version by name."""
     return _views_of(manifest.script, json.dumps(manifest.rings))
 
