@@ -28,8 +28,10 @@ PACKAGES = ("freshviews", "freshviews.errors", "freshviews.dbapi", "freshviews.l
 SPECIAL = ("__getitem__", "__iter__", "__len__")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples")
 
-MADE_BY_FRESHVIEWS = {"Batch", "Change", "Changes", "Connection", "Cursor", "Explanation", "Query", "RowCounts", "Stats",
-                      "Subscription", "Table", "View"}  # fmt: skip
+MADE_BY_FRESHVIEWS = {
+    *("Batch", "Change", "Changes", "Explanation", "Query", "RowCounts", "Stats", "Subscription", "Table", "View"),
+    *("Connection", "Cursor"),
+}
 """Classes whose constructor is not public."""
 
 PARSED_ONLY = {"freshviews.errors.SourceError"}

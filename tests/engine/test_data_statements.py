@@ -12,6 +12,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.tables.base_table import BaseTable
+from freshviews.sql import Catalog, parse_script
+from freshviews.sql.statements.streaming import split_streaming
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -174,8 +176,15 @@ def test_on_conflict_updates_or_keeps_the_row_of_a_key(db: fv.Database) -> None:
     assert players(db) == [
         (1, "Eve", 15, None), (2, "Bo", 7, "b"), (3, "Ida", None, "c"), (9, "New", 1, None), (10, "nobody", 7, "a")
     ]  # fmt: skip
-    with pytest.raises(fv.BatchError, match="several rows of the INSERT have the key of the row"):
+    with pytest.raises(fv.BatchError, match="row 1: ON CONFLICT DO UPDATE: several new rows have the key"):
         db.execute(f"INSERT INTO players (id) VALUES (20), (20) {adding}")
+
+
+def test_rows_whose_unique_columns_are_null_never_conflict(db: fv.Database) -> None:
+    db.execute("CREATE TABLE mails (id INT, mail STRING UNIQUE); INSERT INTO mails VALUES (1, 'a'), (2, NULL)")
+    adding = "INSERT INTO mails VALUES (3, 'a'), (4, NULL), (5, NULL), (6, 'b') ON CONFLICT (mail) DO UPDATE SET id = 7"
+    assert repr(db.execute(adding)) == "3 rows inserted, 1 updated, version 3"
+    assert sorted(row[0] for row in db.table("mails")) == [2, 4, 5, 6, 7]
 
 
 def test_a_transaction_is_one_version_whose_statements_see_those_before(db: fv.Database) -> None:
@@ -338,6 +347,7 @@ PARAMETERS: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [
     ("VALUES (:a), (?)", (1,), {}, "one kind"),
     ("VALUES (?)", ([(1,), (2,)],), {}, "2 rows are given; Database.insert, upsert, update and delete take many rows"),
     ("VALUES (?)", (1,), {"a": 1}, "values by position and by name"),
+    ("VALUES (?)", (), {"parameters": [1, 2]}, "1 parameters, and 2 values"),
     ("VALUES (?)", ("x",), {}, "table players, row 0, column id: 'x': BIGINT accepts int, not str"),
     ("VALUES (? + 1)", (object(),), {}, "object.* None, bool, int, float, str"),
 ]
@@ -370,22 +380,23 @@ def test_parameters_have_the_types_of_constants(db: fv.Database) -> None:
 def test_show_and_describe_list_what_is_there(db: fv.Database) -> None:
     db.execute("CREATE TABLE `a b` (x DECIMAL(6, 2) NOT NULL DEFAULT 0.05, "
                "d DATE DEFAULT DATE '2026-01-02', n INT UNIQUE)")  # fmt: skip
-    assert db.execute("SHOW TABLES").fetchall() == [("players",), ("games",), ("a b",)]
-    assert db.execute("SHOW TABLES LIKE 'G*|p%'").fetchall() == [("players",), ("games",)]
-    assert db.execute("SHOW VIEWS").fetchall() == [("by_name", "YES"), ("few", "NO")]
+    assert db.execute("SHOW TABLES").fetchall() == [("players", None), ("games", None), ("a b", None)]
+    assert db.execute("SHOW TABLES LIKE 'G*|p%'").fetchall() == [("players", None), ("games", None)]
+    assert db.execute("SHOW VIEWS").fetchall() == [("by_name", "YES", None), ("few", "NO", None)]
     assert db.execute("SHOW COLUMNS IN by_name").fetchall() == [("name",), ("points",)]
     assert db.execute("DESCRIBE TABLE `a b`").fetchall() == [
-        ("x", "DECIMAL(6, 2)", "NO", None, "0.05"),
-        ("d", "DATE", "YES", None, "DATE '2026-01-02'"),
-        ("n", "INT", "YES", "UNIQUE", None),
+        ("x", "DECIMAL(6, 2)", "NO", None, "0.05", None),
+        ("d", "DATE", "YES", None, "DATE '2026-01-02'", None),
+        ("n", "INT", "YES", "UNIQUE", None, None),
     ]
-    assert db.execute("DESC players").fetchall()[0] == ("id", "BIGINT", "NO", "PRIMARY KEY", None)
+    assert db.execute("DESC players").fetchall()[0] == ("id", "BIGINT", "NO", "PRIMARY KEY", None, None)
 
 
 def test_show_create_makes_the_same_table_and_view() -> None:
     script = """
         CREATE TABLE p (id BIGINT PRIMARY KEY, name STRING NOT NULL DEFAULT 'it\\'s', y DOUBLE DEFAULT 1.5,
-            v VARCHAR(3) UNIQUE, ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 03:04:05', b BOOLEAN DEFAULT TRUE,
+            v VARCHAR(3) UNIQUE COMMENT 'short', ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 03:04:05',
+            b BOOLEAN DEFAULT TRUE,
             x INT DEFAULT NULL)
             TBLPROPERTIES ('freshviews.rows' = '5');
         CREATE TABLE q (k BIGINT REFERENCES p (id));
@@ -426,3 +437,57 @@ QUESTIONS = [
 def test_a_question_about_what_is_not_there_is_refused(db: fv.Database, question: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(question)
+
+
+def test_comments_stay_until_they_are_removed_or_their_table_is_dropped(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "db") as db:
+        db.execute("CREATE TABLE t (a INT COMMENT 'first', b INT) COMMENT 'numbers'; CREATE VIEW v AS SELECT a FROM t")
+        db.execute("CREATE MATERIALIZED VIEW m AS SELECT COUNT(*) AS n FROM t")
+        db.execute("COMMENT ON COLUMN t.b IS 'second'; COMMENT ON VIEW v IS 'it\\'s'; COMMENT ON VIEW m IS 'count'")
+        db.snapshot()
+        db.execute("COMMENT ON COLUMN t.a IS NULL; COMMENT ON COLUMN M.N IS 'rows'")
+    with fv.Database(tmp_path / "db") as db:
+        assert db.execute("SHOW TABLES").fetchall() == [("t", "numbers")]
+        assert db.execute("SHOW VIEWS").fetchall() == [("m", "YES", "count"), ("v", "NO", "it's")]
+        assert [row[-1] for row in db.execute("DESCRIBE t")] == [None, "second"]
+        assert [row[-1] for row in db.execute("DESCRIBE m")] == ["rows"]
+        db.execute("DROP VIEW v; DROP VIEW m; DROP TABLE t; CREATE TABLE t (b INT)")
+        assert [row[-1] for row in db.execute("DESCRIBE t")] == [None] and db.version == 0
+
+
+COMMENTS = [
+    ("COMMENT ON TABLE player IS 'x'", "line 1, column 18: unknown table player; did you mean players"),
+    ("COMMENT ON VIEW players IS 'x'", "players is not a view; write COMMENT ON TABLE"),
+    ("COMMENT ON COLUMN players.pints IS 'x'", "unknown column players.pints; did you mean points"),
+    ("COMMENT ON COLUMN points IS 'x'", "COMMENT ON COLUMN names table.column"),
+    ("COMMENT ON TABLE players 'x'", "IS is missing"),
+    ("COMMENT ON TABLE players IS 5", "a text or NULL is missing after IS"),
+    ("COMMENT ON DATABASE d IS 'x'", "TABLE, VIEW or COLUMN is accepted"),
+]
+
+
+@pytest.mark.parametrize(("statement", "message"), COMMENTS)
+def test_a_comment_on_what_is_not_there_is_refused(db: fv.Database, statement: str, message: str) -> None:
+    with pytest.raises(fv.SqlError, match=message):
+        db.execute(statement)
+
+
+def test_a_script_of_definitions_alone_and_of_a_pipeline_takes_no_statement_of_rows() -> None:
+    with pytest.raises(fv.errors.UnsupportedSql, match=r"line 1, column 25: INSERT in .* Database.execute takes it"):
+        parse_script("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)", Catalog())
+    script = "CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in');\nDELETE FROM t"
+    with pytest.raises(fv.SqlError, match="line 2, column 1: DELETE is refused here: the rows of a stream"):
+        split_streaming(script)
+
+
+def test_a_repeated_statement_takes_new_values_also_inside_a_subscriber(db: fv.Database) -> None:
+    adding = "INSERT INTO players (id, points) VALUES (?, ?); INSERT INTO games VALUES (?, 1)"
+
+    def again(change: fv.Change) -> None:
+        if len(db.table("players").to_arrow()) < 5:
+            db.execute(adding, 11, 2, 12)
+
+    db.view("by_name").subscribe(again)
+    db.execute(adding, 9, 1, 10)
+    assert [row[:3:2] for row in players(db)[3:]] == [(9, 1), (11, 2)]
+    assert sorted(db.table("games")) == [(10, 1), (12, 1)]

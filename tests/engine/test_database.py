@@ -493,8 +493,8 @@ def test_a_refused_batch_does_not_count_as_updates_of_a_view() -> None:
 @pytest.mark.parametrize(
     ("call", "kind", "message"),
     [
-        (lambda db: db.execute("CREATE TABLE x (a INT)", (5,)), fv.SqlError, "takes no parameters; write each"),
-        (lambda db: db.execute("CREATE TABLE x (a INT)", parameters=[5]), fv.SqlError, "takes no parameters"),
+        (lambda db: db.execute("CREATE TABLE x (a INT)", (5,)), fv.SqlError, "0 parameters, and 1 values are given"),
+        (lambda db: db.execute("CREATE TABLE x (a INT)", parameters=[5]), fv.SqlError, "0 parameters, and 1 values"),
         (lambda db: db.define("CREATE TABLE x (a INT)"), fv.SqlError, "Database.execute takes the text of a script"),
         (lambda db: db.define(None), fv.SqlError, "a list of parsed statements, not NoneType"),
         (lambda db: db.bytes_of(None), fv.CatalogError, "must be given by its name, not by NULL"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from freshviews.catalog.catalog import Comment
 from freshviews.catalog.definitions import ForeignKey, TableDef
 from freshviews.errors import CatalogError, SqlError
 from freshviews.sql import Catalog, DropTable, DropView, ViewDefs, parse_script
@@ -12,7 +13,7 @@ from tests.sql.printed import catalog
 
 
 def _table(sql: str, known: Catalog | None = None) -> TableDef:
-    (table,) = parse_script(sql, known or Catalog())
+    table, *_ = parse_script(sql, known or Catalog())
     assert isinstance(table, TableDef)
     return table
 
@@ -81,11 +82,11 @@ def test_a_view_names_its_strategy_and_keeps_its_text() -> None:
 
 
 def test_a_view_may_rename_its_columns() -> None:
-    _, made = parse_script(
+    _, made, comment = parse_script(
         "CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v (x, y COMMENT 'twice') AS SELECT a, a + a FROM t",
         Catalog(),
     )
-    assert isinstance(made, ViewDefs)
+    assert isinstance(made, ViewDefs) and comment == Comment("v", "y", "twice")
     assert [c.name for c in made.view.columns] == ["x", "y"]
     assert [o.name for o in made.view.blocks[0].outputs] == ["x", "y"]
 

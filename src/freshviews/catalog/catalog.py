@@ -64,17 +64,31 @@ class AlterTable:
         return self.table.name
 
 
-Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable | DropView
+@dataclass(frozen=True)
+class Comment:
+    """COMMENT ON a table, a view or a ``column`` of one; without ``text`` the comment goes."""
+
+    name: str
+    column: str | None
+    text: str | None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.name.lower(), (self.column or "").lower()
+
+
+Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable | DropView | Comment
 
 
 @dataclass(frozen=True)
 class Catalog:
     """Tables and views, immutable; keys are names in any spelling. ``views`` includes internal views; ``plain`` has the
-    views that are not materialised."""
+    views that are not materialised. ``comments``: by ``Comment.key``."""
 
     tables: Mapping[str, TableDef] = field(default_factory=dict)
     views: Mapping[str, ViewDef] = field(default_factory=dict)
     plain: Mapping[str, PlainView] = field(default_factory=dict)
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def named(self, name: str) -> TableDef | ViewDef | PlainView | None:
         """The table or view with this name."""
@@ -170,10 +184,24 @@ class Catalog:
         if isinstance(statement, AlterView):
             views = {name: statement.view if same(name, statement.view.name) else v for name, v in self.views.items()}
             return replace(self, views=views)
+        if isinstance(statement, Comment):
+            return replace(self, comments=commented(self.comments, statement))
+        comments = without_comments(self.comments, statement.name)
         if isinstance(statement, DropTable):
-            return replace(self, tables=_without(self.tables, (statement.name,)))
+            return replace(self, tables=_without(self.tables, (statement.name,)), comments=comments)
         gone = (statement.name, *statement.internal)
-        return replace(self, views=_without(self.views, gone), plain=_without(self.plain, gone))
+        return replace(self, comments=comments, views=_without(self.views, gone), plain=_without(self.plain, gone))
+
+
+def commented(comments: Mapping[tuple[str, str], str], comment: Comment) -> dict[tuple[str, str], str]:
+    """The comments with one more, or one less."""
+    others = {key: text for key, text in comments.items() if key != comment.key}
+    return others if comment.text is None else {**others, comment.key: comment.text}
+
+
+def without_comments(comments: Mapping[tuple[str, str], str], name: str) -> dict[tuple[str, str], str]:
+    """The comments without those of a table or view that is dropped."""
+    return {key: text for key, text in comments.items() if key[0] != name.lower()}
 
 
 def same(one: str, other: str) -> bool:

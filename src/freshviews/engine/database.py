@@ -287,6 +287,7 @@ class Database(Shown):
             dictionary=self._dictionary,
             version=lambda: self.version,
             define=self._define,
+            whole=self._whole,
             commit=self._commit_parts,
             answer=self._rows_of,
             ask=self._asked_in_script,

@@ -11,7 +11,18 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from freshviews.catalog.catalog import AlterTable, AlterView, Catalog, DropTable, Statement, ViewDefs
+from freshviews.catalog.catalog import (
+    AlterTable,
+    AlterView,
+    Catalog,
+    Comment,
+    DropTable,
+    DropView,
+    Statement,
+    ViewDefs,
+    commented,
+    without_comments,
+)
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill, input_rows
@@ -65,6 +76,7 @@ class Draft:
         self._tables = dict(relations.tables)
         self._views = dict(relations.views)
         self._plain = dict(relations.plain)
+        self._comments = dict(relations.comments)
         self._count = relations.made
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
@@ -87,7 +99,7 @@ class Draft:
     @property
     def relations(self) -> Relations:
         """The relations so far; read-only."""
-        return Relations(self._tables, self._views, self._count, plain=self._plain)
+        return Relations(self._tables, self._views, self._count, plain=self._plain, comments=self._comments)
 
     @property
     def chosen(self) -> list[str]:
@@ -120,7 +132,14 @@ class Draft:
             self.alter_view(statement.view)
         elif isinstance(statement, AlterTable):
             self.alter_table(statement)
-        elif isinstance(statement, DropTable):
+        elif isinstance(statement, Comment):
+            self._comments = commented(self._comments, statement)
+        else:
+            self._drop(statement)
+
+    def _drop(self, statement: DropTable | DropView) -> None:
+        self._comments = without_comments(self._comments, statement.name)
+        if isinstance(statement, DropTable):
             self._dropped.append(self._tables.pop(statement.name.lower()))
             if statement.name.lower() in self._grown:
                 self._dropped.append(self._grown.pop(statement.name.lower()))
@@ -166,6 +185,7 @@ class Draft:
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
         self._plain = {view.name.lower(): view for view in catalog.plain.values()}
+        self._comments = dict(catalog.comments)
         load(self.relations)
         for view in catalog.views.values():
             self.make_view(view, restore)

@@ -30,6 +30,8 @@ class Relations:
     """By table, the views that its changes can reach, each after its inputs; computed by ``connect``."""
     plain: Mapping[str, PlainView] = field(default_factory=dict)
     """Plain views, in order of creation; SQL is parsed against them."""
+    comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The comments of tables, views and columns, by ``Comment.key``."""
 
     def get(self, name: str) -> Relation | None:
         key = name.lower()
@@ -42,6 +44,7 @@ class Relations:
             {table.name: table.definition for table in self.tables.values()},
             {view.name: view.definition for view in self.views.values()},
             {view.name: view for view in self.plain.values()},
+            self.comments,
         )
 
     def close(self) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, ViewDefs, unknown
+from freshviews.catalog.catalog import Catalog, ViewDefs, same, unknown
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.widening import type_text
 from freshviews.display.explanation import Explanation
@@ -40,7 +40,7 @@ def shown(text: SqlText, node: Node, catalog: Catalog) -> pa.Table:
     if isinstance(node, exp.Describe):
         if not isinstance(node.this, exp.Table) or not isinstance(node.this.this, exp.Identifier):
             raise text.error(node, "DESCRIBE takes the name of a table or view")
-        return _described(_named(text, node.this, node.this.name, catalog))
+        return _described(_named(text, node.this, node.this.name, catalog), catalog)
     found = _SHOW.fullmatch(_rest(node))
     if found is None:
         raise text.unsupported(node, text.of(node), _SHOWN)
@@ -48,13 +48,15 @@ def shown(text: SqlText, node: Node, catalog: Catalog) -> pa.Table:
         columns, created = found[3], found[4]
         relation = _named(text, node, (columns or created).strip("`").replace("``", "`"), catalog)
         if created is not None:
-            return _rows(("createtab_stmt",), [(created_by(relation),)])
+            return _rows(("createtab_stmt",), [(_created(relation, catalog.comments),)])
         return _rows(("col_name",), [(column.name,) for column in relation.columns])
     names = catalog.names_of(found["list"].upper().removesuffix("S"))
     listed = [name for name in names if _is_like(name, found["like"])]
+    said = [catalog.comments.get((name.lower(), "")) for name in listed]
     if found["list"].upper() == "TABLES":
-        return _rows(("name",), [(name,) for name in listed])
-    return _rows(("name", "materialized"), [(n, "NO" if catalog.plain_view(n) is not None else "YES") for n in listed])
+        return _rows(("name", "comment"), [*zip(listed, said, strict=True)])
+    kept = ["NO" if catalog.plain_view(name) is not None else "YES" for name in listed]
+    return _rows(("name", "materialized", "comment"), [*zip(listed, kept, said, strict=True)])
 
 
 def explained_query(
@@ -104,11 +106,15 @@ def _planned(statements: Sequence[object], catalog: Catalog) -> Explanation:
     return Explanation("\n".join(texts), made[-1][2] | {"inner": inner}, [*map(Drawn, read), *(d for *_, d in made)])
 
 
-def created_by(relation: TableDef | ViewDef | PlainView) -> str:
+def _created(relation: TableDef | ViewDef | PlainView, comments: Mapping[tuple[str, str], str]) -> str:
     """The statement that creates a table or view as it is now."""
+    said = {column: f" COMMENT {_text(text)}" for (name, column), text in comments.items() if same(name, relation.name)}
     if not isinstance(relation, TableDef):
         return relation.sql
-    lines = [f"{quoted(column.name)} {type_text(column)}{_default(column)}" for column in relation.columns]
+    lines = [
+        f"{quoted(column.name)} {type_text(column)}{_default(column)}{said.get(column.name.lower(), '')}"
+        for column in relation.columns
+    ]
     for number, key in enumerate(relation.keys):
         word = "PRIMARY KEY" if relation.has_primary_key and number == 0 else "UNIQUE"
         lines.append(f"{word} ({_list(key)})")
@@ -116,14 +122,12 @@ def created_by(relation: TableDef | ViewDef | PlainView) -> str:
         lines.append(
             f"FOREIGN KEY ({_list(foreign.columns)}) REFERENCES {quoted(foreign.table)} ({_list(foreign.referenced)})"
         )
-    made = f"CREATE TABLE {quoted(relation.name)} (\n  " + ",\n  ".join(lines) + "\n)"
-    if relation.properties:
-        listed = ", ".join(f"{_text(name)} = {_text(value)}" for name, value in relation.properties)
-        made += f" TBLPROPERTIES ({listed})"
-    return made
+    made = f"CREATE TABLE {quoted(relation.name)} (\n  " + ",\n  ".join(lines) + "\n)" + said.get("", "")
+    listed = [f"{_text(name)} = {_text(value)}" for name, value in relation.properties if name != "comment"]
+    return f"{made} TBLPROPERTIES ({', '.join(listed)})" if listed else made
 
 
-def _described(relation: TableDef | ViewDef | PlainView) -> pa.Table:
+def _described(relation: TableDef | ViewDef | PlainView, catalog: Catalog) -> pa.Table:
     keys = relation.keys if isinstance(relation, TableDef) else ()
     primary = keys[0] if isinstance(relation, TableDef) and relation.has_primary_key else ()
     rows = []
@@ -131,8 +135,9 @@ def _described(relation: TableDef | ViewDef | PlainView) -> pa.Table:
         key = "PRIMARY KEY" if column.name in primary else "UNIQUE" if (column.name,) in keys else None
         default = None if column.default is None else _constant(column)
         kind = type_text(replace(column, nullable=True))
-        rows.append((column.name, kind, "YES" if column.nullable else "NO", key, default))
-    return _rows(("col_name", "data_type", "nullable", "key", "default"), rows)
+        comment = catalog.comments.get((relation.name.lower(), column.name.lower()))
+        rows.append((column.name, kind, "YES" if column.nullable else "NO", key, default, comment))
+    return _rows(("col_name", "data_type", "nullable", "key", "default", "comment"), rows)
 
 
 def _named(text: SqlText, node: Node, name: str, catalog: Catalog) -> TableDef | ViewDef | PlainView:

@@ -34,7 +34,9 @@ def parameters_of(call: str, positional: Sequence[Any], named: Mapping[str, Any]
     """
     if positional and named:
         raise ArgumentError(f"{call}: values by position and by name are given; a script has ? or :name")
-    if named:
+    if named.keys() == {"parameters"} and isinstance(named["parameters"], list | tuple | Mapping):
+        positional = (named["parameters"],)
+    elif named:
         return named
     first = positional[0] if len(positional) == 1 else None
     if isinstance(first, Mapping):

@@ -9,19 +9,22 @@ Each statement is bound against the catalog as the preceding statements leave it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import (
+    AlterTable,
     AlterView,
     Catalog,
+    Comment,
     DropTable,
     DropView,
     Statement,
     ViewDefs,
+    column_named,
     unknown,
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
@@ -48,7 +51,7 @@ from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
     "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER TABLE ... ALTER COLUMN ... TYPE, "
-    "ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
+    "ALTER VIEW ... SET TBLPROPERTIES, COMMENT ON, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
 )
 
 
@@ -77,7 +80,7 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
         for one in unknown_nodes(node.walk()):
             kind = type(one).__name__.upper()
             raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "leave it out: no accepted statement has it")
-        for statement in made:
+        for statement in (*made, *(_comments(node, made[-1]) if made else ())):
             statements.append(statement)
             catalog = catalog.after(statement)
     return statements
@@ -93,6 +96,8 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
         return (_alter(text, node, catalog),)
+    if isinstance(node, exp.Comment):
+        return (_comment(text, node, catalog),)
     if isinstance(node, DATA):
         what = f"{type(node).__name__.upper().removesuffix('TABLE')} in a script of definitions"
         raise text.unsupported(node, what, "Database.execute takes it; streaming tables get their rows from sources")
@@ -260,6 +265,43 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     properties = dict(view.properties) | given
     kept = tuple((name, value) for name, value in properties.items() if value)
     return AlterView(replace(view, strategy=dict(kept).get("freshviews.strategy"), properties=kept))
+
+
+def _comment(text: SqlText, node: exp.Comment, catalog: Catalog) -> Comment:
+    """COMMENT ON. Raises NameProblem if what it names is not there."""
+    kind, target = str(node.args["kind"]), node.this
+    is_column = kind == "COLUMN"
+    name = target.table if is_column else target.name
+    if not name or target.args.get("db") is not None:
+        raise text.error(target, "COMMENT ON COLUMN names table.column, COMMENT ON TABLE and VIEW one name")
+    known = catalog.named(name)
+    if known is None or (isinstance(known, ViewDef) and known.internal):
+        names = catalog.names if is_column else catalog.names_of(kind)
+        raise NameProblem(unknown("table or view" if is_column else kind.lower(), name, names), *text.at(target))
+    if not is_column and isinstance(known, TableDef) != (kind == "TABLE"):
+        right = "TABLE" if isinstance(known, TableDef) else "VIEW"
+        raise NameProblem(f"{known.name} is not a {kind.lower()}; write COMMENT ON {right}", *text.at(target))
+    said = None if isinstance(node.expression, exp.Null) else node.expression.name
+    if not is_column:
+        return Comment(known.name, None, said)
+    column = column_named(known.columns, target.name)
+    if column is None:
+        known_names = (one.name for one in known.columns)
+        raise text.error(target, unknown("column", target.name, known_names, known.name))
+    return Comment(known.name, column.name, said)
+
+
+def _comments(node: Node, made: Statement) -> Iterator[Comment]:
+    """The comments inside CREATE and ALTER TABLE."""
+    if not isinstance(made, TableDef | AlterTable | ViewDefs | PlainView):
+        return
+    name = made.view.name if isinstance(made, ViewDefs) else made.name
+    for one in node.find_all(exp.SchemaCommentProperty):
+        yield Comment(name, None, one.this.name)
+    for column in node.find_all(exp.ColumnDef):
+        for constraint in column.constraints:
+            if isinstance(constraint.kind, exp.CommentColumnConstraint):
+                yield Comment(name, column.name, constraint.kind.this.name)
 
 
 def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, ...]:

@@ -31,6 +31,8 @@ _ACCEPTED = (
     "table or view, take it out of the file"
 )
 
+_CHANGING = ("INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "BEGIN")
+
 
 @dataclass(frozen=True)
 class Option:
@@ -141,6 +143,9 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     blanks: list[tuple[int, int]] = []
     if words[:2] == ["ALTER", "TABLE"] and len(words) > 2:
         return "alter", tokens[2].text, None, blanks
+    if words[0] in _CHANGING:
+        message = f"{words[0]} is refused here: the rows of a streaming table come from its source; {_ACCEPTED}"
+        raise SqlError(message, *_at(sql, tokens[0]))
     if words[0] != "CREATE":
         raise SqlError(f"a statement that begins with {words[0]} is refused here; {_ACCEPTED}", *_at(sql, tokens[0]))
     streaming = len(words) > 1 and words[1] == "STREAMING"

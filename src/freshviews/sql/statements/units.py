@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -17,6 +18,10 @@ _ASKING = (exp.Query, exp.Describe)
 _COMMANDS = ("SHOW", "EXPLAIN")
 _QUESTIONS = {"SHOW", "DESCRIBE", "DESC", "EXPLAIN"}
 _ENDS = (exp.Commit, exp.Rollback)
+_REPEATED = ("INSERT", "DELETE", "UPDATE", "MERGE ", "SELECT")
+"""The first letters of scripts whose trees are kept, as programs repeat them."""
+_KEPT = 10_000
+"""Most characters of such a script."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,20 @@ class Unit:
 @hiding_secrets
 def units_of(script: str) -> tuple[Unit, ...]:
     """The units of a script. Raises SqlError, with line and column, if it is not SQL or a transaction is not whole."""
+    if len(script) <= _KEPT and script.lstrip()[:6].upper() in _REPEATED:
+        known = _parsed(script)
+        if all(unit.kind != "definitions" for unit in known):
+            # Copies, as parameters get their values in the trees.
+            return tuple(replace(unit, nodes=tuple(node.copy() for node in unit.nodes)) for unit in known)
+    return _units(script)
+
+
+@lru_cache(256)
+def _parsed(script: str) -> tuple[Unit, ...]:
+    return _units(script)
+
+
+def _units(script: str) -> tuple[Unit, ...]:
     text = SqlText(script)
     made: list[Unit] = []
     begun: int | None = None

@@ -143,6 +143,7 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.TruncateTable: _LISTED,
     **dict.fromkeys((exp.Transaction, exp.Commit, exp.Rollback), ()),
     exp.Describe: ("this", "kind"),
+    exp.Comment: ("this", "kind", "expression"),
     exp.Placeholder: _THIS,
 }
 READ: Mapping[type[Node], frozenset[str]] = {kind: frozenset(names) for kind, names in _FIELDS.items()}

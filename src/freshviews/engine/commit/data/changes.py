@@ -36,7 +36,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
 from freshviews.sql.statements.data import Change, Clause, Insert, Merge, is_assignable
 from freshviews.sql.statements.parameters import Given
-from freshviews.types import STRING
+from freshviews.types import NULL, STRING
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, literal_code
 
@@ -213,9 +213,9 @@ class Changes:
 
     # MERGE
 
-    def of_merge(self, merge: Merge, source: Columns, rows: int, conflict: str = "") -> Effect:
-        """The effect of MERGE, whose source has columns by their keys. ``conflict``: how a key is found twice in INSERT
-        ... ON CONFLICT. Raises BatchError if a row of the table matches several rows of the source and changes."""
+    def of_merge(self, merge: Merge, source: Columns, rows: int) -> Effect:
+        """The effect of MERGE, whose source has columns by their keys. Raises BatchError if a row of the table matches
+        several rows of the source and changes."""
         target = self._target_of(merge, source)
         here = columns_of(merge.target, target)
         at, by = self._matching(merge, here, len(target), source, rows)
@@ -223,7 +223,7 @@ class Changes:
         deletes_all = [(c.condition, c.values) for c in of_kind["matched"]] == [(None, None)]
         several = np.flatnonzero(np.bincount(at, minlength=len(target)) > 1)
         if len(several) and of_kind["matched"] and not deletes_all:
-            self._refuse_several(target, int(several[0]), conflict)
+            self._refuse_several(target, int(several[0]))
         matched_rows = np.unique(at) if deletes_all else at
         found_by = np.zeros(len(matched_rows), np.int64) if deletes_all else by
         both = {name: codes[matched_rows] for name, codes in here.items()}
@@ -246,6 +246,24 @@ class Changes:
                 made.insert(new, len(taken))
             absent = np.delete(absent, taken)
         return made.effect()
+
+    def of_conflict(self, insert: Insert, merge: Merge, new: CodeBatch) -> Effect:
+        """The effect of INSERT ... ON CONFLICT: of several new rows with one key DO NOTHING takes the first, DO UPDATE
+        none. Raises BatchError."""
+        keys = np.stack([new.columns[name] for name in insert.key], axis=1)
+        unknown = (keys == NULL).any(axis=1)
+        # A key with a NULL is equal to no other.
+        apart = np.column_stack([keys, np.where(unknown, np.arange(len(new)), -1)])
+        _, first = np.unique(apart, axis=0, return_index=True)
+        again = np.setdiff1d(np.arange(len(new)), first)
+        if len(again) and any(clause.kind == "matched" for clause in merge.clauses):
+            name, row, values = self._table.name, int(again[0]), self._named(new)(int(again[0]))
+            rule = "a key is given once"
+            what = "ON CONFLICT DO UPDATE: several new rows have the key of"
+            message = f"table {name}, row {row}: {what} {values}; {rule}"
+            raise BatchError(message, table=name, row=row, value=values, rule=rule)
+        some = rows_at(new, np.sort(first))
+        return self.of_merge(merge, columns_of(merge.source, some), len(some))
 
     def _target_of(self, merge: Merge, source: Columns) -> CodeBatch:
         """The rows of the table that may match, or all of them."""
@@ -299,18 +317,12 @@ class Changes:
             found.append(self._where(merge, here, source, at, by))
         return np.concatenate([at for at, _ in found]), np.concatenate([by for _, by in found])
 
-    def several_new(self, batch: CodeBatch, row: int, what: str) -> BatchError:
-        """The error for an INSERT ... ON CONFLICT with several rows of one key."""
-        name, values, rule = self._table.name, self._named(batch)(row), "a key is given once"
-        message = f"table {name}, row {row}: {what} the row {values}; {rule}"
-        return BatchError(message, table=name, row=row, value=values, rule=rule)
-
-    def _refuse_several(self, target: CodeBatch, row: int, conflict: str) -> None:
+    def _refuse_several(self, target: CodeBatch, row: int) -> None:
         name, values = self._table.name, self._named(target)(row)
         rule = "a row of the table matches one row of the source"
-        what = conflict or "MERGE: several rows of the source match"
-        advice = "a key is given once" if conflict else "make ON narrower, or the rows of the source distinct"
-        raise BatchError(f"table {name}: {what} the row {values}; {advice}", table=name, value=values, rule=rule)
+        what = "MERGE: several rows of the source match the row"
+        advice = "make ON narrower, or the rows of the source distinct"
+        raise BatchError(f"table {name}: {what} {values}; {advice}", table=name, value=values, rule=rule)
 
     def _named(self, batch: CodeBatch) -> Named:
         return lambda row: row_text(self._table, batch, row).removeprefix(" for ")

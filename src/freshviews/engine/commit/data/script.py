@@ -7,28 +7,26 @@ stay, and the error says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.nesting import TOO_DEEP, room
-from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
 from freshviews.engine.commit.data.changes import Changes, Effect, Incoming, incoming
 from freshviews.engine.commit.data.counts import RowCounts
-from freshviews.engine.commit.data.evaluation import columns_of
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, SqlError, hiding_secrets
 from freshviews.sql.statements.data import (
     Insert,
-    Merge,
     change_of,
     check_found,
     insert_of,
@@ -52,6 +50,8 @@ class Doors:
     version: Callable[[], int]
     define: Callable[[str, Sequence[Node], str], None]
     """Executes definitions of a script, and logs the text of these."""
+    whole: Callable[[], AbstractContextManager[None]]
+    """A step that no signal handler interrupts."""
     commit: Callable[[Parts], int]
     answer: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], pa.Table]
     """The rows of a SELECT, with values for its parameters."""
@@ -93,7 +93,7 @@ def _unit(script: str, text: SqlText, unit: Unit, doors: Doors, alone: bool) -> 
         return doors.ask(text, unit.nodes[0], given_to(text, unit.nodes[0]))
     transaction = _Transaction(text, doors)
     for node in unit.nodes:
-        transaction.add(node, unit.kind == "data")
+        transaction.add(node)
     return transaction.end(unit.commits)
 
 
@@ -107,31 +107,52 @@ class _Transaction:
         self._found = doors.version()
         self._inserted = self._deleted = self._updated = 0
 
-    def add(self, node: Node, alone: bool) -> None:
+    def add(self, node: Node) -> None:
         """Add the effect of a statement."""
         try:
             with room():
-                effect, table = self._effect(node)
+                self._add(node)
         except RecursionError:
             raise self._text.error(node, TOO_DEEP) from None
         except SqlError as error:
             if error.line:
                 raise
             raise SqlError(str(error), *self._text.at(node)) from None
-        for piece in effect.rows:
-            if len(piece.batch):
-                keep_strings(piece.batch, self._doors.dictionary)
-                self._parts.setdefault(table, []).append(piece)
-        self._inserted += effect.inserted
-        self._deleted += effect.deleted
-        self._updated += effect.updated
+
+    def _add(self, node: Node) -> None:
+        text, doors = self._text, self._doors
+        definition = target_of(text, node, doors.catalog())
+        table = doors.table(definition.name)
+        if not isinstance(node, exp.Insert) or node.args.get("conflict") is not None:
+            check_found(text, node, definition, table.has_window)
+        effect: Callable[[Changes, Incoming], Effect]
+        if isinstance(node, exp.Insert):
+            insert = insert_of(text, node, definition)
+            query, effect = insert.query, partial(_inserted, insert)
+        elif isinstance(node, exp.Merge):
+            query, effect = source_of(text, node), partial(_merged, text, node, definition)
+        else:
+            change = change_of(text, node, definition)
+            query = change.query
+            effect = lambda changes, found: (  # noqa: E731
+                changes.of_change(change) if query is None else changes.of_old_and_new(change, found)
+            )
+        answer = _NOTHING if query is None else self._answer(query, node)
+        with doors.whole():
+            changes = Changes(table, doors.dictionary, self._parts.get(table, ()))
+            made = effect(changes, incoming(answer, doors.dictionary))
+            for piece in made.rows:
+                if len(piece.batch):
+                    self._parts.setdefault(table, []).append(piece)
+                    keep_strings(piece.batch, doors.dictionary)
+        self._inserted += made.inserted
+        self._deleted += made.deleted
+        self._updated += made.updated
 
     def end(self, commits: bool) -> RowCounts:
         """Make the version, or none if nothing changes or the transaction is rolled back."""
         doors = self._doors
-        if not commits:
-            return RowCounts(0, 0, 0, doors.version())
-        if not self._parts:
+        if not commits or not self._parts:
             return RowCounts(0, 0, 0, doors.version())
         if doors.version() != self._found:
             raise FreshviewsError(
@@ -141,53 +162,7 @@ class _Transaction:
         version = doors.commit([*self._parts.items()])
         return RowCounts(self._inserted, self._deleted, self._updated, version)
 
-    def _effect(self, node: Node) -> tuple[Effect, TableState]:
-        text, doors = self._text, self._doors
-        definition = target_of(text, node, doors.catalog())
-        table = doors.table(definition.name)
-        changes = Changes(table, doors.dictionary, self._parts.get(table, ()))
-        if isinstance(node, exp.Insert):
-            insert = insert_of(text, node, definition)
-            if insert.merge is not None:
-                check_found(text, node, definition, table.has_window)
-            rows = self._rows(changes, insert, node)
-            if insert.merge is None:
-                count = len(rows.batch)
-                return Effect((rows,), inserted=count), table
-            return self._conflict(changes, insert, insert.merge, rows), table
-        check_found(text, node, definition, table.has_window)
-        if isinstance(node, exp.Merge):
-            found = self._answer(source_of(text, node), node)
-            merge = merge_of(text, node, definition, found.columns)
-            keys = [merge.source.column(column).name for column in merge.source.columns]
-            return changes.of_merge(merge, dict(zip(keys, found.codes, strict=True)), found.rows), table
-        change = change_of(text, node, definition)
-        if change.query is not None:
-            return changes.of_old_and_new(change, self._answer(change.query, node)), table
-        return changes.of_change(change), table
-
-    def _rows(self, changes: Changes, insert: Insert, node: exp.Insert) -> Encoded:
-        if insert.rows is not None:
-            return changes.of_rows(insert)
-        assert insert.query is not None
-        return changes.of_answer(insert, self._answer(insert.query, node))
-
-    def _conflict(self, changes: Changes, insert: Insert, merge: Merge, rows: Encoded) -> Effect:
-        """INSERT ... ON CONFLICT: of several new rows with one key DO NOTHING takes the first, DO UPDATE none."""
-        updates = any(clause.kind == "matched" for clause in merge.clauses)
-        name, batch = insert.table.name, rows.batch
-        keys = np.stack([batch.columns[column] for column in insert.key], axis=1)
-        _, first = np.unique(keys, axis=0, return_index=True)
-        what = "ON CONFLICT DO UPDATE: several rows of the INSERT have the key of"
-        if len(first) < len(batch) and not updates:
-            kept = np.sort(first)
-            columns = {one: codes[kept] for one, codes in batch.columns.items()}
-            batch = CodeBatch(name, columns, batch.multiplicities[kept])
-        elif len(first) < len(batch):
-            raise changes.several_new(batch, int(np.setdiff1d(np.arange(len(batch)), first)[0]), what)
-        return changes.of_merge(merge, columns_of(merge.source, batch), len(batch), what)
-
-    def _answer(self, query: Node, node: Node) -> Incoming:
+    def _answer(self, query: Node, node: Node) -> pa.Table:
         """The rows of a SELECT inside a statement. Raises SqlError if it reads what the open transaction changed."""
         catalog = self._doors.catalog()
         read = [table for named in query.find_all(exp.Table) for table in _tables_of(named.name, catalog)]
@@ -195,8 +170,23 @@ class _Transaction:
         if changed is not None:
             message = f"this SELECT reads table {changed}, as it was before the transaction changed it; COMMIT first"
             raise self._text.error(node, message)
-        answer = self._doors.answer(self._text, query, given_to(self._text, query))
-        return incoming(answer, self._doors.dictionary)
+        return self._doors.answer(self._text, query, given_to(self._text, query))
+
+
+_NOTHING = pa.table({})
+
+
+def _inserted(insert: Insert, changes: Changes, found: Incoming) -> Effect:
+    rows = changes.of_rows(insert) if insert.rows is not None else changes.of_answer(insert, found)
+    if insert.merge is None:
+        return Effect((rows,), inserted=len(rows.batch))
+    return changes.of_conflict(insert, insert.merge, rows.batch)
+
+
+def _merged(text: SqlText, node: exp.Merge, table: TableDef, changes: Changes, found: Incoming) -> Effect:
+    merge = merge_of(text, node, table, found.columns)
+    keys = [merge.source.column(column).name for column in merge.source.columns]
+    return changes.of_merge(merge, dict(zip(keys, found.codes, strict=True)), found.rows)
 
 
 def _tables_of(name: str, catalog: Catalog) -> list[str]:
