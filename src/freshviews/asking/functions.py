@@ -26,10 +26,28 @@ ACCEPTED = FUNCTION_NAMES - _REFUSED
 
 
 _SAME = {
-    **{"iff": "if", "std": "stddev", "every": "bool_and", "some": "bool_or", "any": "bool_or", "btrim": "trim"},
-    **{"mean": "avg", "octet_length": "strlen", "countif": "count_if", "argmax": "max_by", "argmin": "min_by"},
+    "iff": "if",
+    "std": "stddev",
+    "every": "bool_and",
+    "some": "bool_or",
+    "any": "bool_or",
+    "btrim": "trim",
+    "mean": "avg",
+    "octet_length": "strlen",
+    "argmax": "max_by",
+    "argmin": "min_by",
 }
 """Names of Spark that mean another function, of Spark or of DuckDB."""
+
+def _decoded(value: Node, *rest: Node) -> Node:
+    pairs = zip(rest[::2], rest[1::2], strict=False)
+    cases = [exp.If(this=exp.NullSafeEQ(this=value.copy(), expression=one), true=then) for one, then in pairs]
+    return exp.Case(ifs=cases, default=rest[-1] if len(rest) % 2 else None)
+
+
+def _dated(node: Node) -> Node:
+    return exp.Cast(this=node, to=exp.DataType.build("DATE"))
+
 
 _MADE: Mapping[str, Callable[..., Node]] = {
     "isnull": lambda a: exp.Is(this=a, expression=exp.Null()),
@@ -38,13 +56,33 @@ _MADE: Mapping[str, Callable[..., Node]] = {
     "nullifzero": lambda a: exp.Nullif(this=a, expression=exp.Literal.number(0)),
     "negative": lambda a: exp.Neg(this=exp.Paren(this=a)),
     "positive": lambda a: exp.Paren(this=a),
+    "decode": _decoded,
+    "unix_timestamp": lambda a: exp.Anonymous(this="unix_timestamp", expressions=[a]),
+    "to_date": lambda a, b=None: _dated(a) if b is None else SparkParser.FUNCTIONS["TO_DATE"]([a, b], dialect=_SPARK),
+    "date_part": lambda a, b: exp.Extract(this=exp.var(a.name), expression=b),
+    "weekday": lambda a: exp.Anonymous(this="weekday", expressions=[_dated(a)]),
+    "initcap": lambda a: exp.Anonymous(
+        this="initcap", expressions=[exp.Cast(this=a, to=exp.DataType.build("STRING", dialect="spark"))]
+    ),
+    **dict.fromkeys(
+        ("count_if", "countif"), lambda a: exp.Count(this=exp.Case(ifs=[exp.If(this=a, true=exp.Literal.number(1))]))
+    ),
+    **dict.fromkeys(
+        ("datediff", "date_diff"),
+        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b))
+        if c is None
+        else exp.TimestampDiff(this=c, expression=b, unit=exp.var(a.name)),
+    ),
     "position": lambda a, b: exp.StrPosition(this=b, substr=a),
     "replace": lambda a, b, c=None: exp.Anonymous(this="replace", expressions=[a, b, c or exp.Literal.string("")]),
 }
 """Functions that are operators, or other functions with their arguments in another order."""
 
 MACROS = (
-    "nanvl(a, b) AS CASE WHEN isnan(a) THEN b ELSE a END",
+    "initcap(a) AS array_to_string(list_transform(string_split(lower(a), ' '), lambda w: upper(w[1]) || w[2:]), ' ')",
+    "unix_timestamp(a) AS CAST(trunc(epoch_us(CAST(a AS TIMESTAMP)) / 1000000) AS BIGINT)",
+    "weekday(a) AS isodow(a) - 1",
+    "nanvl(a, b) AS CASE WHEN isnan(a) THEN CAST(b AS DOUBLE) ELSE CAST(a AS DOUBLE) END",
     "log1p(a) AS CASE WHEN a > -1 THEN ln(1 + a) END",
     "expm1(a) AS exp(a) - 1",
     "pmod(a, b) AS ((a % b) + b) % b",
@@ -98,7 +136,10 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
     name = _SAME.get(name, name)
     build = _MADE.get(name)
     if build is not None:
-        return build(*arguments)
+        try:
+            return build(*arguments)
+        except TypeError:
+            raise _misused(text, call) from None
     build = SparkParser.FUNCTIONS.get(name.upper())
     if build is None:
         return exp.Anonymous(this=name, expressions=arguments)

@@ -7,20 +7,43 @@ from typing import Any
 
 from sqlglot import exp
 
-from freshviews.asking.typing import as_node, kind_of, least_common, operand_kinds, results_of
+from freshviews.asking.typing import CALLED, DATES, SECONDS, as_node, kind_of, least_common, operand_kinds, results_of
 from freshviews.sql.text.parse import Node
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType, decimal
 
-DIVIDE, TO_INTEGER = "fv_divide", "fv_to_integer"
+DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT = (
+    f"fv_{name}"
+    for name in ("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point")
+)
+_ZERO = "error('division by zero')"
+_INTEGER = "regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*')"
+_OTHER = "CAST(error(chr(39) || a || chr(39) || ' is not a whole number') AS VARCHAR)"
+_PADDED = "lpad(CAST(abs(a) AS VARCHAR), CAST(greatest(length(CAST(abs(a) AS VARCHAR)), n + 1) AS INTEGER), '0')"
+_HALF = "CASE WHEN b <> 0 AND 2 * abs(a % b) >= abs(b) THEN sign(a) * sign(b) ELSE 0 END"
 
 OWN = (
-    f"{DIVIDE}(a, b) AS "
-    "CASE WHEN b = 0 AND a IS NOT NULL THEN error('division by zero') ELSE a / b END",
-    f"{TO_INTEGER}(a) AS "
-    "CASE WHEN regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*') THEN trim(a) ELSE "
-    "CASE WHEN a IS NOT NULL THEN CAST(error('''' || a || ''' is not a whole number') AS VARCHAR) END END",
+    f"{DIVIDE}(a, b) AS CASE WHEN b = 0 AND a IS NOT NULL THEN {_ZERO} ELSE a / b END",
+    # The digits of a DECIMAL as an integer, with zeros behind them.
+    f"{DIGITS}(a, zeros) AS CAST(replace(CAST(a AS VARCHAR), '.', '') || zeros AS HUGEINT)",
+    f"{WHOLE}(a, b) AS CASE WHEN b = 0 AND a IS NOT NULL THEN {_ZERO} ELSE a // b END",
+    f"{QUOTIENT}(a, b) AS {WHOLE}(a, b) + {_HALF}",
+    f"{TO_INTEGER}(a) AS CASE WHEN {_INTEGER} THEN trim(a) ELSE CASE WHEN a IS NOT NULL THEN {_OTHER} END END",
+    f"{PERHAPS_INTEGER}(a) AS CASE WHEN {_INTEGER} THEN trim(a) END",
+    f"{SECONDS_OF}(a) AS CAST(floor(epoch_us(a) / 1000000) AS BIGINT)",
+    # The text of an integer with a point before its last digits.
+    f"{POINT}(a, n) AS CASE WHEN a < 0 THEN '-' ELSE '' END || left({_PADDED}, length({_PADDED}) - n) || '.' || "
+    f"right({_PADDED}, n)",
+    f"{NUMBER}(a) AS CASE WHEN NOT isnan(a) THEN a END",
 )
 """Functions of DuckDB that the rewritten text calls."""
+
+
+class NotAnswered(Exception):
+    """An expression that DuckDB would compute otherwise: the node, and what is accepted."""
+
+    def __init__(self, node: Node, message: str) -> None:
+        super().__init__(message)
+        self.node = node
 
 
 def mend(tree: Node) -> None:
@@ -90,25 +113,48 @@ def _arithmetic(node: Node) -> None:
         return
     one, other, _ = found
     result = kind_of(node)
-    if isinstance(node, exp.IntDiv):
-        one, other = (kind if kind.is_decimal else BIGINT for kind in (one, other))
-    if isinstance(node, exp.Div):
-        _cast_in_place(node, "this", DOUBLE)
-        _cast_in_place(node, "expression", DOUBLE)
-        made = exp.Anonymous(this=DIVIDE, expressions=[node.this, node.expression])
-        made.type = as_node(DOUBLE)
-        final = made if result is None or not result.is_decimal else cast(made, result)
-        node.replace(final)
+    if isinstance(node, exp.Div | exp.IntDiv):
+        _divide(node, one, other, result)
         return
     _cast_in_place(node, "this", one)
     _cast_in_place(node, "expression", other)
-    if result is not None and (result.is_decimal or isinstance(node, exp.IntDiv)):
+    if result is not None and result.is_decimal:
         _wrapped(node, result)
+
+
+def _divide(node: Node, one: SqlType, other: SqlType, result: SqlType | None) -> None:
+    """/ and DIV; those of decimals are computed from their digits."""
+    if result is None:
+        return
+    whole = isinstance(node, exp.IntDiv)
+    left, right = node.this, node.args["expression"]
+    if not (one.is_decimal and other.is_decimal):
+        to = BIGINT if whole else DOUBLE
+        made = _own(WHOLE if whole else DIVIDE, cast(left, to), cast(right, to))
+        made.type = as_node(to)
+        node.replace(made)
+        return
+    # Of a/10^i and b/10^j with k digits of the result: a * 10^(k - i + j) / b.
+    up = (0 if whole else result.scale) - one.scale + other.scale
+    sides = ((left, one, max(up, 0)), (right, other, max(-up, 0)))
+    digits = (_own(DIGITS, cast(side, kind), exp.Literal.string("0" * zeros)) for side, kind, zeros in sides)
+    made = _own(WHOLE if whole else QUOTIENT, *digits)
+    if not whole:
+        made = _own(POINT, made, exp.Literal.number(result.scale))
+    final = exp.Cast(this=made, to=as_node(result))
+    final.type = as_node(result)
+    node.replace(final)
+
+
+def _own(name: str, *arguments: Node) -> Node:
+    return exp.Anonymous(this=name, expressions=list(arguments))
 
 
 def _moved(node: Node) -> None:
     """DATE + days is a DATE; a DATE and an INTERVAL of days or more is one, too."""
     kinds = [kind_of(node.this), kind_of(node.args.get("expression"))]
+    if isinstance(node, exp.Sub) and not {*kinds} - {DATE, TIMESTAMP}:
+        raise NotAnswered(node, "a difference of dates is an INTERVAL, and no column has that type; use datediff(a, b)")
     if DATE in kinds and isinstance(node, exp.Add | exp.Sub):
         interval = next((one for one in (node.this, node.expression) if isinstance(one, exp.Interval)), None)
         unit = "" if interval is None or interval.args.get("unit") is None else interval.args["unit"].name.upper()
@@ -175,14 +221,20 @@ def _as_kind(node: Node) -> None:
 
 
 def _to_whole(node: Node, kind: SqlType | None) -> None:
-    """CAST to an integer cuts the fraction off, and takes texts of digits alone."""
-    to = kind_of(node.to if hasattr(node, "to") else node.args["to"])
-    if to is None or not to.is_integer or kind is None:
+    """CAST to an integer cuts the fraction off, and takes texts of digits alone; a TIMESTAMP is its seconds."""
+    to = kind_of(node.args["to"])
+    if to is None or kind is None:
+        return
+    if to == TIMESTAMP and kind.is_integer:
+        node.set("this", _own("timestamp_seconds", node.this))
+    if not to.is_integer:
         return
     if kind.is_float or (kind.is_decimal and kind.scale):
-        node.set("this", exp.Anonymous(this="trunc", expressions=[node.this]))
-    elif kind == STRING and isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        node.set("this", exp.Anonymous(this=TO_INTEGER, expressions=[node.this]))
+        node.set("this", _own("trunc", node.this))
+    elif kind == STRING:
+        node.set("this", _own(PERHAPS_INTEGER if isinstance(node, exp.TryCast) else TO_INTEGER, node.this))
+    elif kind == TIMESTAMP:
+        node.set("this", _own(SECONDS_OF, node.this))
 
 
 def _cast(node: Node) -> None:
@@ -190,6 +242,85 @@ def _cast(node: Node) -> None:
     if to is not None:
         node.set("to", as_node(to))
     _to_whole(node, kind_of(node.this))
+
+
+def _from_one(node: Node) -> None:
+    """The first character of a text is at 1, and at 0."""
+    _text(node)
+    start = node.args.get("start")
+    if isinstance(start, exp.Literal) and start.name == "0":
+        node.set("start", exp.Literal.number(1))
+    elif isinstance(start, exp.Column):
+        is_zero = exp.EQ(this=start.copy(), expression=exp.Literal.number(0))
+        node.set("start", exp.Case(ifs=[exp.If(this=is_zero, true=exp.Literal.number(1))], default=start))
+
+
+def _text(node: Node) -> None:
+    """Cast the arguments of a function over texts."""
+    counted = isinstance(node, exp.Left | exp.Right | exp.Pad | exp.Repeat)
+    for name in ("this", "substr", "fill_pattern", *(() if counted else ("expression", "replacement"))):
+        one = node.args.get(name)
+        if isinstance(one, exp.Expr) and kind_of(one) not in (None, STRING):
+            node.set(name, cast(one, STRING))
+
+
+def _measured_text(node: Node) -> None:
+    _text(node)
+    _as_kind(node)
+
+
+def _extracted(node: Node) -> None:
+    unit = node.this.name.upper()
+    if unit in SECONDS:
+        node.set("this", exp.var("MICROSECONDS"))
+        text = _own(POINT, node.copy(), exp.Literal.number(6))
+        node.replace(exp.Cast(this=text, to=as_node(decimal(8, 6))))
+    elif unit in ("DOW", "DAYOFWEEK"):
+        _day_of_week(node)
+    else:
+        _as_kind(node)
+
+
+def _day_of_week(node: Node) -> None:
+    """1 is Sunday; in DuckDB it is 0."""
+    sunday = exp.Add(this=node.copy(), expression=exp.Literal.number(1))
+    node.replace(exp.Cast(this=sunday, to=as_node(INT)))
+
+
+def _abbreviated(node: Node) -> None:
+    node.replace(_own("left", node.copy(), exp.Literal.number(3)))
+
+
+def _to_eight_digits(node: Node) -> None:
+    node.replace(_own("round", node.copy(), exp.Literal.number(8)))
+
+
+def _no_nan(node: Node) -> None:
+    """NULL, not NaN, where there are too few rows."""
+    while isinstance(node.parent, exp.Filter | exp.Window) and node.parent.this is node:
+        node = node.parent
+    made = _own(NUMBER)
+    node.replace(made)
+    made.set("expressions", [node])
+
+
+def _full_units(node: Node) -> None:
+    """The whole units between two moments, not the borders between them."""
+    sides = (cast(node.args[name], TIMESTAMP) for name in ("expression", "this"))
+    made = _own("datesub", exp.Literal.string(node.args["unit"].name.lower().removesuffix("s")), *sides)
+    node.replace(exp.Cast(this=made, to=as_node(BIGINT)))
+
+
+def _as_doubles(node: Node) -> None:
+    for name in ("this", "expression"):
+        _cast_in_place(node, name, DOUBLE)
+
+
+def _called(node: Node) -> None:
+    if node.name in CALLED:
+        if node.name == "strlen":
+            node.set("expressions", [cast(one, STRING) for one in node.expressions])
+        _as_kind(node)
 
 
 _RULES: Mapping[type[Node], Callable[[Any], None]] = {
@@ -202,11 +333,30 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     **dict.fromkeys((exp.Sum, exp.Avg), _total),
     **dict.fromkeys(
         (
-            *(exp.Extract, exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Week, exp.DayOfMonth, exp.DayOfWeek),
-            *(exp.DayOfYear, exp.Hour, exp.Minute, exp.Second, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile),
-            *(exp.Length, exp.StrPosition, exp.DateDiff, exp.Round, exp.Ceil, exp.Floor, exp.Ascii, exp.CountIf),
+            *(exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Week, exp.DayOfMonth, exp.DayOfYear, exp.Hour),
+            *(exp.Minute, exp.Second, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.DateDiff, exp.Round),
+            *(exp.Ceil, exp.Floor, exp.Sign, exp.WeekOfYear, exp.Grouping, exp.GroupingId, exp.RegrCount),
+            *(exp.UnixDate, *DATES),
         ),
         _as_kind,
     ),
+    **dict.fromkeys((exp.Length, exp.StrPosition, exp.Ascii, exp.RegexpCount), _measured_text),
+    **dict.fromkeys(
+        (
+            *(exp.Left, exp.Right, exp.Pad, exp.Initcap, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Replace),
+            *(exp.Upper, exp.Lower, exp.Trim, exp.Reverse, exp.Repeat, exp.Like, exp.ILike, exp.RegexpLike),
+            *(exp.RegexpExtract, exp.RegexpReplace),
+        ),
+        _text,
+    ),
+    **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
+    exp.Substring: _from_one,
+    exp.DayOfWeek: _day_of_week,
+    exp.Extract: _extracted,
+    exp.Anonymous: _called,
+    **dict.fromkeys((exp.Dayname, exp.Monthname), _abbreviated),
+    exp.TimestampDiff: _full_units,
+    exp.SafeDivide: _as_doubles,
+    exp.MonthsBetween: _to_eight_digits,
     **dict.fromkeys((exp.Cast, exp.TryCast), _cast),
 }

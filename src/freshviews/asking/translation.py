@@ -16,7 +16,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
 from freshviews.asking.functions import name_functions
-from freshviews.asking.meaning import level, mend
+from freshviews.asking.meaning import NotAnswered, level, mend
 from freshviews.asking.parameters import name_of, places
 from freshviews.asking.question import Question
 from freshviews.asking.relations import AskedRelation, expand, tables_named
@@ -57,6 +57,8 @@ def translated(
         _bind(question, tree, kinds)
         _name_columns(question, tree)
         return _translated(question, tree, by_name)
+    except NotAnswered as error:
+        raise question.text.error(error.node, str(error)) from None
     except SqlglotError as error:
         raise _plain(question, by_name, str(error)) from None
     except RecursionError:
@@ -119,7 +121,8 @@ def _name_columns(question: Question, tree: Node) -> None:
             values.set("alias", alias)
     for group in tree.find_all(exp.Group):
         # The parser reads ALL as a column.
-        if len(group.expressions) == 1 and group.expressions[0].sql().lower() == "all":
+        only = group.expressions[0] if len(group.expressions) == 1 else None
+        if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table:
             group.set("expressions", [])
             group.set("all", True)
     select = _outer(tree)

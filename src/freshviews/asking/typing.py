@@ -14,7 +14,6 @@ from freshviews.sql.expressions.coerce import (
     common,
     mean_of,
     product_of,
-    quotient_of,
     remainder_of,
     sum_of,
     total_of,
@@ -145,6 +144,15 @@ def operand_kinds(node: Node) -> tuple[SqlType, SqlType, SqlType] | None:
     return exact[0], exact[1], to
 
 
+def _quotient(one: SqlType, other: SqlType) -> SqlType:
+    """Decimal ``/``, with all digits that Spark keeps; the columns of views have at most 18."""
+    scale = max(6, one.scale + other.precision + 1)
+    precision = one.precision - one.scale + other.scale + scale
+    if precision > 38:
+        scale, precision = max(38 - (precision - scale), min(scale, 6)), 38
+    return decimal(precision, scale)
+
+
 def _arithmetic(of_decimals: Callable[[SqlType, SqlType], SqlType]) -> Callable[[Any, Node], Node]:
     def annotate(annotator: Any, node: Node) -> Node:
         found = operand_kinds(node)
@@ -241,12 +249,22 @@ def _fixed(kind: SqlType) -> Callable[[Any, Node], Node]:
     return lambda annotator, node: _set(annotator, node, kind)
 
 
+def _called(annotator: Any, node: Node) -> Node:
+    return _set(annotator, node, CALLED.get(node.name))
+
+
+def _extracted(annotator: Any, node: Node) -> Node:
+    """A part of a moment is an INT; seconds have their fraction."""
+    return _set(annotator, node, decimal(8, 6) if node.this.name.upper() in SECONDS else INT)
+
+
 def _same(kind: SqlType) -> SqlType:
     return kind
 
 
+DATES = (exp.TsOrDsAdd, exp.DateTrunc, exp.DateFromUnixDate, exp.LastDay, exp.NextDay, exp.AddMonths)
 _ALWAYS: Mapping[type[Node], SqlType] = {
-    **dict.fromkeys((exp.Length, exp.StrPosition, exp.Extract, exp.Year, exp.Quarter, exp.Day, exp.DateDiff), INT),
+    **dict.fromkeys((exp.Length, exp.StrPosition, exp.Year, exp.Quarter, exp.Day, exp.DateDiff), INT),
     **dict.fromkeys((exp.Month, exp.Week, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Minute), INT),
     **dict.fromkeys((exp.Second, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.Ascii), INT),
     **dict.fromkeys((exp.Count, exp.CountIf, exp.ApproxDistinct, exp.IntDiv), BIGINT),
@@ -254,8 +272,20 @@ _ALWAYS: Mapping[type[Node], SqlType] = {
     **dict.fromkeys((exp.Substring, exp.Left, exp.Right, exp.Repeat, exp.Reverse, exp.Pad), STRING),
     **dict.fromkeys((exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr), DOUBLE),
     **dict.fromkeys((exp.CovarPop, exp.CovarSamp, exp.PercentRank, exp.CumeDist, exp.Sqrt, exp.Exp, exp.Ln), DOUBLE),
-    **dict.fromkeys((exp.Log, exp.Pow, exp.Cbrt), DOUBLE),
+    **dict.fromkeys((exp.Log, exp.Pow, exp.Cbrt, exp.Sign, exp.MonthsBetween), DOUBLE),
+    **dict.fromkeys((exp.WeekOfYear, exp.RegexpCount, exp.UnixDate), INT),
+    **dict.fromkeys(DATES, DATE),
+    **dict.fromkeys((exp.Dayname, exp.Monthname), STRING),
+    exp.Grouping: TINYINT,
+    exp.GroupingId: BIGINT,
+    **dict.fromkeys((exp.RegrCount, exp.TimestampDiff), BIGINT),
+    exp.SafeDivide: DOUBLE,
 }
+
+CALLED = {"strlen": INT, "weekday": INT, "substring_index": STRING, "regexp_substr": STRING}
+"""The types of calls that are kept as written."""
+
+SECONDS = ("SECOND", "SECONDS", "S", "SEC", "SECS")
 
 _SAME = (
     *(exp.Max, exp.Min, exp.AnyValue, exp.First, exp.Last, exp.Abs, exp.Paren, exp.Nullif, exp.FirstValue),
@@ -265,7 +295,7 @@ _SAME = (
 _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
     **dict.fromkeys((exp.Add, exp.Sub), _arithmetic(sum_of)),
     exp.Mul: _arithmetic(product_of),
-    exp.Div: _arithmetic(quotient_of),
+    exp.Div: _arithmetic(_quotient),
     exp.Mod: _arithmetic(remainder_of),
     exp.Sum: _of_argument(total_of),
     exp.Avg: _of_argument(mean_of),
@@ -273,6 +303,8 @@ _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
     **dict.fromkeys((exp.Coalesce, exp.Case, exp.If, exp.Greatest, exp.Least), _widest),
     exp.Round: _rounded,
     exp.Literal: _literal,
+    exp.Anonymous: _called,
+    exp.Extract: _extracted,
     exp.Neg: _negated,
     **dict.fromkeys((exp.Ceil, exp.Floor), _whole),
     **{node: _fixed(kind) for node, kind in _ALWAYS.items()},
