@@ -13,7 +13,7 @@ from tests.agreement.choices import seeded
 from tests.agreement.duckdb_peer import comparable
 from tests.agreement.sql_data import TABLES, VIEWS, definitions, statement
 
-pytestmark = pytest.mark.plain_python(only=True)
+pytestmark = pytest.mark.plain_python
 STEPS = 25
 
 
