@@ -236,6 +236,28 @@ def test_clients_that_stop_reading_are_cut_off(monkeypatch: pytest.MonkeyPatch) 
             channel.close()
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_clients_that_send_no_message_are_cut_off(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    monkeypatch.setattr(wire_server, "SECONDS", 0.5)
+    release, other = socket.socketpair()
+
+    def silent() -> Iterator[bytes]:
+        release.recv(1)
+        yield from ()
+
+    with serving() as server, grpc.insecure_channel(f"{server.host}:{server.port}") as channel:
+        call_of = channel.stream_stream(f"/arrow.flight.protocol.FlightService/{method}")
+        open_calls = [call_of(silent(), metadata=RIGHT) for _ in range(wire_server.WORKERS)]
+        time.sleep(0.2)
+        assert select(server)
+        for one in open_calls:
+            with pytest.raises(grpc.RpcError) as error:
+                list(one)
+            assert error.value.code().name == "CANCELLED"
+        other.close()
+    release.close()
+
+
 def test_a_client_that_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire_server, "SECONDS", 0.5)
 

@@ -194,28 +194,23 @@ class _Watch:
 
 
 def _handlers(grpc: Any, sql: FlightSql, watch: _Watch) -> dict[str, Any]:
-    """The methods of the service. Messages arrive and leave as bytes, so that a bad one is answered here."""
+    """The methods of the service. Messages arrive and leave as bytes, so that a bad one is answered here.
 
-    def one(method: Callable[[bytes], bytes]) -> Any:
-        def call(request: bytes, context: Any) -> bytes:
-            with _errors(grpc, context):
-                return method(request)
+    Each is a stream in both directions, also where one message is sent: gRPC would wait for it without a limit.
+    """
 
-        return grpc.unary_unary_rpc_method_handler(call)
-
-    def several(method: Callable[[bytes], Iterator[bytes]]) -> Any:
-        def call(request: bytes, context: Any) -> Iterator[bytes]:
-            with _errors(grpc, context):
-                yield from watch.sent(method(request), context)
-
-        return grpc.unary_stream_rpc_method_handler(call)
-
-    def both(method: Callable[[Iterator[bytes]], Iterator[bytes]]) -> Any:
+    def streams(method: Callable[[Iterator[bytes]], Iterator[bytes]]) -> Any:
         def call(requests: Iterator[bytes], context: Any) -> Iterator[bytes]:
             with _errors(grpc, context):
                 yield from watch.sent(method(watch.received(requests, context)), context)
 
         return grpc.stream_stream_rpc_method_handler(call)
+
+    def one(method: Callable[[bytes], bytes]) -> Any:
+        return streams(lambda requests: iter((method(_first(requests)),)))
+
+    def several(method: Callable[[bytes], Iterator[bytes]]) -> Any:
+        return streams(lambda requests: method(_first(requests)))
 
     def shake(requests: Iterator[bytes]) -> Iterator[bytes]:
         # A client that names a user and password asks for this first. The token was shown with it.
@@ -224,15 +219,22 @@ def _handlers(grpc: Any, sql: FlightSql, watch: _Watch) -> dict[str, Any]:
             yield made("HandshakeResponse", protocol_version=version).SerializeToString()
 
     return {
-        "Handshake": both(shake),
+        "Handshake": streams(shake),
         "GetFlightInfo": one(sql.info),
         "GetSchema": one(sql.schema),
         "DoGet": several(sql.rows),
-        "DoPut": both(sql.put),
+        "DoPut": streams(sql.put),
         "DoAction": several(sql.act),
         "ListActions": several(lambda request: sql.actions()),
         "ListFlights": several(lambda request: iter(())),
     }
+
+
+def _first(requests: Iterator[bytes]) -> bytes:
+    request = next(requests, None)
+    if request is None:
+        raise BadMessage("the request has no message")
+    return request
 
 
 @contextmanager
