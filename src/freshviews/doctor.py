@@ -26,6 +26,7 @@ _PURPOSES = {
     "pandas": "to_pandas",
     "polars": "to_polars",
     "spark": "pipelines on Spark (freshviews run), and queries that need it",
+    "flight": "Arrow Flight SQL (db.serve, freshviews serve --flight-sql)",
     "s3": "checkpoints on S3",
     "gcs": "checkpoints on Google Cloud Storage",
     "azure": "checkpoints on Azure",

@@ -24,12 +24,13 @@ from freshviews.errors import FreshviewsError
 pytestmark = pytest.mark.plain_python(only=True)
 
 SPARK = "freshviews.spark"
-PACKAGES = ("freshviews", "freshviews.errors", "freshviews.learn", "freshviews.stream", SPARK)
+PACKAGES = ("freshviews", "freshviews.errors", "freshviews.dbapi", "freshviews.learn", "freshviews.stream", SPARK)
 SPECIAL = ("__getitem__", "__iter__", "__len__")
 SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples")
 
 MADE_BY_FRESHVIEWS = {
     *("Batch", "Change", "Changes", "Explanation", "Query", "RowCounts", "Stats", "Subscription", "Table", "View"),
+    *("Connection", "Cursor"),
 }
 """Classes whose constructor is not public."""
 

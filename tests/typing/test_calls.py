@@ -136,3 +136,23 @@ def test_wrong_calls_are_refused_by_the_type_checker_and_at_run_time() -> None:
 def test_completion_offers_only_public_names() -> None:
     assert dir(fv) == sorted(fv.__all__)
     assert all(getattr(fv, name) is not None for name in dir(fv))
+
+
+def test_connections_and_servers_have_types() -> None:
+    from freshviews import dbapi
+
+    db: fv.Database = fv.Database()
+    db.execute(SCHEMA)
+    with dbapi.connect(db) as connection:
+        cursor: dbapi.Cursor = connection.cursor()
+        cursor.execute("INSERT INTO items VALUES (?, ?, ?)", (1, "bolt", 3)).execute("BEGIN")
+        cursor.executemany("INSERT INTO items VALUES (:id, 'nut', 1)", [{"id": 2}])
+        connection.commit()
+        row: tuple[Any, ...] | None = cursor.execute("SELECT COUNT(*) FROM items").fetchone()
+        assert row == (2,)
+        assert [one.name for one in connection.relations()] == ["items", "by_part"]
+    pytest.importorskip("grpc", reason="grpcio is not installed")
+    with db.serve(0, host="127.0.0.1", token="a-token-of-the-tests", writable=False) as server:
+        address: str = server.uri
+        assert server.port > 0 and address.endswith(str(server.port))
+    db.close()

@@ -320,16 +320,26 @@ def serve(
         typer.Option(metavar="NAME", help="A name of this machine that requests may use; may be repeated."),
     ] = None,
     max_rows: Annotated[int, typer.Option(metavar="N", min=1, help="Most rows of an answer.")] = 1_000_000,
+    flight_sql: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=0, max=65535, help="Also serve Arrow Flight SQL there; 0: a free port."),
+    ] = None,
+    token_file: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="The token of Flight SQL; else FRESHVIEWS_TOKEN, else a random one."),
+    ] = None,
 ) -> None:
     """Serve the views over HTTP, read only: pages, JSON, CSV and Arrow. The pipeline may run or not.
 
     http://127.0.0.1:8321/ has the pipeline, /view/NAME a view, /query?sql=SELECT... a SELECT over views, each with
-    format=html, json, csv or arrow. Every answer names its version.
+    format=html, json, csv or arrow. Every answer names its version. Clients of Arrow Flight SQL ask any SELECT.
     """
     with _errors_as_messages():
+        if token_file is not None and flight_sql is None:
+            _fail("--token-file is for --flight-sql PORT; add it, or leave the file out")
         from freshviews.cli.reading import serve as answer_reads
 
-        answer_reads(script, checkpoint, host, port, allow_host or [], max_rows)
+        answer_reads(script, checkpoint, host, port, allow_host or [], max_rows, flight_sql, token_file)
 
 
 @app.command()

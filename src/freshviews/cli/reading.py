@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from threading import Event
+from typing import TYPE_CHECKING
 
 from freshviews.cli.source import STANDARD_INPUT, ReadError, read
 from freshviews.cli.streaming_script import checkpoint_of, definition_if_readable
@@ -19,6 +20,10 @@ from freshviews.spark.reading.disk import on_disk
 from freshviews.spark.reading.select import select
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.store import Store
+
+if TYPE_CHECKING:
+    from freshviews.cli.serving.site import Site
+    from freshviews.wire import FlightServer
 
 
 def _checkpoint(name: str, given: str | None) -> Store:
@@ -107,11 +112,20 @@ def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool, on_
 
 
 def serve(
-    name: str, checkpoint: str | None, host: str, port: int, allowed: Sequence[str], most_rows: int
+    name: str,
+    checkpoint: str | None,
+    host: str,
+    port: int,
+    allowed: Sequence[str],
+    most_rows: int,
+    flight_port: int | None = None,
+    token_file: str | None = None,
 ) -> None:
-    """Answer reads over HTTP until SIGINT or SIGTERM. ``allowed``: other names of this server that requests may use.
+    """Answer reads over HTTP until SIGINT or SIGTERM, and by Arrow Flight SQL if it has a port. ``allowed``: other
+    names of this server that requests may use. ``token_file``: the token of Flight SQL; else that of the environment,
+    else a random one, which is printed.
 
-    Raises ServerError if the port cannot be taken.
+    Raises ServerError or ArgumentError if a port cannot be taken.
     """
     from freshviews.cli.serving.server import HttpServer
     from freshviews.cli.serving.site import ANSWER_SECONDS, Site
@@ -127,8 +141,27 @@ def serve(
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: ended.set())
     server.start()
-    say(f"{store.address} at {server.address}/ until Ctrl-C", to=sys.stderr)
+    flight = None
     try:
+        if flight_port is not None:
+            flight = _flight_server(site, host, flight_port, token_file)
+        say(f"{store.address} at {server.address}/ until Ctrl-C", to=sys.stderr)
         ended.wait()
     finally:
         server.close()
+        if flight is not None:
+            flight.close()
+
+
+def _flight_server(site: Site, host: str, port: int, token_file: str | None) -> FlightServer:
+    """Serve the views of a site by Arrow Flight SQL too, and say where."""
+    from freshviews.cli.serving.checkpoint import ServedCheckpoint
+    from freshviews.wire import TOKEN, FlightServer, read_token
+
+    token = read_token(token_file)
+    server = FlightServer(ServedCheckpoint(lambda: site.versions), host, port, token)
+    place = token_file or TOKEN
+    shown = f"the token {server.token}" if token is None else f"the token of {place}"
+    # Written as it is: messages hide tokens, and this one is for the user.
+    print(f"Arrow Flight SQL at {server.uri} with {shown}", file=sys.stderr, flush=True)
+    return server

@@ -20,7 +20,7 @@ from freshviews.errors import CatalogError
 from freshviews.types.columns import decode_array
 
 if TYPE_CHECKING:
-    from freshviews.asking import Answer, Parameters, Question, Translation
+    from freshviews.asking import Answer, Limits, Parameters, Question, Translation
 
 ROWS = 1 << 16
 """Rows of a record batch."""
@@ -76,9 +76,10 @@ def answered(
     captured: Callable[[], tuple[Relations, int]],
     query: str | Question,
     parameters: Parameters = None,
+    limits: Limits | None = None,
 ) -> Answer:
     """The answer of a SELECT, given as text or as a tree. ``captured``: the relations and the version; called with
-    the lock, which is held while rows are read, not while the SELECT runs."""
+    the lock, which is held while rows are read, not while the SELECT runs. ``limits``: what it may take."""
     # Imported here: it takes longer than all else that opening a database needs.
     from freshviews.asking import Answer, bound, question_of, relations_of, run, translated
 
@@ -88,7 +89,7 @@ def answered(
         relations, version = captured()
         translation = translated(question, relations_of(question, relations.catalog), kinds)
         tables = _tables(rows, relations, translation)
-    return Answer(run(translation, tables, values), version)
+    return Answer(run(translation, tables, values, limits), version)
 
 
 def _tables(rows: AskedRows, relations: Relations, translation: Translation) -> Mapping[str, pa.Table]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshviews import arguments
-from freshviews.catalog.catalog import Statement, ViewDefs, near
+from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
@@ -84,6 +84,7 @@ from freshviews.types.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from freshviews.asking import Answer, Parameters
+    from freshviews.wire import FlightServer, ServedDatabase
 
 _LOGGER = logging.getLogger("freshviews")
 
@@ -710,6 +711,74 @@ class Database(Shown):
         """
         _check_text("a SELECT", query)
         return answered(self._asked, self._lock, self._captured, query, parameters)
+
+    @ends_at_the_call
+    def serve(
+        self,
+        port: int = 0,
+        *,
+        host: str = "127.0.0.1",
+        token: str | Literal[False] | None = None,
+        writable: bool = False,
+    ) -> FlightServer:
+        """Serve tables and views by Arrow Flight SQL, in threads of this process, until the server is closed.
+
+        Clients are ADBC, polars, JDBC and others (docs/connect.md). Each statement is ``sql`` or ``execute``
+        here, at one version. It needs ``pip install 'freshviews[flight,sql]'``.
+
+        Parameters
+        ----------
+        port
+            Port to listen at; 0, the default, for a free one.
+        host
+            Address to listen at, by default of this machine alone. Nothing is encrypted.
+        token
+            What clients must show: 16 ASCII characters or more. Default: FRESHVIEWS_TOKEN of the environment, else a
+            random one. False: nothing, so every user of the machine is let in; only on an address of the machine.
+        writable
+            True: clients may execute all that ``execute`` does. Default: False, only SELECT.
+
+        Returns
+        -------
+        FlightServer
+            Its ``uri``, ``token`` and ``close()``; a context manager. Close it before the database.
+
+        Raises
+        ------
+        ArgumentError
+            An argument is wrong, the port cannot be taken, or a package is missing.
+
+        Examples
+        --------
+        >>> with db.serve() as server:
+        ...     server
+        server of Arrow Flight SQL at grpc://127.0.0.1:..., read only
+        """
+        from freshviews.wire import FlightServer, read_token
+
+        arguments.flag("Database.serve(writable)", writable)
+        self._check_usable()
+        return FlightServer(self._served(writable, True), host, port, read_token() if token is None else token)
+
+    def _served(self, is_writable: bool, limited: bool) -> ServedDatabase:
+        """``limited``: a SELECT has limited time."""
+        from freshviews.asking import Limits
+        from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, ServedDatabase
+
+        limits = Limits(SELECT_SECONDS, RESULT_BYTES)
+
+        def sql(query: str, parameters: Parameters) -> Answer:
+            return answered(self._asked, self._lock, self._captured, query, parameters, limits)
+
+        def execute(sql: str, parameters: Parameters) -> object:
+            return self.execute(sql, parameters) if parameters else self.execute(sql)
+
+        def catalog() -> Catalog:
+            with self._lock:
+                self._check_usable()
+                return self._relations.catalog
+
+        return ServedDatabase(catalog, sql if limited else self.sql, execute, lambda: self.version, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

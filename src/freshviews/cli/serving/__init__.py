@@ -1,3 +1,3 @@
 """An HTTP server, for the metrics of a running pipeline and for the pages of ``freshviews serve``."""
 
-__all__ = ["server", "site"]
+__all__ = ["checkpoint", "server", "site"]

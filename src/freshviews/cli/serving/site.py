@@ -82,6 +82,11 @@ class Site:
         self._most_rows = most_rows
 
     @property
+    def versions(self) -> Versions:
+        """The versions of the checkpoint; all readers of this process share them."""
+        return self._versions
+
+    @property
     def _versions(self) -> Versions:
         with self._finding:
             store = self._store()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
@@ -49,13 +49,14 @@ def selected(
     read: Read = contents,
     seconds: float | None = None,
     size: int | None = None,
+    parameters: Sequence[object] = (),
 ) -> pa.Table:
     """The result of a SELECT at a version, without Spark. ``read`` gives the contents of a view; ``seconds`` and
-    ``size``, in bytes, bound what the SELECT may take."""
+    ``size``, in bytes, bound what the SELECT may take. ``parameters``: the values of its ``?``."""
     from freshviews.asking import Limits, bound, question_of, relations_of, run, translated
 
     question = question_of(sql)
-    values, kinds = bound(question, None)
+    values, kinds = bound(question, parameters)
     relations = relations_of(question, Catalog(views=catalog(manifest)))
     translation = translated(question, relations, kinds)
     rows = {name: read(store, manifest, view).select(columns) for name, view, columns in translation.reads}

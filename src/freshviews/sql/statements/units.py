@@ -12,9 +12,11 @@ from freshviews.errors import SqlError, hiding_secrets
 from freshviews.sql.text.fields import DATA
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.sql.text.shape import first_word, is_select
 
 _ASKING = (exp.Query, exp.Describe)
 _COMMANDS = ("SHOW", "EXPLAIN")
+_QUESTIONS = {"SHOW", "DESCRIBE", "DESC", "EXPLAIN"}
 _ENDS = (exp.Commit, exp.Rollback)
 _REPEATED = ("INSERT", "DELETE", "UPDATE", "MERGE ", "SELECT")
 """The first letters of scripts whose trees are kept, as programs repeat them."""
@@ -88,6 +90,17 @@ def _units(script: str) -> tuple[Unit, ...]:
     if begun is not None:
         raise text.error(nodes[begun - 1], "BEGIN has no COMMIT or ROLLBACK in this script; nothing was executed")
     return tuple(made)
+
+
+def is_question(script: str) -> bool:
+    """Whether a script is one question, such as SHOW TABLES or a SELECT. Raises as ``units_of``."""
+    return [unit.kind for unit in units_of(script)] == ["question"]
+
+
+def has_rows(script: str) -> bool:
+    """Whether the result has rows: of a query, or of SHOW, DESCRIBE or EXPLAIN. Raises as ``units_of``."""
+    word = first_word(script)
+    return is_question(script) if word == "WITH" else is_select(script) or word in _QUESTIONS
 
 
 def slice_of(script: str, nodes: Sequence[Node]) -> str:

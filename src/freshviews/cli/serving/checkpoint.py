@@ -1,0 +1,60 @@
+"""The views of a checkpoint as a server of Arrow Flight SQL sees them: read only, at the last version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
+from freshviews.errors import FreshviewsError
+from freshviews.spark.reading.contents import view_schema
+from freshviews.spark.reading.select import selected
+from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
+from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows
+
+
+class ServedCheckpoint:
+    """``versions``: those of the checkpoint, which may begin again as another one."""
+
+    is_writable = False
+
+    def __init__(self, versions: Callable[[], Versions]) -> None:
+        self._versions = versions
+
+    def relations(self) -> Sequence[Relation]:
+        """The views of the last version."""
+        try:
+            manifest = self._versions().at(None)
+        except Refused as error:
+            raise FreshviewsError(str(error)) from None
+        return [Relation(name, False, view_schema(manifest, name)[1]) for name in manifest.views]
+
+    def select(self, sql: str, parameters: Sequence[object]) -> Rows:
+        """Answer a SELECT over the views of one version, as ``Database.sql``."""
+        versions = self._versions()
+        for _ in range(TRIES - 1):
+            try:
+                return _selected(versions, sql, parameters)
+            except Gone:
+                continue  # The pipeline has deleted the version meanwhile; there is a newer one.
+            except Refused as error:
+                raise FreshviewsError(str(error)) from None
+        try:
+            return _selected(versions, sql, parameters)
+        except Refused as error:
+            raise FreshviewsError(str(error)) from None
+
+    def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
+        raise RefusedStatement("a checkpoint is read only; the rows come from the sources of its pipeline")
+
+
+def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
+    manifest = versions.at(None)
+
+    def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
+        return versions.rows(manifest.version, view)[2]
+
+    table = selected(versions.store, manifest, sql, read, SELECT_SECONDS, RESULT_BYTES, parameters)
+    return Rows(table, manifest.version)

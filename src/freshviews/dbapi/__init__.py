@@ -1,0 +1,72 @@
+"""Python's interface to databases, PEP 249, for tables and views: ``freshviews.dbapi.connect``.
+
+``connection.cursor().execute("SELECT ...")`` reads one version; other statements make one each (``Connection``).
+"""
+
+from freshviews.dbapi.connection import Connection, connect
+from freshviews.dbapi.cursor import Cursor
+from freshviews.dbapi.exceptions import (
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Warning,
+)
+from freshviews.dbapi.types import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+    TypeObject,
+)
+
+apilevel = "2.0"
+threadsafety = 2
+"""Threads may share a connection."""
+paramstyle = "qmark"
+"""``?``; ``:name`` is taken, too."""
+
+__all__ = [
+    "BINARY",
+    "DATETIME",
+    "NUMBER",
+    "ROWID",
+    "STRING",
+    "Binary",
+    "Connection",
+    "Cursor",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "TypeObject",
+    "Warning",
+    "apilevel",
+    "connect",
+    "paramstyle",
+    "threadsafety",
+]

@@ -1,0 +1,19 @@
+"""Arrow Flight SQL over gRPC. What is served is a ``Served``: this package knows no database and no checkpoint."""
+
+__all__ = [
+    "RESULT_BYTES",
+    "SELECT_SECONDS",
+    "TOKEN",
+    "FlightServer",
+    "RefusedStatement",
+    "Relation",
+    "Rows",
+    "Served",
+    "ServedDatabase",
+    "read_token",
+]
+
+from freshviews.wire.database import ServedDatabase
+from freshviews.wire.served import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows, Served
+from freshviews.wire.server import FlightServer
+from freshviews.wire.tokens import TOKEN, read_token

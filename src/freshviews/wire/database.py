@@ -1,0 +1,69 @@
+"""A database as a server sees it: functions that read its definitions, answer a SELECT and execute a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from freshviews.asking import Answer, Parameters
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.errors import SqlError
+from freshviews.sql.statements.units import is_question
+from freshviews.sql.text.many import script_of
+from freshviews.sql.text.shape import first_word, is_select
+from freshviews.types.columns import arrow_type
+from freshviews.wire.served import Relation, Rows
+
+
+@dataclass
+class ServedDatabase:
+    """``catalog``: the definitions of now. ``sql``, ``execute``: each statement of a client is one call. ``version``:
+    that of now."""
+
+    catalog: Callable[[], Catalog]
+    sql: Callable[[str, Parameters], Answer]
+    execute: Callable[[str, Parameters], object]
+    version: Callable[[], int]
+    is_writable: bool
+
+    def relations(self) -> Sequence[Relation]:
+        """Stored tables, maintained views and plain views; the rows of trusted tables cannot be read."""
+        now = self.catalog()
+        found = [_relation(one, one.keys[0] if one.has_primary_key else ()) for one in now.tables.values()
+                 if not one.trusted]  # fmt: skip
+        found += [_relation(one) for one in now.views.values() if not one.internal]
+        return [*found, *(_relation(one) for one in now.plain.values())]
+
+    def select(self, sql: str, parameters: Sequence[object]) -> Rows:
+        answer = self.answer(sql, parameters)
+        return Rows(answer.to_arrow(), answer.version)
+
+    def answer(self, sql: str, parameters: Parameters) -> Answer:
+        """The rows of a SELECT, or of SHOW, DESCRIBE or EXPLAIN."""
+        if is_select(sql):
+            return self.sql(sql, parameters)
+        if not is_question(sql):
+            raise SqlError(f"{first_word(sql)} and other statements are in one text; execute each by itself")
+        found = self.execute(sql, parameters)
+        if isinstance(found, Answer):
+            return found
+        return Answer(pa.table({"plan": str(found).splitlines()}), self.version())
+
+    def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
+        if len(many) == 1:
+            found = self.execute(sql, many[0])
+        else:
+            found = self.execute(*script_of([(sql, tuple(one)) for one in many]))
+        return getattr(found, "rows", -1)
+
+
+def _relation(definition: TableDef | ViewDef | PlainView, key: tuple[str, ...] = ()) -> Relation:
+    schema = pa.schema([_field(column) for column in definition.columns])
+    return Relation(definition.name, isinstance(definition, TableDef), schema, key)
+
+
+def _field(column: ColumnDef) -> pa.Field:
+    return pa.field(column.name, arrow_type(column.type), column.nullable)

@@ -1,0 +1,186 @@
+"""``freshviews.dbapi`` changes rows: each statement is a version, and BEGIN makes one of several."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews import dbapi
+
+pytest.importorskip("duckdb", reason="DuckDB is not installed; pip install 'freshviews[sql]'")
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SCRIPT = """
+CREATE TABLE items (id INT PRIMARY KEY, part STRING, qty INT);
+CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part;
+"""
+INSERT = "INSERT INTO items VALUES (?, ?, ?)"
+
+
+@pytest.fixture
+def db() -> Iterator[fv.Database]:
+    with fv.Database() as made:
+        made.execute(SCRIPT)
+        made.insert("items", [(1, "bolt", 3), (2, "nut", 5)])
+        yield made
+
+
+@pytest.fixture
+def connection(db: fv.Database) -> dbapi.Connection:
+    return dbapi.connect(db)
+
+
+def rows(connection: dbapi.Connection) -> list[tuple[Any, ...]]:
+    return connection.cursor().execute("SELECT * FROM items ORDER BY id").fetchall()
+
+
+def test_each_statement_is_a_version_and_counts_its_rows(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == 1 and db.version == 2
+    assert cursor.description is None
+    update = "UPDATE items SET qty = qty + :more WHERE part = :part"
+    assert cursor.execute(update, {"more": 1, "part": "bolt"}).rowcount == 2
+    assert cursor.execute("DELETE FROM items WHERE id = ?", [2]).rowcount == 1 and db.version == 4
+    assert list(db.view("by_part")) == [("bolt", 9)]
+    connection.rollback()
+    assert rows(connection) == [(1, "bolt", 4), (3, "bolt", 5)]
+
+
+def test_executemany_is_one_version(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    assert cursor.executemany(INSERT, [(n, "nut", n) for n in range(3, 503)]).rowcount == 500
+    assert db.version == 2 and len(db.table("items")) == 502
+    assert cursor.executemany("DELETE FROM items WHERE id = ?", [[3], [4], [9999]]).rowcount == 2
+    update = "UPDATE items SET qty = :qty WHERE id = :id"
+    assert cursor.executemany(update, [{"id": 5, "qty": 0}, {"id": 6, "qty": 1}]).rowcount == 2
+    assert db.version == 4
+    assert cursor.executemany(INSERT, []).rowcount == 0 and db.version == 4
+    assert cursor.executemany(INSERT, iter([(9000, None, None)])).rowcount == 1
+
+
+def test_executemany_that_fails_changes_nothing(db: fv.Database, connection: dbapi.Connection) -> None:
+    with pytest.raises(dbapi.IntegrityError, match="PRIMARY KEY"):
+        connection.cursor().executemany(INSERT, [(3, "nut", 1), (1, "nut", 1)])
+    with pytest.raises(dbapi.ProgrammingError, match="3 parameters, and 2 values"):
+        connection.cursor().executemany(INSERT, [(3, "nut", 1), (4, "nut")])
+    assert db.version == 1
+
+
+@pytest.mark.parametrize("begin", ["BEGIN", "begin transaction;", "START TRANSACTION", " BEGIN WORK "])
+def test_after_begin_statements_wait_for_commit(db: fv.Database, connection: dbapi.Connection, begin: str) -> None:
+    cursor = connection.cursor().execute(begin)
+    assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == -1
+    cursor.execute("UPDATE items SET qty = ? WHERE id = 3", (40,)).execute("DELETE FROM items WHERE part = 'nut';")
+    named = "INSERT INTO items (id, part) VALUES (:id, :part)"
+    cursor.executemany(named, [{"id": 7, "part": "a:b"}, {"part": "c", "id": 8}])
+    assert db.version == 1 and len(rows(connection)) == 2
+    connection.commit()
+    assert db.version == 2
+    assert rows(connection) == [(1, "bolt", 3), (3, "bolt", 40), (7, "a:b", None), (8, "c", None)]
+    connection.commit()
+    assert db.version == 2
+
+
+def test_commit_and_rollback_are_statements_too(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN").execute(INSERT, (3, "bolt", 4))
+    assert cursor.execute("COMMIT").rowcount == 1 and db.version == 2
+    cursor.execute("BEGIN").execute("DELETE FROM items").execute("ROLLBACK")
+    connection.commit()
+    assert db.version == 2 and len(rows(connection)) == 3
+    with pytest.raises(dbapi.ProgrammingError, match="a batch is open"):
+        cursor.execute("BEGIN").execute("BEGIN")
+
+
+def test_a_batch_that_fails_has_no_effect_and_is_closed(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN").execute(INSERT, (3, "bolt", 4)).execute(INSERT, (1, "bolt", 4))
+    with pytest.raises(dbapi.IntegrityError):
+        connection.commit()
+    assert db.version == 1
+    connection.commit()
+    assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == 1
+
+
+def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:
+    with pytest.raises(KeyError), dbapi.connect(db) as connection:
+        connection.cursor().execute("BEGIN").execute("DELETE FROM items")
+        raise KeyError
+    with dbapi.connect(db) as connection:
+        connection.cursor().execute("BEGIN").execute("DELETE FROM items")
+    assert db.version == 2 and len(db.table("items")) == 0
+
+
+def test_a_script_of_several_statements_is_executed_as_it_is(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor()
+    cursor.execute("BEGIN; INSERT INTO items VALUES (3, 'a', 1); INSERT INTO items VALUES (4, 'b', 2); COMMIT")
+    assert db.version == 2
+    cursor.execute("CREATE TABLE notes (text STRING); CREATE MATERIALIZED VIEW n AS SELECT COUNT(*) AS n FROM notes")
+    assert db.tables == ("items", "notes")
+
+
+@pytest.mark.parametrize(
+    ("sql", "parameters", "kind"),
+    [
+        (INSERT, (1, "bolt", 1), dbapi.IntegrityError),
+        (INSERT, (None, "bolt", 1), dbapi.IntegrityError),
+        (INSERT, (3, "bolt", 2**40), dbapi.DataError),
+        ("UPDATE items SET qty = qty / (id - 1)", (), dbapi.DatabaseError),
+        ("INSERT INTO nothing VALUES (1)", (), dbapi.ProgrammingError),
+        (INSERT, (3,), dbapi.ProgrammingError),
+        (INSERT.replace("?", ":a", 1), {"a": 1}, dbapi.ProgrammingError),
+    ],
+)
+def test_a_refused_change_has_a_class_of_pep_249(
+    db: fv.Database, connection: dbapi.Connection, sql: str, parameters: Any, kind: type[dbapi.Error]
+) -> None:
+    with pytest.raises(kind):
+        connection.cursor().execute(sql, parameters)
+    assert db.version == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("CREATE TABLE t (id INT)", "only INSERT, DELETE, UPDATE, MERGE and TRUNCATE wait for COMMIT"),
+        ("INSERT INTO", "line 1"),
+        ("DELETE FROM items; COMMIT", "line 1, column 20: COMMIT without BEGIN"),
+    ],
+)
+def test_what_cannot_wait_is_refused_at_once(connection: dbapi.Connection, sql: str, message: str) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    with pytest.raises(dbapi.DatabaseError, match=message):
+        cursor.execute(sql)
+    assert cursor.execute("COMMIT").rowcount == -1
+
+
+def test_questions_have_rows_also_while_a_batch_is_open(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    assert [row[0] for row in cursor.execute("SHOW TABLES")] == ["items"]
+    assert cursor.execute("DESCRIBE items").rowcount == 3 and cursor.description is not None
+    plan = cursor.execute("EXPLAIN SELECT part, SUM(qty) AS qty FROM items GROUP BY part").fetchall()
+    assert cursor.description == [("plan", "STRING", None, None, None, None, None)] and len(plan) > 3
+    assert cursor.execute("-- a comment\nshow tables").rowcount == 1
+    for sql in ("SHOW TABLES; DELETE FROM items", "SELECT 1; DELETE FROM items"):
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.execute(sql)
+    assert len(rows(connection)) == 2
+
+
+def test_an_insert_with_named_queries_is_no_question(db: fv.Database, connection: dbapi.Connection) -> None:
+    insert = "WITH new AS (SELECT ? AS id) INSERT INTO items BY NAME SELECT id FROM new"
+    assert connection.cursor().execute(insert, [3]).rowcount == 1
+    assert connection.cursor().execute("WITH a AS (SELECT id FROM items) SELECT MAX(id) FROM a").fetchall() == [(3,)]
+
+
+def test_rows_of_a_data_frame_are_written(db: fv.Database, connection: dbapi.Connection) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"id": [3, 4], "part": ["x", None], "qty": [1, 2]})
+    connection.cursor().executemany(INSERT, frame.astype(object).where(frame.notna(), None).to_numpy().tolist())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        assert len(pandas.read_sql("SELECT * FROM items", connection)) == 4
+    assert db.version == 2

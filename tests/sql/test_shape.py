@@ -1,0 +1,33 @@
+"""The first word of a statement and its parameters are found without parsing it."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews.sql.text.shape import count_parameters, first_word, is_select
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+
+@pytest.mark.parametrize(
+    ("sql", "word", "parameters"),
+    [
+        ("select ?", "SELECT", 1),
+        ("  -- insert ?\n ((WITH a AS (SELECT 1) SELECT ? FROM a WHERE b = ?", "WITH", 2),
+        ("/* update */ INSERT INTO t VALUES (?, '?', \"?\", `?`, ?) -- ?", "INSERT", 2),
+        (r"SELECT 'it\'s ?', 'a''?', ? /* ? * */", "SELECT", 1),
+        ("", "", 0),
+        ("/* open ?", "", 0),
+        ("SELECT 'open ?", "SELECT", 0),
+        ("1 + ?", "", 1),
+    ],
+)
+def test_the_first_word_and_the_parameters_of_a_statement(sql: str, word: str, parameters: int) -> None:
+    assert (first_word(sql), count_parameters(sql)) == (word, parameters)
+    assert is_select(sql) == (word in ("SELECT", "WITH"))
+
+
+def test_a_long_text_takes_time_in_its_length() -> None:
+    for part in ("(", "/*", "'\\", "/**", "--", "? "):
+        count_parameters(part * 500_000)
+        first_word(part * 500_000)
