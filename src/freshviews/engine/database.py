@@ -456,8 +456,9 @@ class Database(Shown):
         return [view for name, view in self._relations.views.items() if name.startswith(prefix)]
 
     def _derived_key(self, state: ViewState) -> tuple[str, ...]:
-        """Columns that determine the rows of a view, by the keys of its tables; () if none do."""
-        return next(filter(None, row_keys(state.definition, self._relations.catalog)), ())
+        """Columns that determine the rows of a view: its groups, or by the keys of its tables; () if none do."""
+        keys = (state.maintained.group_columns, *row_keys(state.definition, self._relations.catalog))
+        return next(filter(None, keys), ())
 
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import AlterTable, Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
+from freshviews.catalog.row_keys import KEY
 from freshviews.catalog.widening import holds, type_text
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import NameProblem, SqlError
@@ -26,6 +27,7 @@ VIEW_PROPERTIES = (
     "freshviews.epsilon",
     "freshviews.key_order",
     "freshviews.result",
+    KEY,
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
