@@ -686,7 +686,6 @@ class Database(Shown):
             end_here(error)
             raise
 
-    @ends_at_the_call
     def upsert(self, table: str, rows: Rows) -> int:
         """Insert rows, each in the place of the row that has its PRIMARY KEY, if there is one, as one version.
 
@@ -718,9 +717,12 @@ class Database(Shown):
         >>> list(db.table("parts"))
         [('nut', 20), ('bolt', 31)]
         """
-        return self._by_key(table, upserted(rows, table))
+        try:
+            return self._by_key(table, upserted(rows, table))
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
-    @ends_at_the_call
     def update(self, table: str, rows: Rows) -> int:
         """Change columns of the rows that have given PRIMARY KEYs, as one version.
 
@@ -752,7 +754,11 @@ class Database(Shown):
         >>> db.table("parts")["bolt"]
         ('bolt', 30, 4)
         """
-        return self._by_key(table, updated(rows, table))
+        try:
+            return self._by_key(table, updated(rows, table))
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
     def apply(self, table: str, changes: Rows) -> int:
         """Insert and delete rows of a table, as one version. Rules hold for the net effect.

@@ -51,8 +51,10 @@ class Upsert:
             if type(row) is not tuple:
                 row = encoder.as_tuple(number, row, 1)
             new = [encode(value) for encode, value in zip(encoder.encoders, row, strict=True)]
-            old = stored.row_of([new[place] for place in stored.key_places])
-            _replace(old, new, words)
+            old = stored.row_like(new)
+            if old != new:
+                words += new if old is None else (*old, -1, *new)
+                words.append(1)
         return words
 
 
@@ -107,7 +109,8 @@ class Update:
             if old is None:
                 return None
             new = [given.get(place, code) for place, code in enumerate(old)]
-            _replace(old, new, words)
+            if old != new:
+                words += (*old, -1, *new, 1)
         return words
 
 
@@ -208,17 +211,6 @@ def _codes(table: TableState, one: OneKey, number: int, key: Any) -> list[int] |
             value=key,
             rule=f"its PRIMARY KEY is ({', '.join(one.names)})",
         ) from None
-
-
-def _replace(old: list[int] | None, new: list[int], words: list[int]) -> None:
-    """Add the signed rows by which ``new`` comes in the place of ``old``: none if they are equal."""
-    if old == new:
-        return
-    if old is not None:
-        words += old
-        words.append(-1)
-    words += new
-    words.append(1)
 
 
 def _unnamed(table: TableState, number: int, row: Any) -> BatchError:

@@ -162,7 +162,7 @@ class Direct:
         """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False if the general way must take
         them."""
         if type(rows) is not list:
-            return self._put_by_key(rows) if isinstance(rows, ByKey) else self._put_arrow(rows, sign)
+            return self._put_arrow(rows, sign) if isinstance(rows, pa.RecordBatch) else self._put_by_key(rows)
         count = len(rows)
         width = self._width + (sign == 0)
         # Row after row; a multiplicity of its own follows the codes of a row.
