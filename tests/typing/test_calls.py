@@ -117,7 +117,7 @@ def test_wrong_calls_are_refused_by_the_checker_and_when_they_run() -> None:
     db.execute(SCHEMA)
     with pytest.raises(fv.BatchError, match="rows are given as int"):
         db.insert("items", 5)  # type: ignore[arg-type]
-    with pytest.raises(fv.BatchError, match="a row must be a tuple, a list or a dict, not int"):
+    with pytest.raises(fv.BatchError, match=r"a row must be a tuple, a list, a dict, .* not int"):
         db.insert("items", [1, 2])  # type: ignore[list-item]
     with pytest.raises(fv.BatchError, match="rows are given as NoneType"):
         db.delete("items", None)

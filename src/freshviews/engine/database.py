@@ -25,7 +25,7 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.frame_types import quoted, table_statement
-from freshviews.engine.codes.inputs import ArrowStream, Rows, accepted, frame_of
+from freshviews.engine.codes.inputs import ArrowStream, Keys, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
@@ -643,7 +643,7 @@ class Database(Shown):
             end_here(error)
             raise
 
-    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> int:
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Keys | None = None) -> int:
         """Delete rows from a table, as one version.
 
         Parameters

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from dataclasses import Field
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import pyarrow as pa
 
@@ -17,8 +18,26 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
 
 
-Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
+class Dataclass(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+class Model(Protocol):
+    """A pydantic model."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+RowByName = Mapping[str, Any] | Dataclass | Model
+"""One row whose values have names, for type checkers."""
+
+Rows = ArrowStream | RowByName | Iterable[Sequence[Any] | RowByName]
 """The rows of a batch, for type checkers."""
+
+Keys = ArrowStream | Iterable[Any]
+"""The keys of rows, for type checkers."""
 
 ACCEPTED = (
     "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "

@@ -155,6 +155,8 @@ class Removal:
 
 
 ByKey = Upsert | Update | Removal
+BY_KEY = (Upsert, Update, Removal)
+"""The same for isinstance, which takes four times as long for a union."""
 
 
 def upserted(rows: Any, table: str) -> Upsert:
