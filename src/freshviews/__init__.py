@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from freshviews.kernel.memory.collection import no_collection
 
 if TYPE_CHECKING:
+    from freshviews.asking.answer import Answer
     from freshviews.display.explanation import Explanation
     from freshviews.display.statistics import Stats
     from freshviews.engine.change import Change, Subscription
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
         CatalogError,
         EvaluationError,
         FreshviewsError,
+        NoDuckDB,
         OutOfMemory,
         PlanError,
         QueueFull,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Answer",
     "ArgumentError",
     "Batch",
     "BatchError",
@@ -64,6 +67,7 @@ __all__ = [
     "EvaluationError",
     "Explanation",
     "FreshviewsError",
+    "NoDuckDB",
     "OutOfMemory",
     "PlanError",
     "QueueFull",
@@ -83,6 +87,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Answer": "asking.answer",
     "Batch": "engine.commit.batch",
     "Change": "engine.change",
     "Changes": "engine.commit.changes",

@@ -265,6 +265,16 @@ class SourceError(FreshviewsError):
     """
 
 
+class NoDuckDB(FreshviewsError):
+    """DuckDB, which answers ``Database.sql``, is not installed; the message says how to install it.
+
+    Examples
+    --------
+    >>> issubclass(fv.errors.NoDuckDB, fv.FreshviewsError)
+    True
+    """
+
+
 class SubscriberError(FreshviewsError):
     """A subscriber raised; the batch is committed all the same. The cause is chained.
 

@@ -13,9 +13,10 @@ from freshviews import arguments
 from freshviews.catalog.widening import type_text
 from freshviews.display.grid import ROWS, Grid, Shown, rows_text
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import Decoder, pandas_of, polars_of
+from freshviews.engine.codes.decoding import Decoder
 from freshviews.errors import shown
 from freshviews.tracebacks import ends_at_the_call
+from freshviews.types.frames import pandas_of, polars_of
 
 
 class Change(Shown):

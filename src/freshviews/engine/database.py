@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.catalog.row_keys import row_keys
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
+from freshviews.engine.asked import AskedRows, answered
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
@@ -71,6 +72,9 @@ from freshviews.store.log import LogUncertain
 from freshviews.store.record import SCRIPT
 from freshviews.tracebacks import end_here, ends_at_the_call
 from freshviews.types.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from freshviews.asking import Answer, Parameters
 
 _LOGGER = logging.getLogger("freshviews")
 
@@ -166,6 +170,7 @@ class Database(Shown):
         self._step = Step()
         self._defining = self._closing = False
         self._dictionary = Dictionary()
+        self._asked = AskedRows()
         self._relations = Relations()
         self._scripts: list[str] = []
         self._versions = np.zeros(1, np.int64)
@@ -592,6 +597,56 @@ class Database(Shown):
             if not state.is_stored:
                 raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
             return Table(state, self._guard, self._at, self._is_held)
+
+    @ends_at_the_call
+    def sql(self, query: str, parameters: Parameters = None) -> Answer:
+        """Answer a SELECT over tables and views, at one version.
+
+        DuckDB computes it from the rows that are there (``pip install 'freshviews[sql]'``), with the meaning of
+        Spark's SQL; docs/asking.md has the differences. Only the relations and columns that it names are read, and
+        what was read is kept until a version changes it. Others wait while they are read, not while it runs. Ctrl-C
+        stops it.
+
+        Parameters
+        ----------
+        query
+            A SELECT, WITH or VALUES, in Spark's SQL.
+        parameters
+            A list of values for each ``?``, or a dict of values for each ``:name``. Default: none.
+
+        Returns
+        -------
+        Answer
+            Its rows: as Arrow, pandas, polars, or tuples of Python values.
+
+        Raises
+        ------
+        SqlError
+            The SELECT is wrong or not supported, or a value cannot be computed; it has the line and column where
+            they are known.
+        CatalogError
+            A table or view is unknown, or the rows of a trusted table are not stored.
+        ArgumentError
+            A parameter is not a value of SQL.
+        NoDuckDB
+            DuckDB is not installed.
+        OutOfMemory
+            It needs more memory than it may take.
+
+        Examples
+        --------
+        >>> db.sql("SELECT part, qty FROM items WHERE qty > ?", [3]).fetchall()
+        [('nut', 5)]
+        >>> db.sql("SELECT MAX(v.qty) AS most FROM by_part v JOIN items i USING (part)").to_arrow().to_pydict()
+        {'most': [5]}
+        """
+        _check_text("a SELECT", query)
+        return answered(self._asked, self._lock, self._captured, query, parameters)
+
+    def _captured(self) -> tuple[Relations, int]:
+        self._check_usable()
+        work_for(self._taken)
+        return self._relations, self.version
 
     # Batches
 

@@ -25,7 +25,7 @@ from freshviews.display.grid import ROWS as SHOWN
 from freshviews.display.grid import Grid, Shown, bytes_text, rows_text
 from freshviews.engine.change import Called, Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.decoding import pandas_of, polars_of, repeated
+from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.codes.key_codes import OneKey, key_codes
 from freshviews.engine.commit.by_key import key_of
 from freshviews.engine.commit.changes import Changes
@@ -41,6 +41,7 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
 from freshviews.tracebacks import ends_at_the_call
+from freshviews.types.frames import pandas_of, polars_of
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""

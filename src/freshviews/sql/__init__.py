@@ -38,6 +38,8 @@ __all__ = [
     "Statement",
     "ViewDefs",
     "blocks",
+    "expressions",
     "parse_script",
     "statements",
+    "text",
 ]

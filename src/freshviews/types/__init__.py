@@ -45,6 +45,7 @@ __all__ = [
     "columns",
     "decimal",
     "dictionary",
+    "frames",
     "json_text",
     "sorting",
     "sqltype",

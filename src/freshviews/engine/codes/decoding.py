@@ -30,21 +30,6 @@ def with_multiplicity(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(MULTIPLICITY, pa.int64(), False))
 
 
-def pandas_of(rows: pa.Table) -> Any:
-    """Rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""
-    try:
-        return rows.to_pandas()
-    except (ValueError, OverflowError):
-        return rows.to_pandas(date_as_object=False)
-
-
-def polars_of(rows: pa.Table) -> Any:
-    """Rows as a polars DataFrame."""
-    import polars
-
-    return polars.from_arrow(rows)
-
-
 class NamedRow(tuple[Any, ...]):
     """A row that knows the names of its columns, as a namedtuple does; everywhere else it is a plain tuple."""
 

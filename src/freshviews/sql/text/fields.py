@@ -140,11 +140,13 @@ def unread(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
 
     ``nodes``: the nodes of a tree, the root first; statements that are refused as a whole have none.
     """
-    first = True
+    found = list(nodes)
+    return ignored(found) if found and isinstance(found[0], _STATEMENTS) else None
+
+
+def ignored(nodes: Iterable[Node]) -> tuple[Node, str, str] | None:
+    """As ``unread``, of any tree."""
     for node in nodes:
-        if first and not isinstance(node, _STATEMENTS):
-            return None
-        first = False
         read = READ.get(type(node))
         if read is None:
             continue

@@ -1,0 +1,32 @@
+"""Answers a SELECT over named Arrow relations, in Spark's meaning, by DuckDB.
+
+::
+
+    text ── question_of ──> Question      a tree whose nodes know their place
+         ── relations_of ─> Relations     the tables and views that it names, from a catalog
+         ── translated ───> Translation   DuckDB's text, and the columns of each relation that are read
+         ── run ──────────> Arrow         the rows; ``Answer`` hands them out
+
+No module here knows where the rows of a relation come from. DuckDB is imported when a SELECT runs.
+"""
+
+from freshviews.asking.answer import Answer
+from freshviews.asking.parameters import Parameters, bound
+from freshviews.asking.question import Question, question_of
+from freshviews.asking.relations import AskedRelation, relations_of
+from freshviews.asking.running import run
+from freshviews.asking.translation import Translation, translated
+
+__all__ = [
+    "Answer",
+    "AskedRelation",
+    "Parameters",
+    "Question",
+    "Translation",
+    "answer",
+    "bound",
+    "question_of",
+    "relations_of",
+    "run",
+    "translated",
+]

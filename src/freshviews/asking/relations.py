@@ -1,0 +1,110 @@
+"""Finds the tables and views that a SELECT names, and puts the query of a plain view in the place of its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshviews.asking.question import Question
+from freshviews.catalog.catalog import Catalog, unknown
+from freshviews.catalog.definitions import PlainView
+from freshviews.errors import NameProblem
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.types import SqlType
+
+
+@dataclass(frozen=True)
+class AskedRelation:
+    """A table or view that a SELECT names. ``plain``: the CREATE VIEW of a view that has no rows of its own, and
+    ``widths`` the columns that the tables which it names had when it was created."""
+
+    name: str
+    columns: tuple[tuple[str, SqlType], ...]
+    plain: str = ""
+    widths: tuple[tuple[str, int], ...] = ()
+
+
+def relations_of(question: Question, catalog: Catalog) -> tuple[AskedRelation, ...]:
+    """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
+    found: dict[str, AskedRelation] = {}
+    left = [(table.name, table) for table in tables_named(question.tree)]
+    while left:
+        name, table = left.pop()
+        key = name.lower()
+        if key in found:
+            continue
+        known = catalog.named(name)
+        if known is None or getattr(known, "internal", False):
+            message = unknown("table or view", name, catalog.names)
+            raise NameProblem(message, *question.text.at(table))
+        columns = tuple((column.name, column.type) for column in known.columns)
+        if isinstance(known, PlainView):
+            found[key] = AskedRelation(known.name, columns, known.sql, known.widths)
+            left += [(one, table) for one in known.inputs]
+        else:
+            found[key] = AskedRelation(known.name, columns)
+    return tuple(found.values())
+
+
+def tables_named(tree: Node) -> Iterator[exp.Table]:
+    """The nodes that name tables and views, not queries of WITH."""
+    return (one for one in tree.find_all(exp.Table) if not _names_query(one))
+
+
+def _names_query(table: exp.Table) -> bool:
+    name = table.name.lower()
+    node: Node = table
+    while (above := node.parent) is not None:
+        if isinstance(above, exp.With):
+            # A query of WITH names those before it.
+            if any(one.alias.lower() == name for one in above.expressions[: node.index]):
+                return True
+            if above.parent is None:
+                return False
+            above = above.parent
+        else:
+            queries = above.args.get("with_")
+            if queries is not None and any(one.alias.lower() == name for one in queries.expressions):
+                return True
+        node = above
+    return False
+
+
+def expand(tree: Node, relations: Mapping[str, AskedRelation]) -> None:
+    """Replace the names of plain views by their queries. ``relations``: by name in lower case."""
+    left = list(tables_named(tree))
+    while left:
+        table = left.pop()
+        relation = relations[table.name.lower()]
+        if not relation.plain:
+            continue
+        query = _query_of(relation, relations)
+        left += tables_named(query)
+        written = table.args.get("alias")
+        columns = list(written.columns) if written is not None else []
+        columns += [exp.to_identifier(name, quoted=True) for name, _ in relation.columns[len(columns) :]]
+        alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True), columns=columns)
+        joins = table.args.get("joins")
+        table.replace(exp.Subquery(this=query, alias=alias, **({"joins": joins} if joins else {})))
+
+
+def _query_of(view: AskedRelation, relations: Mapping[str, AskedRelation]) -> Node:
+    """The query of a plain view, over the columns that its tables had when it was created."""
+    query: Node = parse(SqlText(view.plain))[0].expression
+    query.pop()
+    for node in query.walk():
+        # Places in another text are none in the text of the SELECT.
+        for name in (SPAN, "start", "end", "line", "col"):
+            node.meta.pop(name, None)
+    widths = {name.lower(): width for name, width in view.widths}
+    for table in list(tables_named(query)):
+        columns = relations[table.name.lower()].columns
+        width = widths.get(table.name.lower(), len(columns))
+        if width < len(columns):
+            names = [exp.column(exp.to_identifier(name, quoted=True)) for name, _ in columns[:width]]
+            before = exp.select(*names).from_(exp.table_(exp.to_identifier(table.name, quoted=True)))
+            table.replace(exp.Subquery(this=before, alias=exp.TableAlias(this=exp.to_identifier(table.alias_or_name))))
+    return query

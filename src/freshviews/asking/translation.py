@@ -1,0 +1,198 @@
+"""Translates a SELECT to DuckDB's text, and finds the columns that it reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
+from sqlglot.schema import MappingSchema
+
+from freshviews.asking.functions import name_functions
+from freshviews.asking.meaning import mend
+from freshviews.asking.parameters import name_of, places
+from freshviews.asking.question import Question
+from freshviews.asking.relations import AskedRelation, expand, tables_named
+from freshviews.asking.typing import METADATA, as_node
+from freshviews.catalog.catalog import near, unknown
+from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.parse import Node
+from freshviews.types import SqlType
+
+_NAME = "freshviews_name"
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A SELECT for DuckDB. ``reads``: by the name of a relation in ``sql``, the relation and the columns that are
+    read, at least one. ``names``: those of the columns of the result."""
+
+    sql: str
+    reads: tuple[tuple[str, str, tuple[str, ...]], ...]
+    names: tuple[str, ...]
+
+
+@lru_cache(256)
+def translated(
+    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+) -> Translation:
+    """The SELECT over relations for DuckDB. ``kinds``: the types of its parameters.
+
+    Raises SqlError for unknown columns and functions, and UnsupportedSql for what DuckDB lacks.
+    """
+    by_name = {one.name.lower(): one for one in relations}
+    tree = question.tree.copy()
+    try:
+        expand(tree, by_name)
+        name_functions(question.text, tree)
+        _bind(question, tree, kinds)
+        _name_columns(question, tree)
+        return _translated(question, tree, by_name)
+    except SqlglotError as error:
+        raise _plain(question, by_name, str(error)) from None
+    except RecursionError:
+        raise SqlError("the SELECT is nested too deep; name parts of it with WITH") from None
+
+
+def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRelation]) -> Translation:
+    stored = {key: one for key, one in relations.items() if not one.plain}
+    columns: dict[str, object] = {
+        key: {name.lower(): as_node(kind) for name, kind in one.columns} for key, one in stored.items()
+    }
+    schema = MappingSchema(columns, dialect="spark", normalize=False)
+    tree = qualify(tree, dialect="spark", schema=schema)
+    _one_side_of_using(tree)
+    tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
+    names = _names(tree, relations)
+    mend(tree)
+    reads = _reads(tree, stored)
+    return Translation(DuckDB().generate(tree, copy=False), reads, names)
+
+
+def _one_side_of_using(tree: Node) -> None:
+    """A column of USING is that of the left side, as in Spark, unless a row may lack it."""
+    for both in list(tree.find_all(exp.Coalesce)):
+        select = both.parent_select
+        if SPAN in both.meta or select is None:
+            continue
+        if all(one.side in ("", "LEFT") for one in select.args.get("joins") or ()):
+            both.replace(both.this)
+
+
+def _bind(question: Question, tree: Node, kinds: Sequence[SqlType | None]) -> None:
+    """Number the parameters, and give them their types."""
+    numbers = {name_of(one) or str(place): place for place, one in enumerate(places(question))}
+    at = sorted(tree.find_all(exp.Placeholder), key=question.text.at)
+    for place, one in enumerate(at):
+        number = numbers[name_of(one) or str(place)]
+        kind = kinds[number]
+        # DuckDB wants no value that its text lacks, so NULL is written.
+        bound = exp.Placeholder(this=str(number + 1 - kinds[:number].count(None)))
+        one.replace(exp.Null() if kind is None else exp.Cast(this=bound, to=as_node(kind)))
+
+
+def _outer(tree: Node) -> exp.Select | None:
+    """The SELECT that names the columns of the result."""
+    while isinstance(tree, exp.SetOperation | exp.Subquery):
+        tree = tree.this
+    return tree if isinstance(tree, exp.Select) else None
+
+
+def _name_columns(question: Question, tree: Node) -> None:
+    """Give the columns of the result the names that Spark gives them, and those of VALUES theirs."""
+    for values in tree.find_all(exp.Values):
+        alias = values.args.get("alias") or exp.TableAlias(this=exp.to_identifier("values"))
+        if values.expressions and not alias.columns:
+            count = len(values.expressions[0].expressions) or 1
+            alias.set("columns", [exp.to_identifier(f"col{place + 1}") for place in range(count)])
+            values.set("alias", alias)
+    select = _outer(tree)
+    if select is None:
+        return
+    for one in select.expressions:
+        if one.is_star:
+            continue
+        if isinstance(one, exp.Alias):
+            name = one.alias
+        elif isinstance(one, exp.Column):
+            name = one.name
+        else:
+            counts = isinstance(one, exp.Count) and isinstance(one.this, exp.Star)
+            name = "count(1)" if counts else question.text.of(one)
+            made = exp.Alias(alias=exp.to_identifier(name, quoted=True))
+            one.replace(made)
+            made.set("this", one)
+            one = made
+        one.meta[_NAME] = name
+
+
+def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...]:
+    spelled = {name.lower(): name for one in relations.values() for name, _ in one.columns}
+    select = _outer(tree)
+    assert select is not None
+    found = []
+    for one in select.selects:
+        name = one.meta.get(_NAME) or one.unalias().meta.get(_NAME)
+        found.append(name or spelled.get(one.alias_or_name.lower(), one.alias_or_name))
+    return tuple(found)
+
+
+def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Name the relations r0, r1, ... in the tree, and list the columns that it reads of each."""
+    wanted: dict[str, set[str]] = {}
+    for scope in traverse_scope(tree):
+        aliases = {name: one for name, one in scope.sources.items() if isinstance(one, exp.Table)}
+        for column in scope.columns:
+            table = aliases.get(column.table)
+            if table is not None and table.name in stored:
+                wanted.setdefault(table.name, set()).add(column.name)
+    reads: dict[str, tuple[str, str, tuple[str, ...]]] = {}
+    for place, key in enumerate(dict.fromkeys(one.name for one in tables_named(tree))):
+        relation = stored[key]
+        needed = wanted.get(key, set())
+        names = tuple(name for name, _ in relation.columns if name.lower() in needed)
+        reads[key] = (f"r{place}", relation.name, names or (relation.columns[0][0],))
+    for one in list(tables_named(tree)):
+        if one.name in reads:
+            one.set("this", exp.to_identifier(reads[one.name][0], quoted=True))
+    return tuple(reads.values())
+
+
+_MISSING = re.compile(
+    r"""(?:Column|Ambiguous column) '"?(?P<name>.*?)"?'(?: could not be resolved)?(?: for table: '(?P<table>.*?)')?"""
+    r"""|Unknown (?:output )?column: (?P<output>\S+)|Unknown table: (?P<source>\S+)"""
+)
+
+
+def _plain(question: Question, relations: Mapping[str, AskedRelation], message: str) -> SqlError:
+    """An error of sqlglot in our words, at the name in the text."""
+    found = _MISSING.search(message)
+    if found is None:
+        return UnsupportedSql(f"the SELECT cannot be answered: {message.splitlines()[0]}")
+    name, table = found["name"] or found["output"] or "", found["table"] or found["source"] or ""
+    place = _place(question, name, table)
+    sources = [one.alias_or_name for one in question.tree.find_all(exp.Table, exp.Subquery, exp.CTE)]
+    if table and table.lower() not in map(str.lower, sources):
+        return SqlError(f"unknown table {table} in FROM{near(table, sources)}", *place)
+    known = [column for one in relations.values() for column, _ in one.columns]
+    if not table and found["output"]:
+        table = next((one.table for one in question.tree.find_all(exp.Column) if one.name.lower() == name), "")
+    if not table and [one.lower() for one in known].count(name.lower()) > 1:
+        return SqlError(f"column {name} is in several tables; write table.{name}", *place)
+    return SqlError(unknown("column", name, dict.fromkeys(known), table), *place)
+
+
+def _place(question: Question, name: str, table: str) -> tuple[int, int]:
+    """The first column of the text with a name, of a table if one is named."""
+    for one in question.tree.find_all(exp.Column):
+        if name.lower() in (one.name.lower(), "") and table.lower() in (one.table.lower(), ""):
+            return question.text.at(one)
+    return 0, 0

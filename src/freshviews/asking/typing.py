@@ -1,0 +1,248 @@
+"""The types of a SELECT's expressions, by Spark's rules: sqlglot's annotation, with ours for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+
+from freshviews.sql.expressions.coerce import (
+    as_decimal,
+    common,
+    mean_of,
+    product_of,
+    quotient_of,
+    remainder_of,
+    sum_of,
+    total_of,
+)
+from freshviews.sql.text.parse import Node
+from freshviews.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    SqlType,
+    decimal,
+)
+
+_KINDS = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": TINYINT,
+    "SMALLINT": SMALLINT,
+    "INT": INT,
+    "BIGINT": BIGINT,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "TEXT": STRING,
+    "VARCHAR": STRING,
+    "DATE": DATE,
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP,
+    "DATETIME": TIMESTAMP,
+}
+_NODES = {
+    "STRING": exp.DType.TEXT,
+    **{name: exp.DType[name] for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")},
+    "DATE": exp.DType.DATE,
+    "TIMESTAMP": exp.DType.TIMESTAMP,
+}
+
+
+def kind_of(node: Node | None) -> SqlType | None:
+    """The type of an annotated expression, or that a DataType names; None if unknown, and for NULL."""
+    of = node if isinstance(node, exp.DataType) else None if node is None else node.type
+    if of is None or not isinstance(of.this, exp.DType):
+        return None
+    if of.this == exp.DType.DECIMAL:
+        digits = [int(one.name) for one in of.expressions if one.name.isdigit()]
+        return decimal(digits[0] if digits else 10, digits[1] if len(digits) > 1 else 0)
+    return _KINDS.get(of.this.value)
+
+
+def as_node(kind: SqlType) -> exp.DataType:
+    """The node of a type."""
+    if kind.is_decimal:
+        digits = [exp.DataTypeParam(this=exp.Literal.number(one)) for one in (kind.precision, kind.scale)]
+        return exp.DataType(this=exp.DType.DECIMAL, expressions=digits)
+    return exp.DataType(this=_NODES[kind.name])
+
+
+def is_void(node: Node | None) -> bool:
+    """True for NULL without a type."""
+    return node is not None and (node.type is not None and node.type.this == exp.DType.NULL)
+
+
+def literal_digits(node: Node) -> SqlType | None:
+    """The DECIMAL of an integer constant, as wide as it is written."""
+    inner = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(inner, exp.Literal) and not inner.is_string and inner.name.isdigit():
+        return decimal(len(inner.name.lstrip("0") or "0"), 0)
+    return None
+
+
+def operand_kinds(node: Node) -> tuple[SqlType, SqlType, SqlType] | None:
+    """The types of the operands of + - * / % DIV as Spark reads them, and their common type; None if unknown."""
+    sides = [node.this, node.args.get("expression")]
+    kinds: list[Any] = [kind_of(one) for one in sides]
+    for place in (0, 1):
+        if kinds[place] is None and is_void(sides[place]):
+            kinds[place] = kinds[1 - place]
+    one, other = kinds
+    if one is None or other is None:
+        return None
+    to = common(one, other)
+    if STRING in (one, other) and to == STRING:
+        to = DOUBLE
+    if to is None or not to.is_numeric:
+        return None
+    if not to.is_decimal:
+        return to, to, to
+    exact = [literal_digits(side) or as_decimal(kind) for side, kind in zip(sides, kinds, strict=True)]
+    return exact[0], exact[1], to
+
+
+def _arithmetic(of_decimals: Callable[[SqlType, SqlType], SqlType]) -> Callable[[Any, Node], Node]:
+    def annotate(annotator: Any, node: Node) -> Node:
+        found = operand_kinds(node)
+        if found is None:
+            return _default(annotator, node)
+        one, other, to = found
+        if isinstance(node, exp.IntDiv):
+            return _set(annotator, node, BIGINT)
+        if to.is_decimal:
+            return _set(annotator, node, of_decimals(one, other))
+        return _set(annotator, node, DOUBLE if isinstance(node, exp.Div) and not to.is_float else to)
+
+    return annotate
+
+
+def _default(annotator: Any, node: Node) -> Node:
+    spec: Any = Spark.EXPRESSION_METADATA.get(type(node)) or {}
+    if "annotator" in spec:
+        spec["annotator"](annotator, node)
+    else:
+        _mark(annotator, node, spec.get("returns"))
+    return node
+
+
+def _set(annotator: Any, node: Node, kind: SqlType | None) -> Node:
+    if kind is None:
+        return _default(annotator, node)
+    return _mark(annotator, node, as_node(kind))
+
+
+def _mark(annotator: Any, node: Node, kind: Any) -> Node:
+    made: Node = annotator._set_type(node, kind)
+    return made
+
+
+def _of_argument(rule: Callable[[SqlType], SqlType | None]) -> Callable[[Any, Node], Node]:
+    def annotate(annotator: Any, node: Node) -> Node:
+        inner = node.this.expressions[0] if isinstance(node.this, exp.Distinct) else node.this
+        kind = kind_of(inner)
+        return _set(annotator, node, rule(kind) if kind is not None else None)
+
+    return annotate
+
+
+def least_common(nodes: Iterable[Node | None]) -> SqlType | None:
+    """The common type of several values; None if one is unknown or they have none."""
+    kinds: list[SqlType | None] = []
+    for one in nodes:
+        kind = kind_of(one)
+        if kind is None:
+            if is_void(one):
+                continue
+            return None
+        kinds.append(kind)
+
+    def both(one: SqlType | None, other: SqlType | None) -> SqlType | None:
+        return None if one is None or other is None else common(one, other)
+
+    return reduce(both, kinds[1:], kinds[0]) if kinds else None
+
+
+def results_of(node: Node) -> list[Node]:
+    """The expressions one of which is the value of a conditional."""
+    if isinstance(node, exp.Case):
+        return [*(one.args["true"] for one in node.args["ifs"]), *filter(None, [node.args.get("default")])]
+    if isinstance(node, exp.If):
+        return [one for one in (node.args.get("true"), node.args.get("false")) if one is not None]
+    return [node.this, *node.expressions]
+
+
+def _widest(annotator: Any, node: Node) -> Node:
+    return _set(annotator, node, least_common(results_of(node)))
+
+
+def _rounded(annotator: Any, node: Node) -> Node:
+    kind, places = kind_of(node.this), node.args.get("decimals")
+    if kind is None or not kind.is_decimal:
+        return _set(annotator, node, kind)
+    text = "0" if places is None else places.sql()
+    scale = int(text) if text.lstrip("-").isdigit() else kind.scale
+    kept = min(max(scale, 0), kind.scale)
+    whole = kind.precision - kind.scale + 1
+    return _set(annotator, node, decimal(min(max(whole + kept, 1 - scale), 38), kept))
+
+
+def _whole(annotator: Any, node: Node) -> Node:
+    kind = kind_of(node.this)
+    if kind is not None and kind.is_decimal:
+        return _set(annotator, node, decimal(min(kind.precision - kind.scale + 1, 38), 0))
+    return _set(annotator, node, BIGINT if kind is not None else None)
+
+
+def _fixed(kind: SqlType) -> Callable[[Any, Node], Node]:
+    return lambda annotator, node: _set(annotator, node, kind)
+
+
+def _same(kind: SqlType) -> SqlType:
+    return kind
+
+
+_ALWAYS: Mapping[type[Node], SqlType] = {
+    **dict.fromkeys((exp.Length, exp.StrPosition, exp.Extract, exp.Year, exp.Quarter, exp.Day, exp.DateDiff), INT),
+    **dict.fromkeys((exp.Month, exp.Week, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfYear, exp.Hour, exp.Minute), INT),
+    **dict.fromkeys((exp.Second, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.Ascii), INT),
+    **dict.fromkeys((exp.Count, exp.CountIf, exp.ApproxDistinct, exp.IntDiv), BIGINT),
+    **dict.fromkeys((exp.Upper, exp.Lower, exp.Trim, exp.Concat, exp.ConcatWs, exp.DPipe, exp.Initcap), STRING),
+    **dict.fromkeys((exp.Substring, exp.Left, exp.Right, exp.Repeat, exp.Reverse, exp.Pad), STRING),
+    **dict.fromkeys((exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr), DOUBLE),
+    **dict.fromkeys((exp.CovarPop, exp.CovarSamp, exp.PercentRank, exp.CumeDist, exp.Sqrt, exp.Exp, exp.Ln), DOUBLE),
+    **dict.fromkeys((exp.Log, exp.Pow, exp.Cbrt), DOUBLE),
+}
+
+_SAME = (
+    *(exp.Max, exp.Min, exp.AnyValue, exp.First, exp.Last, exp.Neg, exp.Abs, exp.Paren, exp.Nullif, exp.FirstValue),
+    *(exp.LastValue, exp.NthValue, exp.Lag, exp.Lead, exp.ArgMax, exp.ArgMin),
+)
+
+_BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
+    **dict.fromkeys((exp.Add, exp.Sub), _arithmetic(sum_of)),
+    exp.Mul: _arithmetic(product_of),
+    exp.Div: _arithmetic(quotient_of),
+    exp.Mod: _arithmetic(remainder_of),
+    exp.Sum: _of_argument(total_of),
+    exp.Avg: _of_argument(mean_of),
+    **dict.fromkeys(_SAME, _of_argument(_same)),
+    **dict.fromkeys((exp.Coalesce, exp.Case, exp.If, exp.Greatest, exp.Least), _widest),
+    exp.Round: _rounded,
+    **dict.fromkeys((exp.Ceil, exp.Floor), _whole),
+    **{node: _fixed(kind) for node, kind in _ALWAYS.items()},
+}
+
+METADATA: Any = {**Spark.EXPRESSION_METADATA, **{kind: {"annotator": rule} for kind, rule in _BY_RULE.items()}}
+"""What sqlglot's annotation does for each kind of node."""

@@ -1,0 +1,171 @@
+"""``Database.sql``: answers, parameters, names, errors, and what a SELECT reads."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import freshviews as fv
+from freshviews.engine.asked import AskedRows
+from freshviews.engine.relations import Relation
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SCRIPT = """
+CREATE TABLE items (part STRING, qty INT, Price DECIMAL(6, 2), at TIMESTAMP, day DATE, big BIGINT, x DOUBLE);
+CREATE TABLE parts (part STRING PRIMARY KEY, weight INT);
+CREATE VIEW heavy AS SELECT * FROM parts WHERE weight > 3;
+CREATE VIEW heaviest (p, w) AS SELECT * FROM heavy ORDER BY weight DESC LIMIT 1;
+CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS Qty FROM items GROUP BY part;
+CREATE MATERIALIZED VIEW ordered AS SELECT part, qty FROM items ORDER BY qty DESC;
+CREATE TABLE gone (k INT) TBLPROPERTIES ('freshviews.trusted' = 'true')
+"""
+AT = dt.datetime(2026, 1, 2, 3, 4, 5, 600)
+ROWS: list[tuple[Any, ...]] = [
+    ("bolt", 3, Decimal("1.50"), AT, dt.date(2026, 1, 2), 2**40, 0.5),
+    ("nut", 5, Decimal("2.25"), None, None, None, None),
+]
+
+
+@pytest.fixture
+def db() -> Iterator[fv.Database]:
+    with fv.Database() as made:
+        made.execute(SCRIPT)
+        made.insert("items", ROWS)
+        made.insert("parts", [("bolt", 3), ("nut", 7)])
+        yield made
+
+
+def test_tables_and_views_are_joined_summed_and_ordered(db: fv.Database) -> None:
+    answer = db.sql(
+        "SELECT v.part, SUM(v.qty * weight) AS load, COUNT(*) FROM by_part v JOIN parts USING (part) "
+        "GROUP BY part ORDER BY load DESC"
+    )
+    assert answer.columns == ("part", "load", "count(1)") and answer.version == 2
+    assert list(answer) == [("nut", 35, 1), ("bolt", 9, 1)]
+    assert db.sql("SELECT * FROM items").fetchall() == ROWS
+    assert db.sql("WITH q AS (SELECT MAX(qty) AS m FROM by_part) SELECT m + 1 AS n FROM q").fetchall() == [(6,)]
+    assert db.sql("VALUES (1, 'a'), (2, 'b')").columns == ("col1", "col2")
+
+
+def test_a_plain_view_has_the_columns_of_its_creation_and_the_names_that_it_gives(db: fv.Database) -> None:
+    db.execute("ALTER TABLE parts ADD COLUMN colour STRING")
+    assert db.sql("SELECT * FROM heavy").columns == ("part", "weight")
+    assert db.sql("SELECT W, p FROM heaviest h").fetchall() == [(7, "nut")]
+    assert db.sql("SELECT COLOUR FROM parts").columns == ("COLOUR",)
+
+
+def test_a_view_with_an_order_is_read_in_it(db: fv.Database) -> None:
+    assert db.sql("SELECT part FROM ordered").fetchall() == [("nut",), ("bolt",)]
+
+
+def test_an_answer_is_read_in_every_form(db: fv.Database) -> None:
+    answer = db.sql("SELECT part, qty FROM items ORDER BY qty")
+    assert answer.fetchone() == ("bolt", 3) and answer.fetchmany(5) == [("nut", 5)]
+    assert answer.fetchone() is None and answer.fetchall() == []
+    assert len(answer) == 2 and list(answer) == list(answer) == [("bolt", 3), ("nut", 5)]
+    assert answer.to_arrow().schema == pa.schema([("part", pa.string()), ("qty", pa.int32())]) == answer.schema
+    assert pa.table(answer).equals(answer.to_arrow())
+    assert answer.to_pandas()["qty"].tolist() == answer.to_polars()["qty"].to_list() == [3, 5]
+    assert repr(answer).splitlines()[0].startswith("answer at version 2: 2 rows") and "bolt" in repr(answer)
+    assert "<td" in answer._repr_html_()
+    with pytest.raises(AttributeError):
+        answer.version = 3  # type: ignore[misc]
+
+
+def test_parameters_are_values_and_never_text(db: fv.Database) -> None:
+    for value, column in zip(ROWS[0], ("part", "qty", "price", "at", "day", "big", "x"), strict=True):
+        assert db.sql(f"SELECT part FROM items WHERE {column} = ?", [value]).fetchall() == [("bolt",)], column
+    assert db.sql("SELECT :a AS a, :b AS b, :a AS c", {"a": "x' OR 1=1 --", "b": None}).fetchall() == [
+        ("x' OR 1=1 --", None, "x' OR 1=1 --")
+    ]
+    assert db.sql("SELECT ? + 1 AS q, ? AS w", (2**40, 1)).fetchall() == [(2**40 + 1, 1)]
+    later = dt.datetime(2026, 1, 2, 5, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    assert db.sql("SELECT ? AS at", [later]).fetchall() == [(dt.datetime(2026, 1, 2, 3),)]
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ([], "the SELECT has 1 parameters ?, and 0 values are given"),
+        ([1, 2], "the SELECT has 1 parameters ?, and 2 values are given"),
+        ({"a": 1}, "the parameters are given by name, and the SELECT has no :name"),
+        ("x", "parameters must be a list, a tuple or a dict, not 'x'"),
+        ([[1]], "parameter 1: [1] is a list; a str, int,"),
+        ([Decimal("NaN")], "parameter 1: NaN is not a DECIMAL"),
+        ([10**40], "has 41 digits"),
+        (["\ud800"], "has half of a character"),
+    ],
+)
+def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message: str) -> None:
+    with pytest.raises((fv.SqlError, fv.ArgumentError)) as refused:
+        db.sql("SELECT part FROM items WHERE qty = ?", parameters)
+    assert message in str(refused.value)
+    with pytest.raises(fv.SqlError, match="line 1, column 8: parameter :a has no value"):
+        db.sql("SELECT :a", {})
+    with pytest.raises(fv.SqlError, match="no parameter :b; it has :a"):
+        db.sql("SELECT :a", {"a": 1, "b": 2})
+    with pytest.raises(fv.SqlError, match="write one kind"):
+        db.sql("SELECT :a, ?", [1])
+
+
+@pytest.mark.parametrize(
+    "sql, message",
+    [
+        ("SELECT nope FROM items", "line 1, column 8: unknown column nope"),
+        ("SELECT i.prat FROM items i", "line 1, column 8: unknown column i.prat; did you mean part"),
+        ("SELECT part FROM item", "line 1, column 18: unknown table or view item; did you mean items?"),
+        ("SELECT z.part FROM items i", "line 1, column 8: unknown table z in FROM; there are i"),
+        ("SELECT part FROM items, parts", "line 1, column 8: column part is in several tables; write table.part"),
+        ("SELECT summ(qty) FROM items", "line 1, column 8: unknown function summ; did you mean sum"),
+        ("SELECT FROM items", "SELECT needs at least one column"),
+        ("SELECT qty FROM items; SELECT 1", "line 1, column 24: one SELECT is accepted, not several statements"),
+        ("", "a SELECT is expected, not an empty text"),
+        ("SELEC 1", "line 1, column"),
+        ("INSERT INTO items VALUES (1)", "line 1, column 1: a SELECT over tables and views is accepted, not INSERT"),
+        ("SELECT qty / 0 AS q FROM items", "the SELECT cannot be computed: division by zero"),
+        ("SELECT CAST(part AS INT) AS q FROM items", "'bolt' is not a whole number"),
+        ("SELECT k FROM gone", "table gone is trusted: its rows are not stored"),
+        ("SELECT length(part, 1, 2) FROM items", "line 1, column 8: length takes another number of arguments"),
+        ("SELECT qty FROM main.items", "line 1, column 17: the name main.items is not supported"),
+    ],
+)
+def test_errors_have_the_place_and_the_names_that_are_close(db: fv.Database, sql: str, message: str) -> None:
+    with pytest.raises(fv.FreshviewsError) as refused:
+        db.sql(sql)
+    assert message in str(refused.value)
+
+
+def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[tuple[str, tuple[str, ...]]] = []
+    decode = AskedRows.__dict__["columns"]
+    inner = decode.__globals__["_read"]
+
+    def noted(state: Relation, names: list[str]) -> Any:
+        read.append((state.name, tuple(names)))
+        return inner(state, names)
+
+    monkeypatch.setitem(decode.__globals__, "_read", noted)
+    query = "SELECT SUM(qty) AS q FROM items WHERE part <> 'x'"
+    assert db.sql(query).fetchall() == db.sql(query).fetchall() == [(8,)]
+    assert read == [("items", ("part", "qty"))]
+    db.insert("parts", [("screw", 1)])
+    assert db.sql(query).fetchall() == [(8,)] and len(read) == 1
+    with db.batch() as batch:
+        batch.insert("items", [("nut", 10, None, None, None, None, None)])
+    assert db.sql(query).fetchall() == [(18,)] and len(read) == 2
+    assert db.sql("SELECT qty FROM by_part WHERE part = 'nut'").fetchall() == [(15,)]
+    db.delete("items", [("nut", 10, None, None, None, None, None)])
+    assert db.sql("SELECT qty FROM by_part WHERE part = 'nut'").fetchall() == [(5,)]
+    db.upsert("parts", {"part": "nut", "weight": 1})
+    assert db.sql("SELECT SUM(weight) AS w FROM parts").fetchall() == [(5,)]
+    view = "CREATE OR REPLACE MATERIALIZED VIEW by_part AS SELECT part, MAX(qty) + 1 AS qty FROM items GROUP BY part"
+    db.execute(view)
+    assert db.sql("SELECT qty FROM by_part WHERE part = 'nut'").fetchall() == [(6,)]
+    db.execute("ALTER TABLE parts ADD COLUMN c INT DEFAULT 4")
+    assert db.sql("SELECT SUM(c) AS c, SUM(weight) AS w FROM parts").fetchall() == [(12, 5)]
