@@ -385,6 +385,8 @@ class Database(Shown):
         rows = frame_of(frame, name)
         statement = table_statement(name, rows.schema, keys)
         with self._lock:
+            if name.lower() in map(str.lower, (*self.tables, *self.views, *self.plain_views)):
+                raise CatalogError(f"table {name} exists already; DROP it, or insert the rows")
             self.execute(statement)
             try:
                 return self.insert(name, rows)
@@ -736,7 +738,9 @@ class Database(Shown):
         [('bolt', 30)]
         """
         try:
-            return self._apply(table, rows, -1) if keys is None else self._by_key(table, deleted(table, rows, keys))
+            if keys is None and rows is not None:
+                return self._apply(table, rows, -1)
+            return self._by_key(table, deleted(table, rows, keys))
         except FreshviewsError as error:
             end_here(error)
             raise

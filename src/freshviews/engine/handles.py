@@ -361,6 +361,7 @@ class Table(Readable):
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
+    @ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Find the row with a PRIMARY KEY.
 
@@ -391,6 +392,7 @@ class Table(Readable):
             raise KeyError(key)
         return row
 
+    @ends_at_the_call
     def get(self, key: Any, default: Any = None) -> Any:
         """Find the row with a PRIMARY KEY, or else a default.
 
@@ -420,6 +422,7 @@ class Table(Readable):
         """
         return found_or(default, self._find, key)
 
+    @ends_at_the_call
     def __contains__(self, key: object) -> bool:
         """Whether a row has a PRIMARY KEY.
 
@@ -520,6 +523,7 @@ class View(Readable):
                 state.ordered_from.readers.add(reader)
             return reader
 
+    @ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Look up the row of a group, or of another key.
 
@@ -557,6 +561,7 @@ class View(Readable):
             raise KeyError(key)
         return row
 
+    @ends_at_the_call
     def get(self, key: Any, default: Any = None) -> Any:
         """Look up the row of a key, or else a default.
 
@@ -629,6 +634,7 @@ class View(Readable):
             return []
         return [key for key in self.head(COMPLETED)[column.name].to_pylist() if key is not None]
 
+    @ends_at_the_call
     def scan(self, prefix: Any) -> list[tuple[Any, ...]]:
         """Find the rows whose key begins with given values, by reading all rows.
 
@@ -662,6 +668,7 @@ class View(Readable):
                 raise ArgumentError(f"view {self.name}: the key is ({', '.join(names)}), not {shown(prefix)}")
             return self.where(**dict(zip(names, values, strict=False)))
 
+    @ends_at_the_call
     def where(self, /, **values: Any) -> list[tuple[Any, ...]]:
         """Find the rows with given values in some columns, by reading all rows.
 

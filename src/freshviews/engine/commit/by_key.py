@@ -171,6 +171,8 @@ def updated(rows: Any, table: str) -> Update:
 
 def deleted(table: str, rows: Any, keys: Any) -> Any:
     """What a delete takes: whole rows, or keys. Raises ArgumentError."""
+    if keys is None and rows is None:
+        raise ArgumentError(f"table {table}: nothing is given to delete; delete takes whole rows, or keys=")
     if keys is None:
         return rows
     if rows is not None:
@@ -188,6 +190,10 @@ def removed(keys: Any, table: str) -> Removal:
             f"table {table}: keys are given as {type(keys).__name__}; keys= takes a list of keys, as keys=[1] or, for "
             "a key of two columns, keys=[(1, 'x')], or a table of the key's columns"
         )
+    if isinstance(keys, pa.Array | pa.ChunkedArray):
+        return Removal(keys.to_pylist())
+    if type(keys).__name__ == "Series":  # Of pandas or polars.
+        return Removal([*keys])
     return Removal(accepted(keys, table))
 
 
