@@ -124,9 +124,12 @@ def reading(db: fv.Database) -> list[Any]:
     text: str = explanation + explanation.mermaid() + explanation.svg()
     parts: dict[str, Any] = explanation.to_dict()
     frames: list[Any] = [view.to_pandas(), table.to_polars()]
+    answer: fv.Answer = db.sql("SELECT part FROM by_part WHERE qty > ?", [3])
+    first: tuple[Any, ...] | None = answer.fetchone()
+    found += answer.fetchall() + db.sql("SELECT * FROM items WHERE id = :id", {"id": 3}).fetchmany(2)
     for values in view:
         found.append(values)
-    return [row, one, counts, there, names, text, parts, frames, view.get("bolt"), table.get(1, "none")]
+    return [row, one, first, counts, there, names, text, parts, frames, view.get("bolt"), table.get(1, "none")]
 
 
 def following(view: fv.View) -> int:

@@ -8,6 +8,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, ClassVar, NoReturn, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from freshviews.engine.codes.objects import fields_of
@@ -83,7 +84,8 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         each = iter(rows)
     except TypeError as error:  # A NumPy array without dimensions.
         raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
-    return rows.tolist() if home == "numpy" and kind == "ndarray" else [*each]
+    found: list[Any] = rows.tolist() if isinstance(rows, np.ndarray) else [*each]
+    return found
 
 
 _SCALARS = (str, int, float, bool, Decimal, date)
