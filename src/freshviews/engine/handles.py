@@ -40,7 +40,7 @@ from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
-from freshviews.tracebacks import ends_at_the_call
+from freshviews.tracebacks import ends_at_the_call, lookup_ends_at_the_call
 from freshviews.types.frames import pandas_of, polars_of
 
 ROWS = 1 << 16
@@ -361,7 +361,7 @@ class Table(Readable):
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
-    @ends_at_the_call
+    @lookup_ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Find the row with a PRIMARY KEY.
 
@@ -523,7 +523,7 @@ class View(Readable):
                 state.ordered_from.readers.add(reader)
             return reader
 
-    @ends_at_the_call
+    @lookup_ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Look up the row of a group, or of another key.
 
