@@ -220,7 +220,7 @@ KINDS = {
     "maximum of sums": ("SELECT g, MAX(x) AS m FROM (SELECT g, SUM(v) AS x FROM t GROUP BY g, o) AS q GROUP BY g", 1),
     "full join": ("SELECT t.g, v, w FROM t FULL JOIN s ON s.g = t.g", 1),
     "lag over a join": (
-        "SELECT g, p FROM (SELECT g, LAG(v) OVER (PARTITION BY g ORDER BY o) AS p FROM t JOIN s USING (g)) AS q WHERE p > 3",
+        "SELECT p FROM (SELECT LAG(v) OVER (PARTITION BY g ORDER BY o) AS p FROM t JOIN s USING (g)) AS q WHERE p > 3",
         2,
     ),
     "union": ("SELECT g FROM t UNION SELECT g FROM s", 0),
@@ -239,5 +239,5 @@ def test_explain_of_every_kind_of_view_has_each_part_and_the_bound_of_all_on_top
         bounds = lines[3 : 4 + inner]
         assert [line.split()[0] for line in bounds] == [*names, "v"]
         assert all(" per " in line and "row of " in line and ": O(" in line for line in bounds)
-        assert all(f"view {name}(" in str(explanation) and name in explanation.mermaid() for name in names)
+        assert all(f"\nview {name}(" in str(explanation) for name in names)
         assert [part["view"] for part in explanation.to_dict()["inner"]] == names
