@@ -209,7 +209,7 @@ def test_any_name_of_a_column_and_a_not_null_column_are_kept() -> None:
         (pa.table({"a": [1]}), 5, r"Database.create_table\(key\): a list of texts is expected"),
         (pa.table({"a": [1, 1]}), "a", r"table t, row 1, column a: PRIMARY KEY \(a\) would have row \(1,\) twice"),
         (pa.table({"a": [1, None]}), "a", "table t, row 1, column a: NULL in a column declared NOT NULL"),
-        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A differ in case alone"),
+        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have one name; rename one"),
         (pl.Series("a", [1]), (), "table t: rows are given as Series: a column, not a table"),
     ],
 )
@@ -308,3 +308,17 @@ def test_columns_without_values_fit_every_type_and_arrays_of_numpy_are_rows() ->
         assert list(db.table("t")) == [(1, None), (2, None), (3, "x"), (4, "y")]
         db.create_table("n", pd.DataFrame({"x": [np.nan]}))
         assert db.table("n").schema.types == [pa.float64()]
+
+
+def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT NOT NULL, d DECIMAL(10, 2), at TIMESTAMP, s STRING)")
+        db.insert("t", [(1, Decimal("1.50"), "2026-01-31 00:00:00", "x"), (2, None, None, None)])
+        db.create_table("u", db.sql("SELECT a, d * 2 AS d, at, s, COUNT(*) OVER () AS n FROM t ORDER BY a"), key="a")
+        assert db.table("u")[1] == (1, Decimal("3.00"), dt.datetime(2026, 1, 31), "x", 2)
+        types = [column.type for column in db.table("u").schema]
+        assert types[:3] == [pa.int32(), pa.decimal128(12, 2), pa.timestamp("us")]
+        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have one name"):
+            db.create_table("v", db.sql("SELECT a, a FROM t"))
+        with pytest.raises(fv.UnsupportedSql, match=r"db.create_table\(name, db.sql\(query\)\)"):
+            db.execute("CREATE TABLE v AS SELECT a FROM t")

@@ -61,8 +61,9 @@ def table_statement(table: str, schema: pa.Schema, key: Sequence[str]) -> str:
         raise ArgumentError(f"table {table}: the frame has no columns")
     names: dict[str, str] = {}
     for name in schema.names:
-        if (other := names.setdefault(name.lower(), name)) != name:
-            raise ArgumentError(f"table {table}: columns {other} and {name} differ in case alone; rename one")
+        if name.lower() in names:
+            raise ArgumentError(f"table {table}: columns {names[name.lower()]} and {name} have one name; rename one")
+        names[name.lower()] = name
     for name in key:
         if name.lower() not in names:
             raise ArgumentError(f"table {table}: the key has {name}; the columns are {', '.join(schema.names)}")

@@ -53,7 +53,9 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     schema = node.this
     if node.expression is not None:
         raise text.unsupported(
-            node.expression, "CREATE TABLE AS SELECT", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"
+            node.expression,
+            "CREATE TABLE AS SELECT",
+            "CREATE MATERIALIZED VIEW ... AS SELECT is accepted; in Python, db.create_table(name, db.sql(query))",
         )
     if not isinstance(schema, exp.Schema):
         raise text.error(node, f"table {node.this.name} needs a list of columns in parentheses")
