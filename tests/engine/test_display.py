@@ -241,3 +241,18 @@ def test_explain_of_every_kind_of_view_has_each_part_and_the_bound_of_all_on_top
         assert all(" per " in line and "row of " in line and ": O(" in line for line in bounds)
         assert all(f"\nview {name}(" in str(explanation) for name in names)
         assert [part["view"] for part in explanation.to_dict()["inner"]] == names
+
+
+def test_ipython_completes_the_names_of_tables_and_views(db: fv.Database) -> None:
+    shells = pytest.importorskip("IPython.core.interactiveshell")
+    completer = pytest.importorskip("IPython.core.completer")
+    shell = shells.InteractiveShell(user_ns={"db": db, "other": {"a": 1}, "fv": fv})
+    shell.run_line_magic("load_ext", "freshviews")
+
+    def offered(line: str) -> list[str]:
+        with completer.provisionalcompleter():
+            return [one.text for one in shell.Completer.completions(line, len(line))]
+
+    assert offered('db.view("') == sorted(db.views) and offered('x = db.insert("IT') == ["items"]
+    assert offered("db.table('") == sorted(db.tables) and "items" not in offered('db.view("it')
+    assert "items" not in offered('other.table("') and "items" not in offered('unknown.table("')

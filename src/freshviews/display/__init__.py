@@ -1,3 +1,3 @@
 """How objects look in a notebook and on a terminal: grids of rows, graphs of what reads what, and EXPLAIN."""
 
-__all__ = ["explanation", "graph", "grid", "statistics"]
+__all__ = ["completion", "explanation", "graph", "grid", "statistics"]
