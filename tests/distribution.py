@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 import zipfile
 from email.parser import Parser
 from pathlib import Path
@@ -53,7 +54,8 @@ def check_wheel(wheel: Path) -> None:
     assert "freshviews/py.typed" in names
     assert {name.split("/")[0] for name in names} == {"freshviews", f"freshviews-{metadata['Version']}.dist-info"}
     extras = set(metadata.get_all("Provides-Extra") or [])
-    assert extras == {"pandas", "polars", "spark", "java", "s3", "gcs", "azure", "notebook"}, extras
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert extras == set(project["optional-dependencies"]), extras
     for field in ("Author", "Keywords", "Classifier", "License-Expression", "Requires-Python", "Summary"):
         assert metadata[field], field
     links = _RELATIVE.findall(str(metadata.get_payload()))
@@ -71,14 +73,22 @@ def check_source(source: Path) -> None:
     assert not missing, f"the source distribution lacks {sorted(missing)}"
 
 
-def try_out(python: Path, package: Path, folder: Path) -> None:
-    """Install a package in a new environment, and use it there."""
+def try_out(python: Path, package: Path, folder: Path, slim: bool) -> None:
+    """Install a package in a new environment, and use it there. ``slim``: once more without what docs/dependencies.md
+    says an image can do without."""
     run(python, "-m", "venv", "--clear", folder)
     inside = folder / "bin" / "python"
     run(inside, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package)
     run(inside, "-I", ROOT / "tests" / "without_spark.py", cwd=folder)
     run(inside, "-I", "-m", "freshviews", "doctor", cwd=folder)
     print(f"{package.name} works in {run(inside, '--version').strip()}")
+    if slim:
+        page = (ROOT / "docs" / "dependencies.md").read_text()
+        (unneeded,) = re.findall(r"^rm -r (.*)$", page, re.MULTILINE)
+        (packages,) = folder.glob("lib/python*/site-packages")
+        run("bash", "-ec", f"rm -r {unneeded}", cwd=packages)
+        run(inside, "-I", ROOT / "tests" / "without_spark.py", cwd=folder)
+        print("and without what an image does not need")
     shutil.rmtree(folder)
 
 
@@ -96,7 +106,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="freshviews-") as folder:
         for number, python in enumerate(pythons.values()):
             for package in (wheel, source)[: 2 if number == 0 else 1]:
-                try_out(python, package, Path(folder) / "venv")
+                try_out(python, package, Path(folder) / "venv", number == 0 and package is wheel)
     lacking = [version for version in PYTHONS if version not in pythons]
     if lacking:
         print(f"not tried, as they are not here: Python {', '.join(lacking)}")

@@ -118,3 +118,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Complete names of tables and views; IPython calls it for ``%load_ext freshviews``."""
+    from freshviews.display.completion import complete_names
+
+    complete_names(shell)

@@ -25,6 +25,7 @@ State = Literal["ok", "note", "missing", "fault"]
 _PURPOSES = {
     "pandas": "to_pandas",
     "polars": "to_polars",
+    "sql": "db.sql",
     "spark": "pipelines on Spark (freshviews run), and queries that need it",
     "flight": "Arrow Flight SQL (db.serve, freshviews serve --flight-sql)",
     "s3": "checkpoints on S3",
@@ -195,7 +196,7 @@ def _cache() -> Iterator[Finding]:
         yield Finding("fault", f"{folder} cannot be written; FRESHVIEWS_CACHE_DIR names another folder")
         return
     first = "" if here else "; the first views are compiled, which takes seconds"
-    others = f"; {len(versions)} folders of other versions" if versions else ""
+    others = f"; {len(versions)} folders of other versions beside it may be deleted" if versions else ""
     yield Finding("ok", f"compiled code in {folder}: {held / 1e6:.1f} MB in {here} files{first}{others}")
 
 

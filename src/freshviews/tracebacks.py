@@ -18,7 +18,7 @@ _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
 
-def end_here(error: FreshviewsError) -> None:
+def end_here(error: Exception) -> None:
     """Forget the frames below the running one, which a bare ``raise`` does not add again."""
     if VARIABLE not in os.environ:
         error.__traceback__ = None
@@ -27,12 +27,22 @@ def end_here(error: FreshviewsError) -> None:
 
 def ends_at_the_call(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
     """A public function whose errors on purpose have no frames of freshviews."""
+    return _ending(function, FreshviewsError)
 
+
+def lookup_ends_at_the_call(function: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
+    """As ``ends_at_the_call``, of a function that raises KeyError as well."""
+    return _ending(function, (FreshviewsError, KeyError))
+
+
+def _ending(
+    function: Callable[_Given, _Made], kinds: type[Exception] | tuple[type[Exception], ...]
+) -> Callable[_Given, _Made]:
     @wraps(function)
     def called(*args: _Given.args, **named: _Given.kwargs) -> _Made:
         try:
             return function(*args, **named)
-        except FreshviewsError as error:
+        except kinds as error:
             end_here(error)
             raise
 

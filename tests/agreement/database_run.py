@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from freshviews import BatchError, Database
 from freshviews.engine.change import Change
+from tests.agreement.by_key import calls_of, commit_by_key, may_change_by_key
 from tests.agreement.collecting import collecting, rows_in_steps
 from tests.agreement.duckdb_peer import exact
 from tests.agreement.evaluators import Rows, is_determined
@@ -36,7 +38,7 @@ def check_database(
     for i, (version, after) in enumerate(zip(scenario.versions, contents, strict=True)):
         if i == half:
             _create_views(database, scenario, sums)
-        _commit(database, version)
+        _commit(database, version, scenario, i)
         _refuse(database, scenario, version)
         if i >= half:
             for view in scenario.views:
@@ -74,7 +76,12 @@ def _subscribe(database: Database, scenario: Scenario, sums: dict[str, Counter[R
         database.view(view.name).subscribe(add)
 
 
-def _commit(database: Database, version: Version) -> None:
+def _commit(database: Database, version: Version, scenario: Scenario, number: int) -> None:
+    """Commit a version; every other one by key, as far as tables have keys."""
+    if number % 2 and any(may_change_by_key(scenario.table(name)) for name, _ in version):
+        calls = (calls_of(scenario.table(name), updates, number // 2 % 4) for name, updates in version)
+        commit_by_key(database, [*chain.from_iterable(calls)])
+        return
     if len(version) == 1:
         ((table, updates),) = version
         database.apply(table, [(*row, m) for row, m in updates])

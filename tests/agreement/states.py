@@ -32,6 +32,7 @@ from freshviews.catalog.row_keys import row_keys
 from freshviews.engine.change import Change
 from freshviews.errors import EvaluationError, PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
+from tests.agreement.by_key import Call, calls_of, commit_by_key, may_change_by_key
 from tests.agreement.choices import Choices, seeded
 from tests.agreement.collecting import collecting, rows_in_steps
 from tests.agreement.constructs import NAMES, constructs
@@ -175,7 +176,11 @@ class _Maintained:
                 self._subscribe()
 
     def _commit(self, version: Version) -> None:
-        """A batch of one table by ``insert``, ``delete`` or ``apply``; a batch of several tables by ``batch``."""
+        """A batch of one table by ``insert``, ``delete`` or ``apply``; a batch of several tables by ``batch``; every
+        other one by key, as far as tables have keys."""
+        if self._batches % 2 and (calls := self._calls_by_key(version)):
+            commit_by_key(self.database, calls)
+            return
         ((table, updates), *more) = version
         signs = {m for _, m in updates}
         if more:
@@ -188,6 +193,16 @@ class _Maintained:
             self.database.delete(table, [self._as_input(table, row, i) for i, (row, _) in enumerate(updates)])
         else:
             self.database.apply(table, [(*self._row(table, row), m) for row, m in updates])
+
+    def _calls_by_key(self, version: Version) -> list[Call]:
+        """The calls for a batch, by key where a table has one; none if no table has one."""
+        calls: list[Call] = []
+        if any(may_change_by_key(self._scenario.table(name)) for name, _ in version):
+            for name, changes in version:
+                updates = [(self._row(name, row), m) for row, m in changes]
+                table = self._scenario.table(name)
+                calls += calls_of(table.before if self._narrow else table, updates, self._batches // 2 % 4)
+        return calls
 
     def _row(self, name: str, row: Row) -> Row:
         """The row as the table has it now: without a column that is added later."""

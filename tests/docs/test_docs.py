@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import tomllib
@@ -17,6 +18,15 @@ _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
 _PATH = re.compile(r"`([\w.]+(?:/[\w.]+)+/?)`")
 _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.is_dir()}
 _FOLDERS = _ROOMS | {"src", "tests", "benchmarks", "docs", "demo", ".ci"}
+
+
+def test_no_message_sends_to_a_page_that_an_installed_package_does_not_have() -> None:
+    for path in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                assert not re.search(r"docs/[\w/-]+\.md", node.value), f"{path}:{node.lineno}: {node.value}"
 
 
 def resolve(name: str) -> object:

@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -376,3 +378,51 @@ def test_pydantic_models_are_rows() -> None:
         db.upsert("p", [model(id=1), model(id=2, name="b")])
         db.update("p", model(id=2, name="c"))
         assert sorted(db.table("p")) == [(1, None), (2, "c")]
+
+
+COLUMNS_OF_KEYS: list[Callable[[], Any]] = [
+    lambda: pa.array([1, 9]),
+    lambda: pa.chunked_array([[1], [9]]),
+    lambda: np.array([1, 9]),
+    lambda: pl.Series([1, 9]),
+    lambda: pd.Series([1, 9]),
+    lambda: range(1, 2),
+    lambda: {1, 9},
+]
+
+
+@pytest.mark.parametrize("column", COLUMNS_OF_KEYS)
+def test_a_column_of_any_library_has_keys(column: Callable[[], Any]) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE k (id INT PRIMARY KEY)")
+        db.insert("k", [(1,), (2,)])
+        db.delete("k", keys=column())
+        assert list(db.table("k")) == [(2,)]
+
+
+def test_keys_and_lookups_take_the_texts_that_rows_take() -> None:
+    with fv.Database() as db:
+        db.execute("""CREATE TABLE days (at TIMESTAMP, day DATE, v INT, PRIMARY KEY (day, at));
+            CREATE MATERIALIZED VIEW by_day AS SELECT day, SUM(v) AS v FROM days GROUP BY day""")
+        db.upsert("days", [("2026-01-31 12:00:00", "2026-01-31", 1), ("2026-01-31 13:00:00", "2026-01-31", 2)])
+        db.update("days", {"at": "2026-01-31 12:00:00", "day": "2026-01-31", "v": 5})
+        assert ("2026-01-31", "2026-01-31 12:00:00") in db.table("days")
+        assert db.view("by_day")["2026-01-31"] == (dt.date(2026, 1, 31), 7)
+        assert db.view("by_day").where(day="2026-02-01") == [] and len(db.view("by_day").scan("2026-01-31")) == 1
+        keys = pa.table({"day": ["2026-01-31"], "at": ["2026-01-31 12:00:00"]})
+        assert db.table("days").lookup(keys).num_rows == 1
+        db.delete("days", keys=keys)
+        db.delete("days", keys=[("2026-01-31", "2026-01-31 13:00:00")])
+        assert list(db.table("days")) == []
+        with pytest.raises(fv.ArgumentError, match="day of view by_day: 'x': it is not a date"):
+            db.view("by_day").get("x")
+        with pytest.raises(fv.BatchError, match="key 0, column day: 'x': it is not a date"):
+            db.delete("days", keys=pa.table({"day": ["x"], "at": ["x"]}))
+
+
+def test_keys_that_python_takes_for_equal_are_equal() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE d (k DOUBLE PRIMARY KEY, v INT)")
+        db.upsert("d", [(float("nan"), 1), (float("nan"), 2), (-0.0, 3), (0.0, 4)])
+        assert len(db.table("d")) == 2 and db.table("d")[0] == (0.0, 4)
+        assert db.table("d")[float("nan")][1] == 2

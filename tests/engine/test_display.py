@@ -205,3 +205,54 @@ def test_an_explanation_is_drawn_and_prints_as_its_text(db: fv.Database) -> None
 def test_completion_offers_the_keys_of_a_view(db: fv.Database) -> None:
     assert sorted(db.view("by_part")._ipython_key_completions_()) == ["bolt", "nut"]
     assert db.view("bought")._ipython_key_completions_() == []
+
+
+KINDS = {
+    "lag": ("SELECT g, o, LAG(v) OVER (PARTITION BY g ORDER BY o) AS p FROM t", 1),
+    "text": ("SELECT g, STRING_AGG(CAST(v AS STRING), ',' ORDER BY o) AS x FROM t GROUP BY g", 1),
+    "text and sum": ("SELECT g, STRING_AGG(CAST(v AS STRING)) AS x, SUM(w) AS w FROM t JOIN s USING (g) GROUP BY g", 2),
+    "running sum": ("SELECT g, o, SUM(v) OVER (PARTITION BY g ORDER BY o) AS p FROM t", 2),
+    "share": ("SELECT g, v, SUM(v) OVER (PARTITION BY g) AS p FROM t", 1),
+    "rank": ("SELECT g, o, RANK() OVER (PARTITION BY g ORDER BY v) AS r FROM t", 1),
+    "first rows": ("SELECT g, o FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY g ORDER BY v) <= 3", 1),
+    "order that is not shown": ("SELECT g FROM t ORDER BY v DESC", 1),
+    "correlated": ("SELECT g, v FROM t WHERE v > (SELECT AVG(w) FROM s WHERE s.g = t.g)", 1),
+    "maximum of sums": ("SELECT g, MAX(x) AS m FROM (SELECT g, SUM(v) AS x FROM t GROUP BY g, o) AS q GROUP BY g", 1),
+    "full join": ("SELECT t.g, v, w FROM t FULL JOIN s ON s.g = t.g", 1),
+    "lag over a join": (
+        "SELECT p FROM (SELECT LAG(v) OVER (PARTITION BY g ORDER BY o) AS p FROM t JOIN s USING (g)) AS q WHERE p > 3",
+        2,
+    ),
+    "union": ("SELECT g FROM t UNION SELECT g FROM s", 0),
+}
+
+
+@pytest.mark.parametrize(("query", "inner"), KINDS.values(), ids=KINDS)
+def test_explain_of_every_kind_of_view_has_each_part_and_the_bound_of_all_on_top(query: str, inner: int) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (g STRING, o INT, v INT); CREATE TABLE s (g STRING, w INT)")
+        db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        explanation = db.view("v").explain()
+        names = [f"v#{number}" for number in range(1, inner + 1)]
+        lines = str(explanation).splitlines()
+        assert lines[2] == "whole     the update of a row costs the sum of"
+        bounds = lines[3 : 4 + inner]
+        assert [line.split()[0] for line in bounds] == [*names, "v"]
+        assert all(" per " in line and "row of " in line and ": O(" in line for line in bounds)
+        assert all(f"\nview {name}(" in str(explanation) for name in names)
+        assert [part["view"] for part in explanation.to_dict()["inner"]] == names
+
+
+def test_ipython_completes_the_names_of_tables_and_views(db: fv.Database) -> None:
+    shells = pytest.importorskip("IPython.core.interactiveshell")
+    completer = pytest.importorskip("IPython.core.completer")
+    shell = shells.InteractiveShell(user_ns={"db": db, "other": {"a": 1}, "fv": fv})
+    shell.run_line_magic("load_ext", "freshviews")
+
+    def offered(line: str) -> list[str]:
+        with completer.provisionalcompleter():
+            return [one.text for one in shell.Completer.completions(line, len(line))]
+
+    assert offered('db.view("') == sorted(db.views) and offered('x = db.insert("IT') == ["items"]
+    assert offered("db.table('") == sorted(db.tables) and "items" not in offered('db.view("it')
+    assert "items" not in offered('other.table("') and "items" not in offered('unknown.table("')

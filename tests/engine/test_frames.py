@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -208,7 +209,8 @@ def test_any_name_of_a_column_and_a_not_null_column_are_kept() -> None:
         (pa.table({"a": [1]}), 5, r"Database.create_table\(key\): a list of texts is expected"),
         (pa.table({"a": [1, 1]}), "a", r"table t, row 1, column a: PRIMARY KEY \(a\) would have row \(1,\) twice"),
         (pa.table({"a": [1, None]}), "a", "table t, row 1, column a: NULL in a column declared NOT NULL"),
-        (pa.table({"a": [1], "A": [2]}), (), "column A"),
+        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have one name; rename one"),
+        (pl.Series("a", [1]), (), "table t: rows are given as Series: a column, not a table"),
     ],
 )
 def test_a_frame_that_cannot_be_a_table_leaves_nothing_behind(frame: Any, key: Any, message: str) -> None:
@@ -217,7 +219,7 @@ def test_a_frame_that_cannot_be_a_table_leaves_nothing_behind(frame: Any, key: A
         db.create_table("t", frame, key)
     assert db.tables == () and db.version == 0
     db.create_table("t", pa.table({"a": [1]}))
-    with pytest.raises(fv.CatalogError, match="table t exists already"):
+    with pytest.raises(fv.CatalogError, match=r"^table T exists already"):
         db.create_table("T", pa.table({"a": [2]}))
     assert list(db.table("t")) == [(1,)]
 
@@ -277,3 +279,46 @@ def test_text_of_a_not_null_date_is_read_and_its_null_is_refused() -> None:
     with pytest.raises(fv.BatchError, match="table t, row 1, column day: NULL in a column declared NOT NULL"):
         db.insert("t", pa.table({"day": ["2026-01-31", None]}))
     assert list(db.table("t")) == [(dt.date(2026, 1, 31),)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (pl.Series("a", [1]), "rows are given as Series: a column, not a table; give a frame"),
+        (pl.LazyFrame({"a": [1]}), r"rows are given as LazyFrame; call collect\(\) on it"),
+        ((1, "x"), r"one row is given as a tuple, not in a list: write \[\(1, 'x'\)\]"),
+        (pl.DataFrame({"a": [[1]], "b": ["x"]}), "column a: .*: INT accepts a column of integers"),
+        (pl.DataFrame({"a": [1], "c": ["x"]}), "there is no column c; the columns are a, b"),
+    ],
+)
+def test_what_is_no_frame_of_rows_says_what_to_give(rows: Any, message: str) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT, b STRING)")
+        with pytest.raises(fv.BatchError, match=f"table t.* {message}"):
+            db.insert("t", rows)
+
+
+def test_columns_without_values_fit_every_type_and_arrays_of_numpy_are_rows() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT, b STRING)")
+        db.insert("t", pd.DataFrame({"a": [1, 2], "b": [np.nan, np.nan]}))
+        db.insert("t", pd.DataFrame({"a": [], "b": []}))
+        db.insert("t", np.array([(3, "x")], [("a", "i8"), ("b", "U1")]))
+        db.insert("t", pd.DataFrame({"a": [4], "b": pd.Categorical(["y"])}))
+        assert list(db.table("t")) == [(1, None), (2, None), (3, "x"), (4, "y")]
+        db.create_table("n", pd.DataFrame({"x": [np.nan]}))
+        assert db.table("n").schema.types == [pa.float64()]
+
+
+def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT NOT NULL, d DECIMAL(10, 2), at TIMESTAMP, s STRING)")
+        db.insert("t", [(1, Decimal("1.50"), "2026-01-31 00:00:00", "x"), (2, None, None, None)])
+        db.create_table("u", db.sql("SELECT a, d * 2 AS d, at, s, COUNT(*) OVER () AS n FROM t ORDER BY a"), key="a")
+        assert db.table("u")[1] == (1, Decimal("3.00"), dt.datetime(2026, 1, 31), "x", 2)
+        types = [column.type for column in db.table("u").schema]
+        assert types[:3] == [pa.int32(), pa.decimal128(12, 2), pa.timestamp("us")]
+        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have one name"):
+            db.create_table("v", db.sql("SELECT a, a FROM t"))
+        with pytest.raises(fv.UnsupportedSql, match=r"db.create_table\(name, db.sql\(query\)\)"):
+            db.execute("CREATE TABLE v AS SELECT a FROM t")

@@ -21,6 +21,14 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
     "create_table": lambda db: db.create_table("items", pa.table({"a": [1]})),
     "insert": lambda db: db.insert("items", [(1, 2, 3)]),
     "insert many": lambda db: db.insert("items", [(1, "bolt", "x")] * 100),
+    "upsert": lambda db: db.upsert("items", [(1, 2, 3)]),
+    "update": lambda db: db.update("items", [(1, 2, 3)]),
+    "sql": lambda db: db.sql("SELECT no_column FROM items"),
+    "get": lambda db: db.view("by_part").get(5),
+    "scan": lambda db: db.view("by_part").scan(5),
+    "where": lambda db: db.view("by_part").where(no_column=5),
+    "key of a table": lambda db: db.table("items")[5],
+    "in a table": lambda db: 5 in db.table("items"),
     "delete": lambda db: db.delete("items", [(1, "screw", 1)]),
     "apply": lambda db: db.apply("items", [(1, "screw", 1)]),
     "batch": lambda db: in_a_batch(db),
@@ -32,6 +40,14 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
     "snapshot": lambda db: db.snapshot(),
     "Database": lambda db: fv.Database(threads=0),
 }
+
+
+@pytest.mark.parametrize("key", ["screw", 5])
+def test_the_key_error_of_a_missing_key_ends_at_the_call(key: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FRESHVIEWS_TRACEBACK", raising=False)
+    with shop() as db, pytest.raises(KeyError) as raised:
+        db.view("by_part")[key]
+    assert len(raised.traceback) == 1
 
 
 def in_a_batch(db: fv.Database) -> None:

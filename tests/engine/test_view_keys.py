@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -132,3 +133,75 @@ def test_a_key_follows_the_definition_of_its_view(db: fv.Database) -> None:
     assert db.view("joined")[1] == (1, "Ida")
     db.execute("ALTER TABLE customers ADD COLUMNS (age INT)")
     assert db.view("joined")[1] == (1, "Ida")
+
+
+DECLARED = """CREATE MATERIALIZED VIEW loosely TBLPROPERTIES ('freshviews.key' = ' NOTE , o') AS
+  SELECT o, note FROM orders JOIN loose USING (c);
+CREATE MATERIALIZED VIEW both TBLPROPERTIES ('freshviews.key' = 'o') AS
+  SELECT o FROM orders UNION ALL SELECT c FROM loose;
+CREATE MATERIALIZED VIEW turned TBLPROPERTIES ('freshviews.key' = 'day, c') AS
+  SELECT c, day, COUNT(*) AS n FROM orders GROUP BY c, day;
+CREATE MATERIALIZED VIEW last TBLPROPERTIES ('freshviews.key' = 'c') AS
+  SELECT o, c, total FROM orders ORDER BY total DESC LIMIT 2"""
+
+
+@pytest.fixture
+def declared() -> Iterator[fv.Database]:
+    with fv.Database() as made:
+        made.execute(TABLES + DECLARED)
+        made.upsert("orders", [(1, 1, None, 5), (2, 2, None, 6), (3, 1, None, 4)])
+        made.insert("loose", [(1, "z"), (2, "z"), (4, None)])
+        yield made
+
+
+def test_a_view_has_the_key_that_it_declares(declared: fv.Database) -> None:
+    loosely = declared.view("loosely")
+    assert loosely[("z", 2)] == (2, "z") and loosely.get({"O": 1, "note": "z"}) == (1, "z")
+    assert loosely.get(("z", 9)) is None and len(loosely.scan("z")) == 3
+    assert declared.view("turned")[(None, 1)] == (1, None, 2)
+    assert declared.view("last").get(2) == (2, 2, 6) and declared.view("last").scan(1) == [(1, 1, 5)]
+    with pytest.raises(fv.ArgumentError, match=r"the key of view loosely is \(note, o\), not 'z'"):
+        loosely.get("z")
+
+
+def test_a_declared_key_with_two_rows_is_refused_when_it_is_looked_up(declared: fv.Database) -> None:
+    both = declared.view("both")
+    assert both.get(3) == (3,)
+    for ask in (both.get, both.__getitem__):
+        with pytest.raises(fv.CatalogError, match=r"view both: 'freshviews.key' = 'o' is declared, .* have 1; where"):
+            ask(1)
+    declared.delete("loose", [(1, "z")])
+    assert both[1] == (1,)
+
+
+def test_a_key_is_declared_changed_and_taken_back_by_alter_view(db: fv.Database) -> None:
+    db.upsert("orders", [(1, 1, None, 5)])
+    db.upsert("customers", [(1, "Ida", None)])
+    without = db.view("without")
+    db.execute("ALTER VIEW without SET TBLPROPERTIES ('freshviews.key' = 'NAME')")
+    assert without["Ida"] == ("Ida", 5) and without._ipython_key_completions_() == ["Ida"]
+    db.execute("ALTER VIEW without SET TBLPROPERTIES ('freshviews.key' = 'total')")
+    assert without[5] == ("Ida", 5)
+    db.execute("ALTER VIEW without SET TBLPROPERTIES ('freshviews.key' = '')")
+    with pytest.raises(fv.CatalogError, match=r"ALTER VIEW without SET TBLPROPERTIES \('freshviews.key' = 'column'\)"):
+        without.get("Ida")
+    db.execute("ALTER VIEW first SET TBLPROPERTIES ('freshviews.key' = 'total')")
+    assert db.view("first")[5] == (1, 1, 5)
+
+
+@pytest.mark.parametrize(("key", "words"), [("x", "'x' is none"), ("a, A", "'A' is given twice"), ("", "'' is none")])
+def test_a_declared_key_has_columns_of_the_view(key: str, words: str) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT, b INT)")
+        with pytest.raises(fv.SqlError, match=f"line 1, .*key of view v: the columns are a, b; {words}"):
+            db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.key' = '{key}') AS SELECT a, b FROM t")
+
+
+def test_a_declared_key_is_there_when_a_database_is_opened_again(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "shop") as made:
+        made.execute("""CREATE TABLE t (a INT, b INT);
+            CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.key' = 'b') AS SELECT a, b FROM t""")
+        made.insert("t", [(1, 2)])
+        made.snapshot()
+    with fv.Database(tmp_path / "shop") as opened:
+        assert opened.view("v")[2] == (1, 2)

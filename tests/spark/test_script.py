@@ -258,6 +258,6 @@ def test_a_missing_package_is_named_for_the_installed_spark(
 ) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     named = package.format(pyspark.__version__.rpartition(".")[0])
-    expected = f"; start with --packages {named}:VERSION, if there is one (docs/connectors/README.md)"
+    expected = f"; start with --packages {named}:VERSION, if there is one"
     assert remedy(message, providers) == expected
     assert remedy("a file is gone", providers) == ""

@@ -59,7 +59,7 @@ def test_rows_of_every_form_are_accepted() -> None:
     db.create_table("frame", pl.DataFrame({"x": [1]}))
 
 
-def test_calls_of_a_database_have_the_declared_types(tmp_path: Path) -> None:
+def test_every_call_of_a_database_has_its_types(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop", sync="interval", sync_seconds=0.5, snapshot_bytes=1 << 20) as db:
         db.execute(SCHEMA)
         db.rule("few(p) <- items(i, p, q), q < 4.", {"freshviews.strategy": "first_order"})
@@ -88,7 +88,7 @@ def rows_with_signs() -> list[tuple[int, str, int, int]]:
     return [(2, "bolt", 3, 1)]
 
 
-def test_calls_of_views_tables_and_changes_have_the_declared_types() -> None:
+def test_every_call_of_a_view_a_table_and_a_change_has_its_types() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     view: fv.View = db.view("by_part")
@@ -112,14 +112,14 @@ def test_calls_of_views_tables_and_changes_have_the_declared_types() -> None:
     assert parts["view"] == "by_part" and text.startswith("view by_part") and not subscription.active
 
 
-def test_wrong_calls_are_refused_by_the_type_checker_and_at_run_time() -> None:
+def test_wrong_calls_are_refused_by_the_checker_and_when_they_run() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     with pytest.raises(fv.BatchError, match="rows are given as int"):
         db.insert("items", 5)  # type: ignore[arg-type]
-    with pytest.raises(fv.BatchError, match="a row must be a tuple, a list, a dict, or a"):
+    with pytest.raises(fv.BatchError, match=r"a row must be a tuple, a list, a dict, .* not int"):
         db.insert("items", [1, 2])  # type: ignore[list-item]
-    with pytest.raises(fv.BatchError, match="rows are given as NoneType"):
+    with pytest.raises(fv.ArgumentError, match=r"nothing is given to delete; .* whole rows, or keys="):
         db.delete("items", None)
     with pytest.raises(fv.BatchError, match="a row must be a tuple"), db.batch() as batch:
         batch.apply("items", [dt.date(2026, 1, 5)])  # type: ignore[list-item]
@@ -133,26 +133,6 @@ def test_wrong_calls_are_refused_by_the_type_checker_and_at_run_time() -> None:
         fv.Database(sync="never")  # type: ignore[arg-type]
 
 
-def test_completion_offers_only_public_names() -> None:
+def test_completion_offers_the_public_names_alone() -> None:
     assert dir(fv) == sorted(fv.__all__)
     assert all(getattr(fv, name) is not None for name in dir(fv))
-
-
-def test_connections_and_servers_have_types() -> None:
-    from freshviews import dbapi
-
-    db: fv.Database = fv.Database()
-    db.execute(SCHEMA)
-    with dbapi.connect(db) as connection:
-        cursor: dbapi.Cursor = connection.cursor()
-        cursor.execute("INSERT INTO items VALUES (?, ?, ?)", (1, "bolt", 3)).execute("BEGIN")
-        cursor.executemany("INSERT INTO items VALUES (:id, 'nut', 1)", [{"id": 2}])
-        connection.commit()
-        row: tuple[Any, ...] | None = cursor.execute("SELECT COUNT(*) FROM items").fetchone()
-        assert row == (2,)
-        assert [one.name for one in connection.relations()] == ["items", "by_part"]
-    pytest.importorskip("grpc", reason="grpcio is not installed")
-    with db.serve(0, host="127.0.0.1", token="a-token-of-the-tests", writable=False) as server:
-        address: str = server.uri
-        assert server.port > 0 and address.endswith(str(server.port))
-    db.close()

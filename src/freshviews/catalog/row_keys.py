@@ -7,6 +7,15 @@ from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column
 from freshviews.query import dependencies
 
+KEY = "freshviews.key"
+"""The property of a view that names the columns by which its rows are looked up."""
+
+
+def declared_key(view: ViewDef) -> tuple[str, ...]:
+    """The columns that a view declares as its key; () if it declares none."""
+    named = dict(view.properties).get(KEY)
+    return () if named is None else tuple(named.split(", "))
+
 
 def row_keys(view: ViewDef, catalog: Catalog) -> list[tuple[str, ...]]:
     """Columns of a view that determine its rows: its groups, or those that the keys of joined relations imply."""

@@ -45,7 +45,7 @@ def read(name: str) -> Source:
     if is_project(name):
         raise ReadError(
             f"{name}: a project, of which only Spark reads the tables; here a file with SQL is accepted, or - for "
-            "standard input (docs/pipelines.md)"
+            "standard input"
         )
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:

@@ -29,7 +29,7 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.frame_types import quoted, table_statement
-from freshviews.engine.codes.inputs import ArrowStream, Rows, accepted, frame_of
+from freshviews.engine.codes.inputs import ArrowStream, Keys, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
@@ -455,6 +455,8 @@ class Database(Shown):
         rows = frame_of(frame, name)
         statement = table_statement(name, rows.schema, keys)
         with self._lock:
+            if name.lower() in map(str.lower, (*self.tables, *self.views, *self.plain_views)):
+                raise CatalogError(f"table {name} exists already; DROP it, or insert the rows")
             self.execute(statement)
             try:
                 return self.insert(name, rows)
@@ -531,8 +533,9 @@ class Database(Shown):
         return [view for name, view in self._relations.views.items() if name.startswith(prefix)]
 
     def _derived_key(self, state: ViewState) -> tuple[str, ...]:
-        """Columns that determine the rows of a view, by the keys of its tables; () if none do."""
-        return next(filter(None, row_keys(state.definition, self._relations.catalog)), ())
+        """Columns that determine the rows of a view: its groups, or by the keys of its tables; () if none do."""
+        keys = (state.maintained.group_columns, *row_keys(state.definition, self._relations.catalog))
+        return next(filter(None, keys), ())
 
     def _measurements(self, state: ViewState) -> Measurements:
         return Measurements(state.definition, self._relations, self._dictionary)
@@ -835,7 +838,7 @@ class Database(Shown):
             end_here(error)
             raise
 
-    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> int:
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Keys | None = None) -> int:
         """Delete rows from a table, as one version.
 
         Parameters
@@ -873,12 +876,13 @@ class Database(Shown):
         [('bolt', 30)]
         """
         try:
-            return self._apply(table, rows, -1) if keys is None else self._by_key(table, deleted(table, rows, keys))
+            if keys is None and rows is not None:
+                return self._apply(table, rows, -1)
+            return self._by_key(table, deleted(table, rows, keys))
         except FreshviewsError as error:
             end_here(error)
             raise
 
-    @ends_at_the_call
     def upsert(self, table: str, rows: Rows) -> int:
         """Insert rows, each in the place of the row that has its PRIMARY KEY, if there is one, as one version.
 
@@ -910,9 +914,12 @@ class Database(Shown):
         >>> list(db.table("parts"))
         [('nut', 20), ('bolt', 31)]
         """
-        return self._by_key(table, upserted(rows, table))
+        try:
+            return self._by_key(table, upserted(rows, table))
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
-    @ends_at_the_call
     def update(self, table: str, rows: Rows) -> int:
         """Change columns of the rows that have given PRIMARY KEYs, as one version.
 
@@ -944,7 +951,11 @@ class Database(Shown):
         >>> db.table("parts")["bolt"]
         ('bolt', 30, 4)
         """
-        return self._by_key(table, updated(rows, table))
+        try:
+            return self._by_key(table, updated(rows, table))
+        except FreshviewsError as error:
+            end_here(error)
+            raise
 
     def apply(self, table: str, changes: Rows) -> int:
         """Insert and delete rows of a table, as one version. Rules hold for the net effect.

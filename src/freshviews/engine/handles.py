@@ -18,6 +18,7 @@ import pyarrow as pa
 from freshviews import arguments
 from freshviews.catalog.definitions import ViewDef
 from freshviews.catalog.nesting import room
+from freshviews.catalog.row_keys import KEY, declared_key
 from freshviews.catalog.widening import type_text
 from freshviews.display.explanation import Explanation
 from freshviews.display.grid import ROWS as SHOWN
@@ -39,7 +40,7 @@ from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
-from freshviews.tracebacks import ends_at_the_call
+from freshviews.tracebacks import ends_at_the_call, lookup_ends_at_the_call
 from freshviews.types.frames import pandas_of, polars_of
 
 ROWS = 1 << 16
@@ -360,6 +361,7 @@ class Table(Readable):
             found = state.stored.with_keys(codes)
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
+    @lookup_ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Find the row with a PRIMARY KEY.
 
@@ -390,6 +392,7 @@ class Table(Readable):
             raise KeyError(key)
         return row
 
+    @ends_at_the_call
     def get(self, key: Any, default: Any = None) -> Any:
         """Find the row with a PRIMARY KEY, or else a default.
 
@@ -419,6 +422,7 @@ class Table(Readable):
         """
         return found_or(default, self._find, key)
 
+    @ends_at_the_call
     def __contains__(self, key: object) -> bool:
         """Whether a row has a PRIMARY KEY.
 
@@ -519,11 +523,13 @@ class View(Readable):
                 state.ordered_from.readers.add(reader)
             return reader
 
+    @lookup_ends_at_the_call
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """Look up the row of a group, or of another key.
 
         A view without groups has a key if it shows columns that the PRIMARY KEYs of its tables make unique, as a join
-        by keys or the first rows of a table. Its rows are all read to find one.
+        by keys or the first rows of a table, or if the property ``'freshviews.key'`` declares some. Its rows are all
+        read to find one.
 
         Parameters
         ----------
@@ -540,7 +546,8 @@ class View(Readable):
         KeyError
             The view has no such row, or the key has another number or type of values.
         CatalogError
-            The view has no groups, and no columns that are known to determine its rows.
+            The view has no groups, and no columns that are known to determine its rows; or several rows have the
+            declared key.
         EvaluationError
             An output column cannot be computed for the row.
 
@@ -554,6 +561,7 @@ class View(Readable):
             raise KeyError(key)
         return row
 
+    @ends_at_the_call
     def get(self, key: Any, default: Any = None) -> Any:
         """Look up the row of a key, or else a default.
 
@@ -587,28 +595,46 @@ class View(Readable):
         """The row of a key, or None. Raises KeyError if it is not a key of the view."""
         state = self._state
         with self._guard(state):
-            groups = state.maintained.group_columns
-            one = OneKey(f"view {self.name}", groups or self._key(), state.definition.columns, state.decoder.dictionary)
+            names, groups = self._key(), state.maintained.group_columns
+            by_group = set(names) == set(groups)
+            columns, stored = state.definition.columns, groups if by_group else ()
+            one = OneKey(f"view {self.name}", names, columns, state.decoder.dictionary, stored)
             codes = one.codes(key)
             if codes is None:
                 return None
-            if not groups:
-                return next(self._matching(one.names, codes), None)
+            if not by_group:
+                return self._only(names, codes, key)
             try:
-                found = state.maintained.get(tuple(codes))
+                found = state.maintained.get(tuple(one.in_order(codes)))
             except Failed as failed:
                 raise not_readable(self.name, failed.failure) from None
             # Before the lock is free: later the codes may be those of other strings.
             return state.decoder.row(found[0][0]) if found else None
 
+    def _only(self, names: tuple[str, ...], codes: list[int], key: Any) -> tuple[Any, ...] | None:
+        """The row with these codes in the columns of a key, or None. Raises CatalogError if a declared key has two."""
+        rows = self._matching(names, codes)
+        row = next(rows, None)
+        if row is not None and declared_key(self._state.definition) and next(rows, None) is not None:
+            listed = ", ".join(names)
+            raise CatalogError(
+                f"view {self.name}: '{KEY}' = '{listed}' is declared, and several rows have {shown(key)}; "
+                "where(column=value) lists them, ALTER VIEW declares another key"
+            )
+        return row
+
     def _ipython_key_completions_(self) -> list[str]:
         """The first keys, for the completion of IPython; none if the key is not one string."""
-        names = self._state.maintained.group_columns
+        try:
+            names = self._key()
+        except CatalogError:
+            return []
         column = next((c for c in self._state.definition.columns if (c.name,) == names), None)
         if column is None or column.type.name != "STRING":
             return []
         return [key for key in self.head(COMPLETED)[column.name].to_pylist() if key is not None]
 
+    @ends_at_the_call
     def scan(self, prefix: Any) -> list[tuple[Any, ...]]:
         """Find the rows whose key begins with given values, by reading all rows.
 
@@ -637,11 +663,12 @@ class View(Readable):
         """
         values = prefix if isinstance(prefix, tuple) else (prefix,)
         with self._guard(self._state):
-            names = self._state.maintained.group_columns or self._key()
+            names = self._key()
             if len(values) > len(names):
                 raise ArgumentError(f"view {self.name}: the key is ({', '.join(names)}), not {shown(prefix)}")
             return self.where(**dict(zip(names, values, strict=False)))
 
+    @ends_at_the_call
     def where(self, /, **values: Any) -> list[tuple[Any, ...]]:
         """Find the rows with given values in some columns, by reading all rows.
 
@@ -685,14 +712,16 @@ class View(Readable):
             return [] if codes is None else [*self._matching(names, codes)]
 
     def _key(self) -> tuple[str, ...]:
-        """The columns that determine the rows by the keys of the tables. Raises CatalogError if none do."""
+        """The columns that the view declares as its key, or that determine its rows. Raises CatalogError if none do."""
         definition = self._state.definition
         if self._derived[0] is not definition:
-            self._derived = definition, self._derive()
+            self._derived = definition, declared_key(definition) or self._derive()
         if not self._derived[1]:
             raise CatalogError(
                 f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, if its SELECT "
-                "has all columns of its GROUP BY, or if it has the keys of its tables; where(column=value) filters rows"
+                "has all columns of its GROUP BY, or if it has the keys of its tables; "
+                f"ALTER VIEW {self.name} SET TBLPROPERTIES ('{KEY}' = 'column') declares one; where(column=value) "
+                "filters rows"
             )
         return self._derived[1]
 

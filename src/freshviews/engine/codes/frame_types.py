@@ -59,7 +59,11 @@ def table_statement(table: str, schema: pa.Schema, key: Sequence[str]) -> str:
     """The CREATE TABLE of a frame. Raises ArgumentError if a column has no SQL type, or ``key`` names none."""
     if not len(schema):
         raise ArgumentError(f"table {table}: the frame has no columns")
-    names = {name.lower() for name in schema.names}
+    names: dict[str, str] = {}
+    for name in schema.names:
+        if name.lower() in names:
+            raise ArgumentError(f"table {table}: columns {names[name.lower()]} and {name} have one name; rename one")
+        names[name.lower()] = name
     for name in key:
         if name.lower() not in names:
             raise ArgumentError(f"table {table}: the key has {name}; the columns are {', '.join(schema.names)}")

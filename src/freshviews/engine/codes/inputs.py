@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Protocol
+from dataclasses import Field
+from datetime import date
+from decimal import Decimal
+from typing import Any, ClassVar, NoReturn, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from freshviews.engine.codes.objects import fields_of
@@ -17,8 +21,26 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: Any = None, /) -> Any: ...
 
 
-Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
+class Dataclass(Protocol):
+    """An instance of a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+class Model(Protocol):
+    """A pydantic model."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+RowByName = Mapping[str, Any] | Dataclass | Model
+"""One row whose values have names, for type checkers."""
+
+Rows = ArrowStream | RowByName | Iterable[Sequence[Any] | RowByName]
 """The rows of a batch, for type checkers."""
+
+Keys = ArrowStream | Iterable[Any]
+"""The keys of rows, for type checkers."""
 
 ACCEPTED = (
     "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
@@ -43,27 +65,40 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     home = type(rows).__module__.partition(".")[0]
     kind = type(rows).__name__
     if home == "pandas" and kind == "DataFrame":
-        return _of_pandas(rows, table)
+        return _without_types_of_nan(_of_pandas(rows, table))
     if home == "polars" and kind == "DataFrame":
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
-        return _read_all(pa.RecordBatchReader.from_stream(rows), table)
+        return _read_all(_reader_of(rows, table), table)
     if not isinstance(rows, type) and fields_of(rows) is not None:
         return [rows]
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
+        hint = "call collect() on it; " if kind == "LazyFrame" else ""
         raise BatchError(
-            f"table {table}: rows are given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
+            f"table {table}: rows are given as {kind}; {hint}{ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
+    if isinstance(rows, tuple) and rows and all(one is None or isinstance(one, _SCALARS) for one in rows):
+        message = f"table {table}: one row is given as a tuple, not in a list: write [{shown(rows)}]"
+        raise BatchError(message, table=table, value=rows, rule="rows of an accepted shape")
     try:
         each = iter(rows)
     except TypeError as error:  # A NumPy array without dimensions.
         raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
-    return accepted(list(each), table)
+    found: list[Any] = rows.tolist() if isinstance(rows, np.ndarray) else [*each]
+    return found
+
+
+_SCALARS = (str, int, float, bool, Decimal, date)
+"""Types of values that are no rows; strings are the most frequent."""
 
 
 def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
     """The rows of a frame in Arrow. Raises ArgumentError for rows without types, BatchError as ``accepted``."""
-    rows = accepted(frame, table) if hasattr(frame, "__arrow_c_stream__") or _is_data_frame(frame) else None
+    rows: Any = None
+    if _is_data_frame(frame) and type(frame).__module__.startswith("pandas"):
+        rows = _of_pandas(frame, table)
+    elif _is_data_frame(frame) or hasattr(frame, "__arrow_c_stream__"):
+        rows = accepted(frame, table)
     if rows is None or isinstance(rows, list):
         raise ArgumentError(
             f"table {table}: a frame with types is expected, as a pandas or polars DataFrame, a pyarrow Table or a "
@@ -76,12 +111,29 @@ def _is_data_frame(frame: object) -> bool:
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] in ("pandas", "polars")
 
 
+def _reader_of(rows: Any, table: str) -> pa.RecordBatchReader:
+    try:
+        return pa.RecordBatchReader.from_stream(rows)
+    except pa.ArrowException as error:
+        reason = "a column, not a table; give a frame" if isinstance(rows, Iterable) else str(error)
+        message = f"table {table}: rows are given as {type(rows).__name__}: {reason}; {ACCEPTED}"
+        raise BatchError(message, table=table, rule="rows of an accepted shape") from None
+
+
 def _read_all(reader: pa.RecordBatchReader, table: str) -> pa.Table:
     try:
         return reader.read_all()
     except (pa.ArrowException, OSError) as error:
         message = f"table {table}: the Arrow stream cannot be read to its end: {error}"
         raise BatchError(message, table=table, rule="the stream is whole") from error
+
+
+def _without_types_of_nan(rows: pa.Table) -> pa.Table:
+    """Columns of floats without any value have no type: pandas makes such columns of None for every type."""
+    for place, column in enumerate(rows.columns):
+        if pa.types.is_floating(column.type) and column.null_count == len(column):
+            rows = rows.set_column(place, rows.schema.field(place).name, pa.nulls(len(column)))
+    return rows
 
 
 _REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)

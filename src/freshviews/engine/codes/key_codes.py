@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.moments import codes_of_texts, is_text, reader_of
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError, shown
 from freshviews.kernel.codes.string_search import search_codes
@@ -39,7 +40,9 @@ class OneKey:
         types = {column.name: column.type for column in columns}
         self._find = dictionary.find
         self._texts = tuple(types[name].name == "STRING" for name in names)
-        self._encoders: list[Encoder] = [encoder_for(types[name], True, dictionary) for name in names]
+        self._encoders: list[Encoder] = [
+            encoder_for(types[name], True, dictionary, reader_of(types[name])) for name in names
+        ]
         self._order = [self.names.index(name) for name in stored]
         self._sorted = self._order == [*range(len(names))]
 
@@ -117,6 +120,9 @@ def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dic
             # Encoding an empty slice checks the type.
             encode_arrow(column.type, given.slice(0, 0), dictionary)
             return _strings(given, dictionary)
+        read = reader_of(column.type)
+        if read is not None and is_text(given):
+            return codes_of_texts(read, given)
         return encode_arrow(column.type, given, dictionary)
     except BadValue as error:
         row, value, reason = error.row, shown(error.value), error.reason

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.codes.inputs import Rows
+from freshviews.engine.codes.inputs import Keys, Rows
 from freshviews.engine.commit.by_key import deleted, updated, upserted
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
@@ -73,7 +73,7 @@ class Batch:
         self._add(table, rows, 1)
 
     @ends_at_the_call
-    def delete(self, table: str, rows: Rows | None = None, *, keys: Any | None = None) -> None:
+    def delete(self, table: str, rows: Rows | None = None, *, keys: Keys | None = None) -> None:
         """Add rows to delete at the commit. Raises as ``insert``.
 
         Parameters

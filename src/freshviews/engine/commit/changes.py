@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -42,6 +43,7 @@ class Changes:
         self._lock = lock
         self._guard = guard
         self._version = version
+        self._process = os.getpid()
 
     def __iter__(self) -> Changes:
         """Iterate in a thread.
@@ -110,6 +112,7 @@ class Changes:
                     f"view {queue.view.name}: no change can come while this thread holds the version, in a block of "
                     "at_one_version or in a subscriber; wait outside of it, or take(0)"
                 )
+            self._check_process()
             if not queue.wait(until):
                 return None
 
@@ -133,6 +136,7 @@ class Changes:
                 else:  # In another thread, as a commit may hold the lock.
                     await loop.run_in_executor(None, self._refresh)
                 continue
+            self._check_process()
             future = loop.create_future()
             waker = partial(_wake, loop, future)
             if queue.call_when_more(waker):
@@ -160,6 +164,12 @@ class Changes:
         except FreshviewsError:
             if not self._queue.has_ended:
                 raise
+
+    def _check_process(self) -> None:
+        """Before waiting in a forked child: raise FreshviewsError if it cannot use the database, so no change comes."""
+        if os.getpid() != self._process:
+            with self._guard():
+                pass
 
     @property
     def _is_locked_here(self) -> bool:

@@ -26,7 +26,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.codes.words import address
-from freshviews.engine.commit.by_key import ByKey
+from freshviews.engine.commit.by_key import BY_KEY, ByKey
 from freshviews.engine.commit.commit import Refused, ViewChanges, backfill_after_loss
 from freshviews.engine.commit.records import are_words, record_of, words_record
 from freshviews.engine.relations import Relation, Relations
@@ -162,7 +162,7 @@ class Direct:
         """Encode rows as the next batch, ``sign`` as of ``TableEncoder.encode``. False if the general way must take
         them."""
         if type(rows) is not list:
-            return self._put_by_key(rows) if isinstance(rows, ByKey) else self._put_arrow(rows, sign)
+            return self._put_by_key(rows) if isinstance(rows, BY_KEY) else self._put_arrow(rows, sign)
         count = len(rows)
         width = self._width + (sign == 0)
         # Row after row; a multiplicity of its own follows the codes of a row.

@@ -21,7 +21,7 @@ def explained(
     """The explanation of a view. ``inner``: its internal views, each after its inputs. ``strategies``: also compare all
     strategies. ``updates``: the property by which replanning pays, or None."""
     text = _text(view, measure, strategies)
-    if inner:
+    if inner or len(view.maintained.plans) > 1:
         head, reads, rest = text.split("\n", 2)
         whole = "\n".join(_whole([*inner, view]))
         texts = [f"{head}\n{reads}\n{whole}\n{rest}", *(_text(one, measure, strategies) for one in inner)]
@@ -51,10 +51,12 @@ def _whole(views: Sequence[ViewState]) -> Iterator[str]:
     width = max(len(view.name) for view in views)
     yield "whole     the update of a row costs the sum of"
     for view in views:
-        inputs = view.maintained.inputs
-        changed = "changed row" if inner.issuperset(inputs) else "row"
+        outside = [name for name in view.maintained.inputs if name not in inner]
+        changed = [name for name in view.maintained.inputs if name in inner]
+        kinds = ((outside, "row"), (changed, "changed row"))
+        rows = " or ".join(f"{kind} of {' or '.join(names)}" for names, kind in kinds if names)
         bound = update_bound(view.maintained.view, view.maintained.plans)
-        yield f"          {view.name:<{width}}  per {changed} of {' or '.join(inputs)}: {bound}"
+        yield f"          {view.name:<{width}}  per {rows}: {bound}"
 
 
 def _parts(view: ViewState, measure: Measure) -> dict[str, Any]:

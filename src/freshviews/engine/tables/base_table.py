@@ -10,6 +10,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from struct import Struct
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
 from freshviews.kernel.hash.table import ROWS, free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
+from freshviews.kernel.machine.functions import direct
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
 
@@ -96,7 +99,8 @@ class BaseTable:
         self.key_set = frozenset(self.key_places)
         if primary:
             kernel.hash_first(self._rows, self.packing.key_words)
-            compile_ahead(base_reads.row_of_key)
+        find = base_reads.row_of_key
+        self._find: Callable[[int, int, int], int] = direct(find) if primary and compile_ahead(find) else find
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         if keys or counted:
             kernel.enter_at_once(self._rows)
@@ -120,6 +124,7 @@ class BaseTable:
         around = np.zeros(4 * len(primary) + words, np.int64)
         self._room, self._room_address = memoryview(around.data), address_of(around)[0]
         """Where ``row_of`` has the key and finds the row."""
+        self._read_row = partial(Struct(f"{words}q").unpack_from, self._room, 32 * len(primary))
         self.addresses = (self._spec, self._places_address)
         """Addresses of its spec and of the block of a batch: see ``kernel.direct``."""
         self.handles = (self._rows, *(side.handle for side in counted))
@@ -216,16 +221,24 @@ class BaseTable:
         ``key`` has codes of the columns of ``primary_key``, in its order.
         """
         room = self._room
-        if len(key) == 1:
-            room[0] = key[0]
-        else:
-            for place, code in enumerate(key):
-                room[place] = code
-        if not base_reads.row_of_key(self._spec, len(key), self._room_address):
+        for place, code in enumerate(key):
+            room[place] = code
+        return self._found(len(key))
+
+    def row_like(self, row: Sequence[int]) -> list[int] | None:
+        """As ``row_of``, with the key of a row, whose codes are in the order of the table's columns."""
+        room, number = self._room, 0
+        for place in self.key_places:
+            room[number] = row[place]
+            number += 1
+        return self._found(number)
+
+    def _found(self, words: int) -> list[int] | None:
+        """The row with the key of ``words`` words in the room, or None."""
+        if not self._find(self._spec, words, self._room_address):
             return None
-        first = 4 * len(key)
-        row: list[int] = room[first : first + self._words].tolist()
-        return row if self._in_order else [row[place] for _, place in self._order]
+        row = self._read_row()
+        return [*row] if self._in_order else [row[place] for _, place in self._order]
 
     def net(self) -> CodeBatch | None:
         """The net effect of the batch; None if it has only inserts or only deletes, which cannot cancel."""

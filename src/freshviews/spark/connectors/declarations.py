@@ -195,13 +195,13 @@ def remedy(message: str, providers: Iterable[str | None]) -> str:
     """The remedy, if a message of Spark reports missing classes of one of these; otherwise empty."""
     driver = next((package for name, package in DRIVERS.values() if message.split()[-1:] == [name]), None)
     if driver is not None:
-        return f", the driver, is not loaded; start with --packages {driver}:VERSION (docs/connectors/README.md)"
+        return f", the driver, is not loaded; start with --packages {driver}:VERSION"
     catalog = "PLUGIN_CLASS_NOT_FOUND" in message
     if catalog or "DATA_SOURCE_NOT_FOUND" in message or "DATA_SOURCE_NOT_ENABLED" in message:
         for connector in map(connector_of, providers):
             if connector.package is not None and (connector.merging is not None or not catalog):
                 package = connector.package.format(spark=_release())
-                return f"; start with --packages {package}:VERSION, if there is one (docs/connectors/README.md)"
+                return f"; start with --packages {package}:VERSION, if there is one"
     return ""
 
 

@@ -29,7 +29,7 @@ def _lost(graph: Graph, spark: SparkSession, outlet: Outlet, chosen: Selection) 
         remedy = " to another path" if outlet.is_sink else f", then --full-refresh {name}"
         return (
             f"{what}: Spark leaves out rows of its flows {', '.join(outlet.flows)}, which share the log of its files; "
-            f"write one flow with UNION ALL{remedy}; or give each flow a {kind} of its own (docs/pipelines.md)"
+            f"write one flow with UNION ALL{remedy}; or give each flow a {kind} of its own"
         )
     where = outlet.path or location(spark, outlet.parts)
     resets = chosen.reset is None if outlet.is_sink else chosen.resets(".".join(outlet.parts).lower())
@@ -42,6 +42,6 @@ def _lost(graph: Graph, spark: SparkSession, outlet: Outlet, chosen: Selection) 
             remedy = "give it another path" if outlet.is_sink else f"--full-refresh {name} recomputes it"
             return (
                 f"{what}: the log of its files has version {log} of another flow, or of this one before a reset, and "
-                f"Spark leaves out the rows of flow {flow} up to that version; {remedy} (docs/pipelines.md)"
+                f"Spark leaves out the rows of flow {flow} up to that version; {remedy}"
             )
     return None

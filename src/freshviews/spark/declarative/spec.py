@@ -121,10 +121,10 @@ def _loaded(name: str, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}:{mark.column + 1}"
         problem = error.problem or error.context
-        raise ProjectError(f"{where}: not YAML: {problem}; docs/pipelines.md has an example") from None
+        raise ProjectError(f"{where}: not YAML: {problem}; freshviews init NAME writes an example") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # dates and numbers that are none
         problem = " ".join(str(error).split())
-        raise ProjectError(f"{name}: not YAML: {problem}; docs/pipelines.md has an example") from None
+        raise ProjectError(f"{name}: not YAML: {problem}; freshviews init NAME writes an example") from None
 
 
 def _unpacked(file: Path, data: Any) -> ProjectSpec:

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import AlterTable, Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
+from freshviews.catalog.row_keys import KEY
 from freshviews.catalog.widening import holds, type_text
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import NameProblem, SqlError
@@ -26,6 +27,7 @@ VIEW_PROPERTIES = (
     "freshviews.epsilon",
     "freshviews.key_order",
     "freshviews.result",
+    KEY,
 )
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
@@ -51,7 +53,9 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     schema = node.this
     if node.expression is not None:
         raise text.unsupported(
-            node.expression, "CREATE TABLE AS SELECT", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"
+            node.expression,
+            "CREATE TABLE AS SELECT",
+            "CREATE MATERIALIZED VIEW ... AS SELECT is accepted; in Python, db.create_table(name, db.sql(query))",
         )
     if not isinstance(schema, exp.Schema):
         raise text.error(node, f"table {node.this.name} needs a list of columns in parentheses")

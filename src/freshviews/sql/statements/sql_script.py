@@ -29,6 +29,7 @@ from freshviews.catalog.catalog import (
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
+from freshviews.catalog.row_keys import KEY
 from freshviews.errors import NameProblem, hiding_secrets, short
 from freshviews.sql.blocks.bound import Bound, places_of_groups
 from freshviews.sql.blocks.building.block_of_select import with_query_names
@@ -184,6 +185,7 @@ def _bound(
 
 def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) -> ViewDefs:
     properties = properties_of(text, node, VIEW_PROPERTIES)
+    key = properties.pop(KEY, None)
     own = any(name.startswith("freshviews.") for name in properties)
     binder = ViewBinder(text, catalog, target.name, own and node.expression is not None and has_limit(node.expression))
     bound, columns = _bound(text, node, target, binder)
@@ -231,7 +233,22 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
             if one.name in joining and any(gathering.listed for gathering in gatherings):
                 joining = joining - {one.name} | set(one.inputs)
         internal = [how(one) if one.name in joining else one for one in internal]
+    if key is not None:
+        view = replace(view, properties=(*view.properties, (KEY, _key_of(text, node, key, view))))
     return ViewDefs(with_parts(narrowed((*internal, view))))
+
+
+def _key_of(text: SqlText, node: Node, value: str, view: ViewDef) -> str:
+    """The value of ``'freshviews.key'`` in the spelling of the view's columns."""
+    names = []
+    for given in value.split(","):
+        column = column_named(view.columns, given.strip())
+        if column is None or column.name in names:
+            reason = "is none of them" if column is None else "is given twice"
+            listed = ", ".join(one.name for one in view.columns)
+            raise text.error(node, f"{KEY} of view {view.name}: the columns are {listed}; {given.strip()!r} {reason}")
+        names.append(column.name)
+    return ", ".join(names)
 
 
 def _has_texts(view: ViewDef, internal: Iterable[ViewDef]) -> bool:
@@ -259,7 +276,9 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
         has = "a text of the rows of each group"
     if view.blocks and view.blocks[0].limit is not None:
         has = "a LIMIT"
-    if has and any(name.startswith("freshviews.") for name in given):
+    if given.get(KEY):
+        given[KEY] = _key_of(text, node, given[KEY], view)
+    if has and any(name.startswith("freshviews.") and name != KEY for name in given):
         what = f"another freshviews property for view {view.name}, which has {has},"
         raise text.unsupported(node, what, "DROP the view and CREATE it with the property")
     properties = dict(view.properties) | given
