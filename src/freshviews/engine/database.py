@@ -96,9 +96,9 @@ class Database(Shown):
     """Tables, and SQL views over them that every batch keeps exact.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before. Every method
-    may be called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory
-    belongs to the process that opened it: every call in a forked child is refused. Reading or changing a closed
-    database raises FreshviewsError.
+    may be called from any thread; one at a time runs. Ctrl-C stops a change and nothing of it is applied, or raises
+    InterruptedAfterCommit. A directory belongs to the process that opened it: every call in a forked child is refused.
+    Reading or changing a closed database raises FreshviewsError.
 
     Parameters
     ----------

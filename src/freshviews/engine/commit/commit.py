@@ -74,12 +74,12 @@ def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
     """Make a batch a version; returns the changes of views with subscribers.
 
     If a step fails, or Ctrl-C ends one, the state is as before. Raises BatchError, EvaluationError, OutOfMemory,
-    KeyboardInterrupt; errors of the directory's ``append``; Refused; Broken if memory ran out and a trusted table feeds a
-    view, because the rows to backfill it are not stored.
+    KeyboardInterrupt; errors of the directory's ``append``; Refused; Broken if memory ran out and a trusted table feeds
+    a view, because the rows to backfill it are not stored.
     """
-    way.add()
     if INTERRUPTION.unchanged == get_ident():
         INTERRUPTION.unchanged = 0
+    way.add()
     try:
         reported = way.changes()
         if directory is not None:
@@ -156,7 +156,7 @@ class General:
         if isinstance(error, MemoryRanOut | MemoryError):
             raise backfill_after_loss(self.views, self.relations) from error
         if isinstance(error, KeyboardInterrupt) and _is_less_to_backfill(self):
-            _fill_again(self.views, self.relations)
+            _fill_again(self.views, self.relations, "Ctrl-C came")
         else:
             _take_back(self)
 

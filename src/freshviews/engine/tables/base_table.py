@@ -161,7 +161,7 @@ class BaseTable:
         # Of inserts and deletes, only one call sees whether they cancel out.
         most = PIECE if multiplicities.min() > 0 or multiplicities.max() < 0 else rows
         for start in range(0, rows, most):
-            INTERRUPTION.raise_if_unchanged()
+            INTERRUPTION.raise_if_asked()
             count = min(most, rows - start)
             result: int = kernel.add_rows(self._spec, self._places_address, address, stride, count)
             if result != 0:
