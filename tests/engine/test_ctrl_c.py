@@ -21,6 +21,7 @@ from freshviews.engine.commit import commit
 from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
+from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.kernel.hash import base_store
 from freshviews.kernel.machine import beside, compiling
@@ -243,7 +244,7 @@ def test_an_interrupt_after_a_script_says_that_it_is_in_effect(monkeypatch: pyte
 def test_a_table_of_a_frame_is_made_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     frame = pa.table({"a": [*range(300)], "b": ["x"] * 300})
-    for place, name in ((Relations, "connect"), (arrow_plan.ArrowPlan, "read"), (base_store, "add_rows")):
+    for place, name in ((Relations, "connect"), (arrow_plan.ArrowPlan, "read"), (BaseTable, "add")):
         press(monkeypatch, place, name, 1)
         stopped(db, lambda: db.create_table("w", frame))
         monkeypatch.undo()
@@ -347,21 +348,21 @@ def test_a_step_that_waits_for_the_compiler_stops_unless_it_has_changed_somethin
     order: Any = (object(), "w")
     monkeypatch.setattr(waits, "order_first", lambda wanted: waits._ordered.__setitem__(order, beside._Order(0)))
     monkeypatch.setattr(waits, "process", object())
-    answers = iter(range(100))
+    looks: list[float] = []
 
     def answer(seconds: float) -> bool:
-        if next(answers) == 1:
+        looks.append(seconds)
+        if len(looks) == 2:
             signal.raise_signal(signal.SIGINT)
         return False
 
     monkeypatch.setattr(waits, "_answers", answer)
-    monkeypatch.setattr(waits, "_load_compiled", lambda: waits._ordered.clear() if next(answers) > 20 else None)
-    with pytest.raises(KeyboardInterrupt), Uninterrupted(unchanged=True):
-        waits.wait_for(*order)
-    assert next(answers) < 20
-    with pytest.raises(KeyboardInterrupt), Uninterrupted():
-        waits.wait_for(*order)
-    assert next(answers) > 20
+    monkeypatch.setattr(waits, "_load_compiled", lambda: waits._ordered.clear() if len(looks) == 6 else None)
+    for unchanged in (True, False):
+        looks.clear()
+        with pytest.raises(KeyboardInterrupt), Uninterrupted(unchanged=unchanged):
+            waits.wait_for(*order)
+        assert len(looks) == (2 if unchanged else 6)
 
 
 def test_a_function_that_no_database_needs_makes_way_for_one_that_a_call_waits_for(

@@ -946,7 +946,8 @@ class Database(Shown):
                 raise
             if version is not None:
                 return version
-        _check_name("table", name)
+        if type(name) is not str:
+            _check_name("table", name)
         if type(rows) is not list:
             rows = accepted(rows, name)
         version = 0
