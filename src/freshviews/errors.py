@@ -59,6 +59,29 @@ class FreshviewsError(Exception):
         super().__init__(message, *args)
 
 
+class InterruptedAfterCommit(KeyboardInterrupt):
+    """Ctrl-C came too late to stop a change: the batch is in. Any other KeyboardInterrupt of a change leaves nothing.
+
+    Attributes
+    ----------
+    version
+        The version of the batch; its note says the same. Of a script of definitions, the version at which it took
+        effect.
+
+    Examples
+    --------
+    >>> try:
+    ...     db.insert("items", [("bolt", 4)])
+    ... except fv.InterruptedAfterCommit as late:
+    ...     print(late.version)
+    2
+    """
+
+    def __init__(self, version: int) -> None:
+        super().__init__()
+        self.version = version
+
+
 class ArgumentError(FreshviewsError, TypeError, ValueError):
     """An argument of a call is of a wrong type or out of range; the message says what is expected.
 

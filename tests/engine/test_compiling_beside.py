@@ -132,8 +132,8 @@ print("parent")
 
 ORPHAN = """
 import os, subprocess, sys
-compiling = "import sys; from freshviews.kernel.machine import beside; beside._LONGER = 1; "
-compiling += "beside._found = lambda *order: sum(1 for _ in iter(int, 1)); beside.serve(int(sys.argv[1]))"
+compiling = "import sys; from freshviews.kernel.machine import compiling; compiling._LONGER = 1; "
+compiling += "compiling._found = lambda *order: sum(1 for _ in iter(int, 1)); compiling.serve(int(sys.argv[1]))"
 command = [sys.executable, "-c", compiling, str(os.getpid())]
 child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 child.stdin.write(b'["order", [0, "module", "name", "w"]]\\n')

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import RLock
+from threading import RLock, get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -40,7 +40,7 @@ from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
-from freshviews.engine.commit.interrupts import Step, Uninterrupted
+from freshviews.engine.commit.interrupts import Step, Uninterrupted, after_commit
 from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
@@ -68,8 +68,17 @@ from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, SqlError, StoreError, shown
-from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, take_in, work_for
+from freshviews.errors import (
+    ArgumentError,
+    CatalogError,
+    FreshviewsError,
+    InterruptedAfterCommit,
+    SqlError,
+    StoreError,
+    shown,
+)
+from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, may_stand_in, take_in, work_for
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.sql.statements.parameters import parameters_of
 from freshviews.sql.statements.sql_script import statements_of
@@ -101,9 +110,9 @@ class Database(Shown):
     """Tables, and SQL views over them that every batch keeps exact.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before. Every method
-    may be called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory
-    belongs to the process that opened it: every call in a forked child is refused. Reading or changing a closed
-    database raises FreshviewsError.
+    may be called from any thread; one at a time runs. Ctrl-C stops a change and nothing of it is applied, or raises
+    InterruptedAfterCommit. A directory belongs to the process that opened it: every call in a forked child is refused.
+    Reading or changing a closed database raises FreshviewsError.
 
     Parameters
     ----------
@@ -187,6 +196,8 @@ class Database(Shown):
         # Indexing a memoryview gives an int of Python.
         self._version = memoryview(self._versions.data)
         self._direct: dict[str, Direct | None] = {}
+        self._compiled: set[str] = set()
+        """Tables, by name, for which ``compile_for`` was called."""
         self._notices = Notices()
         self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
@@ -457,9 +468,15 @@ class Database(Shown):
         with self._lock:
             if name.lower() in map(str.lower, (*self.tables, *self.views, *self.plain_views)):
                 raise CatalogError(f"table {name} exists already; DROP it, or insert the rows")
-            self.execute(statement)
+            try:
+                self.execute(statement)
+            except InterruptedAfterCommit:
+                self.execute(f"DROP TABLE {quoted(name)}")
+                raise KeyboardInterrupt from None
             try:
                 return self.insert(name, rows)
+            except InterruptedAfterCommit:
+                raise
             except BaseException:
                 with suppress(FreshviewsError):  # An unusable log is reported by the error itself.
                     self.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
@@ -549,8 +566,8 @@ class Database(Shown):
         everything = self._directory is not None
         if self._defining or self._step.entered or self._collection.paused:
             self._step.refuse()
-        self._defining = True
-        whole = partial(Uninterrupted, self._step)
+        self._defining, done = True, False
+        whole = partial(Uninterrupted, self._step, unchanged=True)
         draft = Draft(
             self._relations, self._dictionary, whole, everything, measured, self._memory, self._threads.count
         )
@@ -559,11 +576,15 @@ class Database(Shown):
             with Uninterrupted(self._step):
                 keep(draft.chosen)
                 self._relations = draft.finish()
+                done = True
                 self._memory.forget()
                 self._collection.restart()
                 self._share_seconds()
                 self._direct.clear()
-        except BaseException:
+                self._compiled.clear()
+        except BaseException as error:
+            if done and isinstance(error, KeyboardInterrupt):
+                raise after_commit(error, self.version, "the definitions are in effect") from None
             draft.abandon()
             raise
         finally:
@@ -571,11 +592,12 @@ class Database(Shown):
             if self._closing:
                 self.close()
 
-    def _whole(self) -> Uninterrupted:
-        """A step that must be whole. Raises FreshviewsError if it begins during another change."""
+    def _whole(self, unchanged: bool = False) -> Uninterrupted:
+        """A step that must be whole; ``unchanged`` as of ``Uninterrupted``. Raises FreshviewsError if it begins during
+        another change."""
         if self._defining:
             self._step.refuse()
-        return Uninterrupted(self._step)
+        return Uninterrupted(self._step, unchanged)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -1076,7 +1098,7 @@ class Database(Shown):
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
-        with self._lock, self._whole():
+        with self._lock, self._whole(unchanged=True):
             # Pieces may add rows that later pieces delete, so a refusal is for all of them.
             if not self._memory.is_enough(len(encoded.batch)):
                 self._refuse_growth(len(encoded.batch), partial(_added, ((target, encoded),)))
@@ -1128,23 +1150,37 @@ class Database(Shown):
                 raise
             if version is not None:
                 return version
-        if type(rows) is not list:
+        if type(name) is not str:
             _check_name("table", name)
+        if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)) as waits:
-            if waits:
-                compile_for((self._table(name),), self._relations)
-            with self._whole():
-                table = self._table(name)
-                grows = sign > 0 and not table.has_window
-                if grows and not self._memory.is_enough(len(rows)):
-                    # Before strings of the rows enter the dictionary.
-                    self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
-                encoder = table.encoder.whole() if table.has_window else table.encoder
-                version = self._commit(((table, encoder.encode(rows, sign)),), len(rows), looked=grows)
-            if self._notices.waiting:
-                self._notices.deliver()
-            return version
+        version = 0
+        try:
+            with self._lock, take_in(self._taken, len(rows)) as waits:
+                if waits or name not in self._compiled:
+                    self._compile_for((self._table(name),), name)
+                with self._whole(unchanged=True):
+                    table = self._table(name)
+                    grows = sign > 0 and not table.has_window
+                    if grows and not self._memory.is_enough(len(rows)):
+                        # Before strings of the rows enter the dictionary.
+                        self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
+                    encoder = table.encoder.whole() if table.has_window else table.encoder
+                    version = self._commit(((table, encoder.encode(rows, sign)),), len(rows), looked=grows)
+                if self._notices.waiting:
+                    self._notices.deliver()
+                return version
+        except KeyboardInterrupt as error:
+            if version:
+                raise after_commit(error, version) from None
+            raise
+
+    def _compile_for(self, tables: Sequence[TableState], name: str = "") -> None:
+        """Wait for the functions that batches of tables call, unless they run as plain Python; ``name``: as the user
+        wrote it. Ctrl-C ends the wait, before anything has changed."""
+        if not may_stand_in():
+            compile_for(tables, self._relations)
+            self._compiled.update(filter(None, (name, *(table.name for table in tables))))
 
     def _wait_for_room(self, *tables: TableState | None) -> None:
         """Before a commit to tables: wait for room in the queues of iterators over their views."""
@@ -1163,16 +1199,22 @@ class Database(Shown):
             raise
         if version is not None:
             return version
-        with self._lock, take_in(self._taken, len(changes)) as waits:
-            if waits:
-                compile_for((self._table(name),), self._relations)
-            with self._whole():
-                table = self._table(name)
-                check_by_key(table)
-                version = self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
-            if self._notices.waiting:
-                self._notices.deliver()
-            return version
+        made = 0
+        try:
+            with self._lock, take_in(self._taken, len(changes)) as waits:
+                if waits or name not in self._compiled:
+                    self._compile_for((self._table(name),), name)
+                with self._whole(unchanged=True):
+                    table = self._table(name)
+                    check_by_key(table)
+                    made = self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
+                if self._notices.waiting:
+                    self._notices.deliver()
+                return made
+        except KeyboardInterrupt as error:
+            if made:
+                raise after_commit(error, made) from None
+            raise
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -1196,23 +1238,27 @@ class Database(Shown):
                 if self._directory is None and direct.one_call and not direct.is_read and self._dictionary.mark is None:
                     version = self._at_once(direct, rows, sign)
                 else:
-                    with self._whole():
+                    with self._whole(unchanged=True):
                         version = self._make(direct) if direct.put(rows, sign) else None
+                if version is not None:
+                    self._taken.rows += count
+                if self._notices.waiting:
+                    self._notices.deliver()
             except Refused:
                 if direct.outdated:
                     direct.share_seconds()
                     del self._direct[name]
-            if version is not None:
-                self._taken.rows += count
-            if self._notices.waiting:
-                self._notices.deliver()
+            except KeyboardInterrupt as error:
+                if version is not None:
+                    raise after_commit(error, version) from None
+                raise
             return version
 
     def _direct_way(self, name: str) -> Direct | None:
         """Find the direct way into a table, for this call and those after it."""
         work_for(self._taken)
         # A signal during a read of a dict of Numba becomes a KeyError.
-        with self._whole():
+        with self._whole(unchanged=True):
             direct = direct_of(self._table(name), self._relations, self._versions)
         if direct is not None and not direct.compiled:
             return None  # The next batch asks again.
@@ -1227,15 +1273,20 @@ class Database(Shown):
     def _at_once(self, direct: Direct, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version in one call of compiled code, which no signal interrupts. Returns None, as ``put``, or raises
         Refused if no version is made."""
-        collection = self._collection
+        collection, before = self._collection, None
         collection.paused = True
         try:
             if not direct.put(rows, sign):
                 return None
+            before = self._version[0]
             version = direct.commit()
             if version is None:
                 with self._whole():
                     version = self._make(direct)  # Raises the reason.
+        except KeyboardInterrupt as error:
+            if before is not None and self._version[0] > before:
+                raise after_commit(error, self._version[0]) from None
+            raise
         finally:
             collection.paused = False
             if self._closing:
@@ -1260,7 +1311,7 @@ class Database(Shown):
         if type(rows) is not list and not by_key:
             _check_name("table", name)
             rows = accepted(rows, name)
-        with self._lock, take_in(self._taken, len(rows)), self._whole():
+        with self._lock, take_in(self._taken, len(rows)), self._whole(unchanged=True):
             table = self._table(name)
             if by_key:
                 check_by_key(table)
@@ -1276,18 +1327,24 @@ class Database(Shown):
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         if self._queues.waited and run is None:
             self._wait_for_room(*(table for table, _ in parts))
-        with self._lock, take_in(self._taken, rows) as waits:
-            if waits:
-                compile_for([table for table, _ in parts if not table.closed], self._relations)
-            with self._whole():
-                self._check_usable()
-                for table, _ in parts:
-                    if table.closed:
-                        raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                changes = [(table, signed(table, pieces)) for table, pieces in parts]
-                version = self._commit(changes, rows, run, replayed)
-            self._notices.deliver()
-            return version
+        version = 0
+        try:
+            with self._lock, take_in(self._taken, rows) as waits:
+                if waits or not all(table.name in self._compiled for table, _ in parts):
+                    self._compile_for([table for table, _ in parts if not table.closed])
+                with self._whole(unchanged=True):
+                    self._check_usable()
+                    for table, _ in parts:
+                        if table.closed:
+                            raise CatalogError(f"table {table.name} was dropped while the batch was open")
+                    changes = [(table, signed(table, pieces)) for table, pieces in parts]
+                    version = self._commit(changes, rows, run, replayed)
+                self._notices.deliver()
+                return version
+        except KeyboardInterrupt as error:
+            if version:
+                raise after_commit(error, version) from None
+            raise
 
     def _commit(self, changes: Changes, rows: int, run: RunViews | None = None, looked: bool = False) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
@@ -1393,7 +1450,7 @@ class Database(Shown):
             self._check_usable()
             if self._directory is None:
                 raise StoreError("the database is in memory; Database(path) makes a durable one")
-            with self._whole():
+            with self._whole(unchanged=True):
                 self._write_snapshot(self._directory)
 
     @ends_at_the_call
@@ -1453,7 +1510,7 @@ class Database(Shown):
         arguments.flag("Database.write_image(sync)", sync)
         with self._lock:
             self._check_usable()
-            with self._whole():
+            with self._whole(unchanged=True):
                 write_database(Path(folder), self._relations, self._dictionary, sync)
 
     @classmethod
@@ -1518,11 +1575,14 @@ class Database(Shown):
     def _snapshot_if_possible(self) -> None:
         """Write a snapshot after a commit; if that fails, the log only stays longer."""
         assert self._directory is not None
+        INTERRUPTION.unchanged = get_ident()
         try:
             self._write_snapshot(self._directory)
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:
             self._directory.postpone_snapshot()
-            _LOGGER.warning("no snapshot was written: %s", error)
+            _LOGGER.warning("no snapshot was written: %s", error or "interrupted")
+        finally:
+            INTERRUPTION.unchanged = 0
 
     def _log_script(self, script: str) -> None:
         if self._directory is None:

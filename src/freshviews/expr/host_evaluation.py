@@ -6,16 +6,16 @@ an argument only for the rows that need it. A failure is returned as a value; it
 uses it.
 
 Host operations over many values can take most of the time of a commit. They end before the commit changes anything, so
-Ctrl-C can interrupt them (``Interruption``).
+Ctrl-C can interrupt them (``kernel.machine.interruption``).
 
-From the kernel, this module imports only the compiled operations (``kernel.scalar.operations``) and access to memory.
+From the kernel, this module otherwise imports only the compiled operations (``kernel.scalar.operations``) and access to
+memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from threading import get_ident
 from types import MappingProxyType
 from typing import Any
 
@@ -24,6 +24,7 @@ import numpy.typing as npt
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, Op
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import RESERVED, NotHeldError
@@ -35,27 +36,6 @@ Codes = npt.NDArray[np.int64]
 
 LARGEST_MEMO = 1 << 18
 """Most entries of the memo of an operation; a memo that reaches it is emptied."""
-
-
-class Interruption:
-    """The state of a request to interrupt evaluation by KeyboardInterrupt.
-
-    ``asked``: the thread that received SIGINT; ``allowed``: the thread whose evaluation may end; 0 for none.
-    """
-
-    __slots__ = ("allowed", "asked")
-
-    def __init__(self) -> None:
-        self.asked = self.allowed = 0
-
-    def raise_if_allowed(self) -> None:
-        """Raise KeyboardInterrupt, once, if this thread received SIGINT and may end."""
-        if self.asked == self.allowed == get_ident():
-            self.asked = self.allowed = 0
-            raise KeyboardInterrupt
-
-
-INTERRUPTION = Interruption()
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -20,6 +20,7 @@ from freshviews.engine.codes.string_codes import StringCodes
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.types import NULL
 from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import MICROS_PER_DAY
@@ -101,6 +102,8 @@ class ArrowPlan:
         array = addressof(structure)
         start = 0
         for batch in batches:
+            if start:
+                INTERRUPTION.raise_if_unchanged()
             batch._export_to_c(array)
             if functions:
                 unknown = text_columns.read_with_texts(

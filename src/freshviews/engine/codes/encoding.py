@@ -7,7 +7,7 @@ dictionary.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -26,6 +26,7 @@ from freshviews.engine.codes.string_codes import codes_of
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
 from freshviews.expr.texts import TextFunction
+from freshviews.kernel.machine.interruption import FEW, INTERRUPTION, PIECE
 from freshviews.types import BIGINT, NULL
 from freshviews.types.arrow_check import columns_of, flaw_of, sizes_fit
 from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow
@@ -192,7 +193,9 @@ class TableEncoder:
         width = len(self._columns) + (sign == 0)
         kinds = set(map(type, rows))
         if not kinds <= {tuple, list}:
-            rows = [self.as_tuple(i, row, sign) for i, row in enumerate(rows)]
+            rows = [
+                self.as_tuple(at + i, row, sign) for at, some in _pieces(rows) for i, row in enumerate(some)
+            ]
         if not set(map(len, rows)) <= {width}:
             wrong = next(i for i, row in enumerate(rows) if len(row) != width)
             self._wrong_arity(wrong, rows[wrong], width)
@@ -209,6 +212,14 @@ class TableEncoder:
         self, place: int, encode: Encoder, values: Sequence[Any], rows: Sequence[int] | None = None
     ) -> Codes:
         """Codes of the values of a column; ``rows``: their row numbers, if not 0, 1, and so on."""
+        rows = range(len(values)) if rows is None else rows
+        if len(values) <= FEW:
+            return self._column_piece(place, encode, values, rows)
+        return np.concatenate(
+            [self._column_piece(place, encode, some, rows[at : at + len(some)]) for at, some in _pieces(values)]
+        )
+
+    def _column_piece(self, place: int, encode: Encoder, values: Sequence[Any], rows: Sequence[int]) -> Codes:
         try:
             together = len(values) >= _MANY and place in self._texts_at and encode is self.encoders[place]
             if together and set(map(type, values)) == {str}:
@@ -219,7 +230,7 @@ class TableEncoder:
                 try:
                     encode(value)
                 except _REFUSED as error:
-                    self._refuse(row if rows is None else rows[row], place, value, error)
+                    self._refuse(rows[row], place, value, error)
             raise
 
     def as_tuple(self, number: int, row: Any, sign: int) -> Sequence[Any]:
@@ -264,6 +275,8 @@ class TableEncoder:
         """Encode the columns that rows by name give: codes by column, and the rows that give it. Raises BatchError."""
         values: dict[int, dict[int, Any]] = {}
         for number, row in enumerate(rows):
+            if number % FEW == 0:
+                INTERRUPTION.raise_if_unchanged()
             seen = set[int]()
             for name, value in self._fields(number, row).items():
                 place = self._place(number, name, seen)
@@ -338,7 +351,7 @@ class TableEncoder:
         return _Planned(plan, kept, rows.get(-1, -1), in_order)
 
     def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
-        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches(max_chunksize=PIECE)
         codes = planned.plan.read(batches, self._string_codes)
         if codes is None:
             return None
@@ -415,6 +428,7 @@ class TableEncoder:
     def _arrow_column(
         self, place: int, column: ColumnDef, given: pa.ChunkedArray | pa.Array | None, rows: int, dictionary: Dictionary
     ) -> Codes:
+        INTERRUPTION.raise_if_unchanged()
         if given is None:
             if not column.may_be_absent and rows:
                 message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
@@ -503,6 +517,13 @@ def whole_or_by_key(table: TableDef) -> str:
         return "rows are deleted whole"
     key = ", ".join(table.keys[0])
     return f"rows are deleted whole, or by the PRIMARY KEY ({key}): delete('{table.name}', keys=[...])"
+
+
+def _pieces(values: Sequence[Any]) -> Iterator[tuple[int, Sequence[Any]]]:
+    """Parts of a sequence, each with the number of its first element. Raises KeyboardInterrupt between them."""
+    for start in range(0, len(values), FEW):
+        INTERRUPTION.raise_if_unchanged()
+        yield start, values[start : start + FEW]
 
 
 def _constant_signs(sign: int, rows: int) -> Codes:

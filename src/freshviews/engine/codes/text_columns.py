@@ -13,10 +13,11 @@ import numpy as np
 from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import codes_of
-from freshviews.expr.host_evaluation import INTERRUPTION, NO_FAILURES, Evaluator, Failures
+from freshviews.expr.host_evaluation import NO_FAILURES, Evaluator, Failures
 from freshviews.expr.texts import TextFunction
 from freshviews.kernel.codes import text_columns as kernel
 from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.types.dictionary import Dictionary
 
 _PIECE = 1 << 14

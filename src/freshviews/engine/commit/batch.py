@@ -10,7 +10,7 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import Keys, Rows
 from freshviews.engine.commit.by_key import deleted, updated, upserted
 from freshviews.engine.tables.table_state import TableState
-from freshviews.errors import FreshviewsError
+from freshviews.errors import FreshviewsError, InterruptedAfterCommit
 from freshviews.tracebacks import ends_at_the_call
 
 Encode = Callable[[str, Any, int, int], tuple[TableState, Encoded]]
@@ -170,4 +170,8 @@ class Batch:
     ) -> None:
         parts, self._parts = self._parts, None
         if kind is None and parts is not None:
-            self.version = self._commit([*parts.items()])
+            try:
+                self.version = self._commit([*parts.items()])
+            except InterruptedAfterCommit as late:
+                self.version = late.version
+                raise

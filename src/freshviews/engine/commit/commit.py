@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import get_ident
 from typing import Protocol
 
@@ -28,7 +28,9 @@ from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OutOfMemory
-from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.kernel.hash.shrink import shrink_tables
+from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
+from freshviews.kernel.output.drain import any_failed
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory
 
@@ -71,16 +73,20 @@ class Way(Protocol):
 def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
     """Make a batch a version; returns the changes of views with subscribers.
 
-    If a step fails, the state is as before. Raises BatchError, EvaluationError, OutOfMemory; errors of the directory's
-    ``append``; Refused; Broken if memory ran out and a trusted table feeds a view, because the rows to backfill it are
-    not stored.
+    If a step fails, or Ctrl-C ends one, the state is as before. Raises BatchError, EvaluationError, OutOfMemory,
+    KeyboardInterrupt; errors of the directory's ``append``; Refused; Broken if memory ran out and a trusted table feeds
+    a view, because the rows to backfill it are not stored.
     """
+    if INTERRUPTION.unchanged == get_ident():
+        INTERRUPTION.unchanged = 0
     way.add()
     try:
         reported = way.changes()
         if directory is not None:
             reach("batch applied")
             kind, payload = way.record()
+            if INTERRUPTION.asked:
+                INTERRUPTION.raise_if_asked()
             directory.append(kind, way.version[0] + 1, payload)
     except BaseException as error:
         way.take_back(error)
@@ -114,6 +120,7 @@ class General:
     """Functions that move the windows of tables."""
     applied: list[tuple[ViewState, CodeBatch]] = field(default_factory=list)
     """The batches that views took, in order; negated if the version is refused."""
+    _pieces: dict[str, Sequence[CodeBatch]] = field(default_factory=dict)
 
     def add(self) -> None:
         given = self.given
@@ -132,6 +139,15 @@ class General:
             self.batches[encoded.batch.relation] = encoded.batch if net is None else net
         return self.run(self)
 
+    def pieces(self, view: ViewState, name: str) -> Sequence[CodeBatch]:
+        """The batch of a relation, in the pieces that the view takes; views share what is computed of a piece."""
+        batch = self.batches[name]
+        if len(batch) <= PIECE or not view.maintained.by_triggers:
+            return (batch,)
+        if name not in self._pieces:
+            self._pieces[name] = [batch.between(at, min(at + PIECE, len(batch))) for at in range(0, len(batch), PIECE)]
+        return self._pieces[name]
+
     def record(self) -> tuple[int, bytes]:
         return record_of(self.given)
 
@@ -139,7 +155,10 @@ class General:
         undo_base(self.given)
         if isinstance(error, MemoryRanOut | MemoryError):
             raise backfill_after_loss(self.views, self.relations) from error
-        _take_back(self)
+        if isinstance(error, KeyboardInterrupt) and _is_less_to_backfill(self):
+            _fill_again(self.views, self.relations, "Ctrl-C came")
+        else:
+            _take_back(self)
 
     def settle(self) -> None:
         settle_base(self.given)
@@ -180,18 +199,26 @@ def run_view(view: ViewState, way: General) -> CodeBatch | None:
         left -= 1
         batch = way.batches[name]
         view.readers.drain()
-        way.applied.append((view, batch))
-        INTERRUPTION.allowed = get_ident()
-        try:
-            failure = maintained.apply(batch, left > 0)
-        except KeyboardInterrupt:
-            # The view has run no part of the batch.
-            way.applied.pop()
-            raise
-        finally:
-            INTERRUPTION.allowed = 0
-        if failure is not None:
-            raise refusal(view, failure, name, batch, way)
+        pieces = (batch,) if len(batch) <= PIECE else way.pieces(view, name)
+        rows = 0
+        for piece in pieces:
+            if rows:
+                INTERRUPTION.raise_if_asked()
+            rows += len(piece)
+            way.applied.append((view, piece))
+            INTERRUPTION.allowed = get_ident()
+            try:
+                failure = maintained.apply(piece, left > 0 or rows < len(batch))
+            except KeyboardInterrupt:
+                # The view has run no part of the piece.
+                way.applied.pop()
+                raise
+            finally:
+                INTERRUPTION.allowed = 0
+            if failure is not None:
+                if failure.row is not None:
+                    failure = replace(failure, row=failure.row + rows - len(piece))
+                raise refusal(view, failure, name, batch, way)
     change = None
     if view.wants_change:
         INTERRUPTION.allowed = get_ident()
@@ -237,6 +264,8 @@ def compile_for(tables: Iterable[TableState], relations: Relations) -> None:
         names = [table.name, *(view.name for view in views)]
         states = [block.state for view in views for block in view.maintained.blocks]
         calls |= {call.run: None for state in states for name in names for call in state.calls_of(name)}
+        if states:
+            calls |= dict.fromkeys((any_failed, shrink_tables))
     compile_ahead(*calls)
 
 
@@ -244,6 +273,16 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
     """The views that a batch of several tables reaches, each after its inputs."""
     reached = {view.name for table, _ in changes for view in relations.downstream[table]}
     return [view for view in relations.views.values() if view.name in reached]
+
+
+def _is_less_to_backfill(way: General) -> bool:
+    """Whether backfilling the views from the stored tables, as before the batch, takes fewer rows than negating it."""
+    inputs = {name.lower() for view in way.views for name in view.maintained.inputs}
+    tables = [table for name, table in way.relations.tables.items() if name in inputs]
+    if any(table.stored is None for table in tables):
+        return False
+    stored = sum(table.stored.rows for table in tables if table.stored is not None)
+    return stored < sum(len(batch) for _, batch in way.applied)
 
 
 def _take_back(way: General) -> None:

@@ -25,6 +25,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.in_order import can_run_in_order
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import InterruptedAfterCommit
 
 UPDATE = "_update"
 """Name of the column with the position of the update, in the input, behind a row of the change."""
@@ -116,6 +117,10 @@ def _pieces(
             except PieceTooLarge as error:
                 size = max(int(np.searchsorted(positions, error.position)), 1)
                 continue
+            except KeyboardInterrupt as error:
+                done = end if isinstance(error, InterruptedAfterCommit) else at
+                error.add_note(f"{done} of {len(batch)} updates are in, and nothing of the others")
+                raise
             yield change, numbers
             at = end
             if not (direct and can_run_in_order(view.maintained, table.name)):

@@ -9,8 +9,8 @@ from _signal import signal as set_handler
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
 
-from freshviews.errors import FreshviewsError
-from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.errors import FreshviewsError, InterruptedAfterCommit
+from freshviews.kernel.machine.interruption import INTERRUPTION
 
 _SIGINT = int(signal.SIGINT)
 _NAMES = ("SIGINT", "SIGTERM", "SIGALRM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGVTALRM", "SIGPROF", "SIGQUIT", "SIGBREAK")
@@ -24,6 +24,16 @@ _INSIDE = (
     "a function that the database calls, or a signal handler, changes the database in the middle of a change; defer "
     "the work until that change has ended"
 )
+
+
+def after_commit(
+    error: KeyboardInterrupt, version: int, done: str = "the batch is in"
+) -> InterruptedAfterCommit:
+    """The interrupt that says that a version counts, and what is in it; notes that a subscriber's change added stay."""
+    late = InterruptedAfterCommit(version).with_traceback(error.__traceback__)
+    for note in (f"{done}: version {version}", *getattr(error, "__notes__", ())):
+        late.add_note(note)
+    return late
 
 
 class Step:
@@ -44,16 +54,18 @@ class Uninterrupted:
 
     Python runs handlers between any two of its operations, and their exceptions would end a step halfway. At the end
     the original handlers are restored, and called if their signals came: that of SIGINT mostly raises
-    KeyboardInterrupt. If it is Python's own, a long evaluation inside may end earlier, where a commit allows it
-    (``expr.host_evaluation.Interruption``). Other threads never run handlers, so nothing is deferred there.
+    KeyboardInterrupt. If it is Python's own, the step may end earlier (``kernel.machine.interruption``). Other threads
+    never run handlers, so nothing is deferred there.
 
-    ``step``: a nested step raises FreshviewsError.
+    ``step``: a nested step raises FreshviewsError. ``unchanged``: the step may end wherever it looks, until
+    ``commit`` changes something.
     """
 
-    __slots__ = ("_before", "_pending", "_step")
+    __slots__ = ("_before", "_pending", "_step", "_unchanged")
 
-    def __init__(self, step: Step | None = None) -> None:
+    def __init__(self, step: Step | None = None, unchanged: bool = False) -> None:
         self._step = step
+        self._unchanged = unchanged
         self._before: list[tuple[int, Any]] = []
         """The original handlers by signal, SIGINT first; read before other handlers can run."""
         self._pending: dict[int, FrameType | None] = {}
@@ -70,6 +82,7 @@ class Uninterrupted:
             else:
                 self._put_all_off(found)
             INTERRUPTION.asked = 0
+            INTERRUPTION.unchanged = threading.get_ident() if self._unchanged else 0
         if self._step is not None:
             self._step.entered = True
 
@@ -102,7 +115,7 @@ class Uninterrupted:
             else:
                 handlers = handlers.copy()
                 self._put_back()
-            INTERRUPTION.asked = 0
+            INTERRUPTION.asked = INTERRUPTION.unchanged = 0
             if self._pending:
                 self._call(dict(handlers))
 

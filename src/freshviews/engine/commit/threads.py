@@ -16,7 +16,7 @@ error. So errors do not depend on the number of threads.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from threading import get_ident
 
 from freshviews.engine.blocks.lanes import run_together
@@ -26,8 +26,8 @@ from freshviews.engine.commit.commit import General, MemoryRanOut, Refused, View
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError
-from freshviews.expr.host_evaluation import INTERRUPTION
 from freshviews.kernel.machine.beside import FEW_ROWS
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 MANY = FEW_ROWS
@@ -73,7 +73,7 @@ class Threads:
         for group in groups:
             runs = []
             if self._saved(group, rows) > LEAST:
-                runs = [_Run(view, way.batches) for view in group if view.maintained.by_triggers]
+                runs = [_Run(view, way) for view in group if view.maintained.by_triggers]
                 self._run(runs, way)
             beside = {run.view: run for run in runs}
             for view in group:
@@ -129,12 +129,15 @@ class _Run:
     Afterwards ``applied`` has the batches taken, ``failure`` why the version is refused, ``error`` the exception.
     """
 
-    def __init__(self, view: ViewState, batches: Mapping[str, CodeBatch]) -> None:
+    def __init__(self, view: ViewState, way: General) -> None:
         self.view = view
+        self._thread = get_ident()
+        """The committing thread."""
         self.applied: list[tuple[ViewState, CodeBatch]] = []
         self.failure: Failure | None = None
         self.error: BaseException | None = None
-        self._batches = list(filter(None, map(batches.get, view.maintained.inputs)))
+        names = filter(way.batches.get, view.maintained.inputs)
+        self._batches = [piece for name in names for piece in way.pieces(view, name)]
         self._change: CodeBatch | None = None
 
     def prepare(self) -> None:
@@ -157,6 +160,9 @@ class _Run:
         maintained = self.view.maintained
         try:
             for number, batch in enumerate(self._batches, 1):
+                if number > 1 and INTERRUPTION.asked == self._thread:
+                    self.error = KeyboardInterrupt()
+                    return
                 self.applied.append((self.view, batch))
                 self.failure = maintained.apply(batch, number < len(self._batches), widens=False)
                 if self.failure is not None:

@@ -12,6 +12,7 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import rows_in_window
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.store.crash_points import reach
 from freshviews.store.payload import PayloadPart, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE
@@ -33,6 +34,7 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
     yield IMAGES, json.dumps({"views": _image_names(relations), "unstored": unstored}).encode()
     for table in relations.tables.values():
         for batch in _rows_of(table):
+            INTERRUPTION.raise_if_unchanged()
             rows = table.decoder.change(batch)
             yield TABLE, parts_to_bytes([PayloadPart(table.number, table.name, rows)])
 
@@ -55,6 +57,7 @@ def write_state(folder: Path, relations: Relations, dictionary: Dictionary) -> N
     reach("strings written")
     names = _image_names(relations)
     for view in relations.views.values():
+        INTERRUPTION.raise_if_unchanged()
         view.maintained.write_image(folder / names[view.name])
         reach("image written")
 

@@ -25,6 +25,7 @@ from freshviews.kernel.hash import base_store as kernel
 from freshviews.kernel.hash.table import ROWS, free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.machine.functions import direct
+from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
 
@@ -147,12 +148,32 @@ class BaseTable:
             places += address_of(batch.columns[name])
         self._places[:] = places
         address, stride = address_of(batch.multiplicities)
-        result = kernel.add_rows(self._spec, self._places_address, address, stride, len(batch))
+        if len(batch) <= PIECE:
+            result = kernel.add_rows(self._spec, self._places_address, address, stride, len(batch))
+        else:
+            result = self._add_pieces(batch.multiplicities)
         if result == 0:
             return None
         if result & kernel.STATUS == kernel.MISFIT:
             raise AssertionError(f"table {self.name}: a batch has a code outside the type of its column")
         return Stopped(result >> 2, result & kernel.STATUS == kernel.OUT_OF_MEMORY)
+
+    def _add_pieces(self, multiplicities: Codes) -> int:
+        """Add the batch whose columns are in place, a piece at a time; returns as ``kernel.add_rows``. Raises
+        KeyboardInterrupt: ``undo`` must be called then."""
+        address, stride = address_of(multiplicities)
+        rows = len(multiplicities)
+        # Of inserts and deletes, only one call sees whether they cancel out.
+        most = PIECE if multiplicities.min() > 0 or multiplicities.max() < 0 else rows
+        for start in range(0, rows, most):
+            INTERRUPTION.raise_if_asked()
+            count = min(most, rows - start)
+            result: int = kernel.add_rows(self._spec, self._places_address, address, stride, count)
+            if result != 0:
+                return result + (start << 2)
+            self._places[::2] += 8 * count * self._places[1::2]
+            address += 8 * count * stride
+        return 0
 
     def missing(self) -> tuple[int, ...] | None:
         """Codes of a row that was deleted more often than it was stored, or None."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import threading
 from functools import partial
@@ -176,6 +177,13 @@ class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, in the folder of this version."""
 
     _impl_class = _Implementation
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store a result. One process at a time: Numba numbers the files of a function's signatures by those it finds.
+        """
+        with (cache_folder() / "numba.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            super().save_overload(sig, data)
 
     @property
     def code(self) -> dict[str, tuple[tuple[str, ...], bytes]]:

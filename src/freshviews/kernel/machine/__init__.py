@@ -2,7 +2,8 @@
 
 - ``functions``: functions of words with a Python body and, once it is loaded, machine code.
 - ``cache``: the folder of compiled code; ``native``: writes the files of this folder and loads their code.
-- ``beside``: runs functions as plain Python while another process compiles them.
+- ``beside``: runs functions as plain Python while another process compiles them; ``compiling``: that process.
+- ``interruption``: the request of Ctrl-C to end a step.
 """
 
-__all__ = ["beside", "cache", "functions", "native"]
+__all__ = ["beside", "cache", "compiling", "functions", "interruption", "native"]

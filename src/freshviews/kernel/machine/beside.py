@@ -14,7 +14,6 @@ database needs any more are not compiled. After this process ends, the compiling
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import select
@@ -32,8 +31,9 @@ from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
-from freshviews.kernel.machine.cache import GENERATED, cache_folder, load_generated
+from freshviews.kernel.machine.cache import cache_folder
 from freshviews.kernel.machine.functions import Function, MachineCode, compiler
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.machine.native import loaded
 
 FEW_ROWS = 1_000
@@ -48,13 +48,10 @@ _TOO_LONG = 1.0
 _LOOK = 0.1
 """Seconds after which a waiting thread checks again, because another thread may have read the answer."""
 
-_LONGER = 60
-"""Seconds for which the other process continues after this process has ended."""
-
 _START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from freshviews.kernel.machine.beside import serve
+from freshviews.kernel.machine.compiling import serve
 serve(int(sys.argv[2]))
 """
 
@@ -251,10 +248,10 @@ class _Compiler:
             self._load_compiled()
             numbers = []
             for one in wanted:
-                if not self._is_ordered(one):
-                    if self.process is None or one in self._given_up or loaded(*one) is not None:
-                        continue
+                if not self._is_ordered(one) and one not in self._given_up and loaded(*one) is None:
                     self._order(one)
+                if one not in self._ordered:
+                    continue
                 order = self._ordered[one]
                 if not order.first:
                     order.first = True
@@ -262,11 +259,13 @@ class _Compiler:
             self._send("first", numbers)
 
     def wait_for(self, function: Function, kinds: str) -> None:
-        """Wait until a function is compiled, or this process must compile it. Ctrl-C ends the wait."""
+        """Wait until a function is compiled, or this process must compile it. Ctrl-C ends the wait, but not within a
+        step that has changed something."""
         wanted = function, kinds
-        if self.process is not None:
+        if _switched_on or self.process is not None:
             self.order_first([wanted])
             while wanted in self._ordered:
+                INTERRUPTION.raise_if_unchanged()
                 self._answers(_LOOK)
                 with self._lock, _without_sigint():
                     self._load_compiled()
@@ -396,84 +395,6 @@ def _start_compiler() -> subprocess.Popen[bytes]:
     assert process.stdin is not None
     os.set_blocking(process.stdin.fileno(), False)
     return process
-
-
-def serve(asking: int) -> None:
-    """Compile the functions that the input names, and write the number of each, also of failures. ``asking``: the
-    number of the requesting process."""
-    threading.Thread(target=_end_after, args=(asking,), daemon=True).start()
-    orders = Orders(_answer)
-    threading.Thread(target=orders.read, args=(sys.stdin.buffer,), daemon=True).start()
-    while (order := orders.next()) is not None:
-        number, module, name, kinds = order
-        with suppress(Exception):  # Then the requesting process compiles it, and raises the error.
-            compiler().compile_and_store(_found(module, name), kinds)
-        _answer(number)
-
-
-def _answer(number: int) -> None:
-    with suppress(BrokenPipeError):
-        os.write(1, b"%d\n" % number)
-
-
-class Orders:
-    """The orders of another process: one thread reads them, another thread compiles them."""
-
-    def __init__(self, answer: Callable[[int], None]) -> None:
-        """``answer`` is called with the number of each order that is cancelled before it begins."""
-        self._answer = answer
-        self._changed = threading.Condition()
-        self._first: dict[int, list[Any]] = {}
-        self._others: dict[int, list[Any]] = {}
-        self._ended = False
-
-    def read(self, lines: Iterable[bytes]) -> None:
-        """Read orders until no more arrive."""
-        for line in lines:
-            with self._changed:
-                self._note(*json.loads(line))
-                self._changed.notify()
-        with self._changed:
-            self._ended = True
-            self._changed.notify()
-
-    def _note(self, what: str, about: list[Any]) -> None:
-        if what == "order":
-            self._others[about[0]] = about
-            return
-        for number in about:
-            order = self._others.pop(number, None)
-            if what == "first" and order is not None:
-                self._first[number] = order
-            elif what == "cancel" and (order is not None or self._first.pop(number, None) is not None):
-                self._answer(number)
-
-    def next(self) -> list[Any] | None:
-        """The order to compile next; None after the last one."""
-        with self._changed:
-            while not (orders := self._first or self._others):
-                if self._ended:
-                    return None
-                self._changed.wait()
-            return orders.pop(next(iter(orders)))
-
-
-def _end_after(asking: int) -> None:
-    """End this process a minute after the requesting process, even while it compiles: a large function may take longer,
-    and gigabytes of memory. The cache stays consistent, because Numba renames complete files."""
-    while os.getppid() == asking:
-        time.sleep(1)
-    time.sleep(_LONGER)
-    os._exit(0)
-
-
-def _found(module: str, name: str) -> Function:
-    """A kernel or a generated function."""
-    if module.startswith(GENERATED):
-        found: Function = getattr(load_generated(module.removeprefix(GENERATED)), name)
-    else:
-        found = getattr(importlib.import_module(module), name)
-    return found
 
 
 _switched_on = os.environ.get("FRESHVIEWS_COMPILE", "beside") != "ahead" and os.name == "posix"

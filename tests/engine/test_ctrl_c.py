@@ -1,0 +1,407 @@
+"""Ctrl-C during a change: nothing of it is applied, or the exception says the version in which it is."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import freshviews as fv
+from freshviews.engine.codes import arrow_plan, encoding
+from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.commit import commit
+from freshviews.engine.durable import durability
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables import base_table
+from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.views.maintained import MaintainedView
+from freshviews.kernel.hash import base_store
+from freshviews.kernel.machine import beside, compiling
+from freshviews.kernel.memory.mem import PURE_PYTHON
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
+
+SCRIPT = """
+CREATE TABLE t (id BIGINT PRIMARY KEY, part STRING, qty INT);
+CREATE TABLE s (part STRING, price INT);
+CREATE MATERIALIZED VIEW a AS SELECT part, COUNT(*) AS n, SUM(qty) AS q, MAX(qty) AS m FROM t GROUP BY part;
+CREATE MATERIALIZED VIEW b AS SELECT t.id, upper(t.part) AS u, s.price FROM t JOIN s USING (part);
+CREATE MATERIALIZED VIEW c AS SELECT COUNT(*) AS n FROM a WHERE q > 3;
+"""
+
+
+def rows(first: int, count: int) -> list[tuple[int, str, int]]:
+    return [(i, f"p{i % 7}", i % 5) for i in range(first, first + count)]
+
+
+def database(path: Path | None = None, first: int = 0) -> fv.Database:
+    db = fv.Database(path)
+    db.execute(SCRIPT)
+    db.insert("s", [(f"p{i}", i) for i in range(7)])
+    if first:
+        db.insert("t", rows(0, first))
+    return db
+
+
+def contents(db: fv.Database) -> dict[str, list[Any]]:
+    return {name: sorted(db.view(name)) for name in db.views} | {name: sorted(db.table(name)) for name in db.tables}
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((encoding, "FEW"), (base_table, "PIECE"), (commit, "PIECE"), (encoding, "PIECE")):
+            patch.setattr(module, name, 40)
+        yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press(monkeypatch: pytest.MonkeyPatch, place: Any, name: str, number: int) -> list[int]:
+    """Make the call of a function with this number press Ctrl-C; returns the list of calls."""
+    function, calls = getattr(place, name), []
+
+    def pressing(*arguments: Any, **named: Any) -> Any:
+        calls.append(len(calls))
+        if len(calls) == number:
+            signal.raise_signal(signal.SIGINT)
+        return function(*arguments, **named)
+
+    monkeypatch.setattr(place, name, pressing)
+    return calls
+
+
+def stopped(db: fv.Database, change: Callable[[], Any]) -> None:
+    """A change ends by KeyboardInterrupt, and leaves nothing."""
+    before, version = contents(db), db.version
+    with pytest.raises(KeyboardInterrupt) as caught:
+        change()
+    assert not isinstance(caught.value, fv.InterruptedAfterCommit)
+    assert contents(db) == before and db.version == version
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+PLACES = [(TableEncoder, "_column_piece", 3), (base_store, "add_rows", 2), (MaintainedView, "apply", 2)]
+PLACES += [(MaintainedView, "apply", 5)]
+
+
+@pytest.mark.parametrize("first", [0, 1000])
+@pytest.mark.parametrize("place, name, number", PLACES)
+def test_an_insert_stops_and_leaves_nothing(
+    place: Any, name: str, number: int, first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Views over few rows are backfilled, those over many take the negated batch."""
+    db = database(first=first)
+    calls = press(monkeypatch, place, name, number)
+    stopped(db, lambda: db.insert("t", rows(first, 300)))
+    monkeypatch.undo()
+    assert len(calls) >= number
+    db.insert("t", rows(first, 300))
+    assert contents(db) == contents(database(first=first + 300))
+
+
+@pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
+def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    given: Any = pa.table([list(column) for column in zip(*rows(0, 300), strict=True)], ["id", "part", "qty"])
+    if form == "dicts":
+        given = given.to_pylist()
+        press(monkeypatch, TableEncoder, "as_tuple", 100)
+    else:
+        place: Any = arrow_plan.ingest
+        press(monkeypatch, place, "read_and_release", 3)
+        given = given.to_pandas() if form == "pandas" else given
+    if form != "pandas":  # Strings of pandas 3 take the general way.
+        stopped(db, lambda: db.insert("t", given))
+    else:
+        press(monkeypatch, TableEncoder, "_arrow_column", 1)
+        press(monkeypatch, arrow_plan.ArrowPlan, "read", 1)
+        stopped(db, lambda: db.insert("t", given))
+
+
+CHANGES: dict[str, Callable[[fv.Database], Any]] = {
+    "upsert": lambda db: db.upsert("t", rows(950, 300)),
+    "update": lambda db: db.update("t", [{"id": i, "qty": 9} for i in range(300)]),
+    "delete": lambda db: db.delete("t", rows(0, 300)),
+    "delete by key": lambda db: db.delete("t", keys=[*range(300)]),
+    "apply": lambda db: db.apply("t", [(*row, -1) for row in rows(0, 300)]),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_every_kind_of_change_stops_and_leaves_nothing(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(first=1000)
+    press(monkeypatch, MaintainedView, "apply", 3)
+    stopped(db, lambda: CHANGES[change](db))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_interrupt_after_the_commit_says_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db, other = database(first=1000), database(first=1000)
+    press(monkeypatch, commit, "settle_base", 1)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        CHANGES[change](db)
+    monkeypatch.undo()
+    assert late.value.version == db.version == CHANGES[change](other)
+    assert late.value.__notes__ == [f"the batch is in: version {db.version}"]
+    assert contents(db) == contents(other)
+
+
+def test_an_interrupted_subscriber_says_the_version() -> None:
+    db = database()
+    db.view("a").subscribe(lambda change: signal.raise_signal(signal.SIGINT))
+    for count in (1, 300):
+        with pytest.raises(fv.InterruptedAfterCommit) as late:
+            db.insert("t", rows(1000 * count, count))
+        assert late.value.version == db.version
+    assert db.version == 3 and len(db.table("t")) == 301
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="one call of machine code makes the version")
+def test_an_interrupt_of_one_row_says_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE u (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM u GROUP BY a")
+        db.insert("u", [(1,)])
+        direct = db._direct["u"]
+        assert direct is not None
+        for place, name, rows in ((direct, "_commit_rows", 2), (direct, "put", 2)):
+            function = getattr(place, name)
+
+            def late(*arguments: Any, function: Any = function) -> Any:
+                found = function(*arguments)
+                signal.raise_signal(signal.SIGINT)
+                return found
+
+            monkeypatch.setattr(place, name, late)
+            with pytest.raises(KeyboardInterrupt) as caught:
+                db.insert("u", [(1,)])
+            assert isinstance(caught.value, fv.InterruptedAfterCommit) is (name == "_commit_rows")
+            monkeypatch.undo()
+            assert db.version == rows and list(db.view("v")) == [(1, rows)]
+
+
+def test_a_batch_stops_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(first=10)
+
+    def both(batch: fv.Batch) -> None:
+        with batch:
+            batch.insert("t", rows(10, 300))
+            batch.upsert("t", rows(0, 10))
+            batch.insert("s", [("p1", 5)])
+
+    batch = db.batch()
+    press(monkeypatch, MaintainedView, "apply", 4)
+    stopped(db, lambda: both(batch))
+    assert batch.version is None
+    monkeypatch.undo()
+    press(monkeypatch, commit, "settle_base", 1)
+    batch = db.batch()
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        both(batch)
+    assert late.value.version == batch.version == db.version == 3
+
+
+@pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])
+def test_changes_in_pieces_say_how_many_updates_are_in(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    changes = getattr(db, method)("t", [(*row, 1) for row in rows(0, 20)], "c")
+    press(monkeypatch, commit, "settle_base", 5)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        list(changes)
+    done = len(db.table("t"))
+    assert late.value.version == db.version == 1 + 5 and 0 < done < 20
+    assert late.value.__notes__[1] == f"{done} of 20 updates are in, and nothing of the others"
+
+
+def test_a_backfill_stops_and_defines_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(first=300)
+    before = contents(db)
+    for place, name in ((MaintainedView, "load"), (MaintainedView, "prepare"), (MaintainedView, "joined")):
+        press(monkeypatch, place, name, 1)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            db.execute("CREATE TABLE w (a INT); CREATE MATERIALIZED VIEW d AS SELECT qty, id FROM t WHERE qty > 1")
+        assert not isinstance(caught.value, fv.InterruptedAfterCommit)
+        monkeypatch.undo()
+        assert contents(db) == before
+
+
+def test_an_interrupt_after_a_script_says_that_it_is_in_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(first=10)
+    press(monkeypatch, Relations, "connect", 1)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        db.execute("CREATE TABLE w (a INT)")
+    assert late.value.__notes__ == ["the definitions are in effect: version 2"] and "w" in db.tables
+
+
+def test_a_table_of_a_frame_is_made_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    frame = pa.table({"a": [*range(300)], "b": ["x"] * 300})
+    for place, name in ((Relations, "connect"), (arrow_plan.ArrowPlan, "read"), (BaseTable, "add")):
+        press(monkeypatch, place, name, 1)
+        stopped(db, lambda: db.create_table("w", frame))
+        monkeypatch.undo()
+    press(monkeypatch, commit, "settle_base", 1)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        db.create_table("w", frame)
+    assert late.value.version == db.version == 2 and len(db.table("w")) == 300
+
+
+def test_a_snapshot_stops_and_the_directory_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(tmp_path, first=300)
+    before = contents(db)
+    press(monkeypatch, MaintainedView, "write_image", 1)
+    stopped(db, db.snapshot)
+    # A snapshot that a commit writes is put off, as the version counts.
+    monkeypatch.undo()
+    press(monkeypatch, durability, "write_strings", 1)
+    monkeypatch.setattr(type(db._directory), "snapshot_due", property(lambda directory: True))
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        db.insert("t", rows(300, 30))
+    assert late.value.version == db.version
+    monkeypatch.undo()
+    assert not list(tmp_path.glob("snapshot-*"))
+    after = contents(db)
+    db.close()
+    with fv.Database(tmp_path) as again:
+        assert contents(again) == after != before
+
+
+def test_a_durable_batch_stops_before_it_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(tmp_path, first=300)
+    before = contents(db)
+    press(monkeypatch, commit, "record_of", 1)
+    stopped(db, lambda: db.insert("t", rows(300, 300)))
+    db.close()
+    with fv.Database(tmp_path) as again:
+        assert contents(again) == before
+
+
+def test_a_thread_that_waits_for_another_one_stops_at_once() -> None:
+    db = database()
+    held, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with db.at_one_version():
+            held.set()
+            go_on.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait(60)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("t", rows(0, 300))
+    assert not go_on.is_set()
+    go_on.set()
+    thread.join()
+    timer.join()
+    assert db.version == 1 and not len(db.table("t"))
+
+
+def test_signals_at_random_moments_leave_all_rows_or_none(tmp_path: Path) -> None:
+    size, draw = (400 if PURE_PYTHON else 20_000), random.Random(5)
+    db, total, stops = database(tmp_path), 0, 0
+    start = time.perf_counter()
+    db.insert("t", rows(0, size))
+    spent, total = time.perf_counter() - start, size
+    for number in range(12 if PURE_PYTHON else 30):
+        given, version = rows(total, size), db.version
+        timer = threading.Timer(draw.uniform(0, 1.2 * spent), os.kill, (os.getpid(), signal.SIGINT))
+        said = False
+        try:
+            try:
+                timer.start()
+                db.insert("t", given) if number % 2 else db.insert("t", iter(given))
+                said = True
+            finally:
+                timer.join()
+                time.sleep(0.001)
+        except fv.InterruptedAfterCommit as late:
+            assert late.version == version + 1 or said
+            said = True
+        except KeyboardInterrupt:
+            stops += not said
+        total += size * said
+        assert db.version == version + said
+        assert len(db.table("t")) == total == sum(n for _, n, _, _ in db.view("a")) == len(db.view("b"))
+    db.close()
+    with fv.Database(tmp_path) as again:
+        assert len(again.table("t")) == total == sum(n for _, n, _, _ in again.view("a"))
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_a_step_that_waits_for_the_compiler_stops_unless_it_has_changed_something(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from freshviews.engine.commit.interrupts import Uninterrupted
+
+    waits = beside._Compiler()
+    order: Any = (object(), "w")
+    monkeypatch.setattr(waits, "order_first", lambda wanted: waits._ordered.__setitem__(order, beside._Order(0)))
+    monkeypatch.setattr(waits, "process", object())
+    looks: list[float] = []
+
+    def answer(seconds: float) -> bool:
+        looks.append(seconds)
+        if len(looks) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return False
+
+    monkeypatch.setattr(waits, "_answers", answer)
+    monkeypatch.setattr(waits, "_load_compiled", lambda: waits._ordered.clear() if len(looks) == 6 else None)
+    for unchanged in (True, False):
+        looks.clear()
+        with pytest.raises(KeyboardInterrupt), Uninterrupted(unchanged=unchanged):
+            waits.wait_for(*order)
+        assert len(looks) == (2 if unchanged else 6)
+
+
+def test_a_function_that_no_database_needs_makes_way_for_one_that_a_call_waits_for(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[str] = []
+    begun: list[str] = []
+    answered: list[int] = []
+
+    class Worker:
+        def __init__(self, others: Any) -> None:
+            self.order: Any = None
+            self.wanted = False
+
+        def begin(self, order: Any) -> None:
+            self.order, self.wanted = order, True
+            begun.append(order[2])
+
+        def end(self) -> None:
+            ended.append(begun[-1])
+
+    monkeypatch.setattr(compiling, "_Worker", Worker)
+    monkeypatch.setattr(compiling, "_answer", answered.append)
+    monkeypatch.setattr(compiling, "MOST", 1)
+    server = compiling._Server(0)
+    server._orders = compiling.Orders(answered.append, server._drop)
+
+    def send(what: str, *about: Any) -> None:
+        server._orders._note(what, [*about])
+        server._hand_out()
+
+    generated = "freshviews_generated_0"
+    send("order", 0, generated, "on_0", "w")
+    send("order", 1, generated, "on_1", "w")
+    send("cancel", 0)
+    assert begun == ["on_0"] and not ended
+    send("order", 2, generated, "on_0", "w")
+    send("first", 2)
+    assert answered == [0] and not ended, "it is ordered again"
+    send("cancel", 2)
+    send("first", 1)
+    assert begun == ["on_0", "on_1"] and ended == ["on_0"] and answered == [0, 2]
