@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         SubscriberError,
         UnsupportedSql,
     )
+    from freshviews.progress import Progress
     from freshviews.ring import UserRing
 
 __version__ = "0.1.0"
@@ -66,6 +67,7 @@ __all__ = [
     "FreshviewsError",
     "OutOfMemory",
     "PlanError",
+    "Progress",
     "QueueFull",
     "Recovery",
     "RingDefinitionError",
@@ -88,6 +90,7 @@ _HOMES = {
     "Changes": "engine.commit.changes",
     "Database": "engine.database",
     "Explanation": "display.explanation",
+    "Progress": "progress",
     "Recovery": "engine.durable.recovery",
     "Stats": "display.statistics",
     "Subscription": "engine.change",

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
-    "secrets", "errors", "tracebacks", "arguments", "printable", "display", "types", "kernel", "expr", "ring", "query",
+    "secrets", "errors", "tracebacks", "arguments", "printable", "progress", "display", "types", "kernel", "expr", "ring", "query",
     "catalog", "program", "plan", "codegen", "sql", "rules", "store", "engine", "learn", "stream", "cells", "advice",
     "spark", "doctor", "cli",
 )  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import pyarrow as pa
 
 from freshviews.engine.codes.objects import fields_of
 from freshviews.errors import ArgumentError, BatchError, shown
+from freshviews.progress import SILENT, Reporter
 
 
 class ArrowStream(Protocol):
@@ -20,13 +21,16 @@ class ArrowStream(Protocol):
 Rows = ArrowStream | Iterable[Sequence[Any] | Mapping[str, Any]]
 """The rows of a batch, for type checkers."""
 
+_OFTEN = 4096
+"""Rows of an iterable after which it is reported how many were read."""
+
 ACCEPTED = (
     "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
     "pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame"
 )
 
 
-def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
+def accepted(rows: Any, table: str, reporter: Reporter = SILENT) -> list[Any] | pa.Table | pa.RecordBatch:
     """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
     Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
@@ -39,7 +43,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
             raise BatchError(message, table=table, rule="a batch has 0 rows or more")
         return rows
     if isinstance(rows, pa.RecordBatchReader):
-        return _read_all(rows, table)
+        return _read_all(rows, table, reporter)
     home = type(rows).__module__.partition(".")[0]
     kind = type(rows).__name__
     if home == "pandas" and kind == "DataFrame":
@@ -47,7 +51,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     if home == "polars" and kind == "DataFrame":
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
-        return _read_all(pa.RecordBatchReader.from_stream(rows), table)
+        return _read_all(pa.RecordBatchReader.from_stream(rows), table, reporter)
     if not isinstance(rows, type) and fields_of(rows) is not None:
         return [rows]
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
@@ -58,7 +62,19 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         each = iter(rows)
     except TypeError as error:  # A NumPy array without dimensions.
         raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
-    return accepted(list(each), table)
+    return list(_counted(each, table, reporter) if reporter.shows_rows else each)
+
+
+def _counted(rows: Iterable[Any], table: str, reporter: Reporter) -> Iterator[Any]:
+    """The rows, which are reported while they are read."""
+    with reporter.rows("read", table, None) as task:
+        number = 0
+        for number, row in enumerate(rows, 1):
+            if not number % _OFTEN:
+                task.step(number)
+            yield row
+        if task.done:
+            task.step(number)
 
 
 def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
@@ -76,9 +92,16 @@ def _is_data_frame(frame: object) -> bool:
     return type(frame).__name__ == "DataFrame" and type(frame).__module__.partition(".")[0] in ("pandas", "polars")
 
 
-def _read_all(reader: pa.RecordBatchReader, table: str) -> pa.Table:
+def _read_all(reader: pa.RecordBatchReader, table: str, reporter: Reporter) -> pa.Table:
     try:
-        return reader.read_all()
+        if not reporter.shows_rows:
+            return reader.read_all()
+        with reporter.rows("read", table, None) as task:
+            batches = []
+            for batch in reader:
+                batches.append(batch)
+                task.step(task.done + batch.num_rows)
+            return pa.Table.from_batches(batches, reader.schema)
     except (pa.ArrowException, OSError) as error:
         message = f"table {table}: the Arrow stream cannot be read to its end: {error}"
         raise BatchError(message, table=table, rule="the stream is whole") from error

@@ -15,6 +15,7 @@ import ctypes
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import threading
 import zlib
@@ -87,6 +88,13 @@ def file_of(function: Function, kinds: str) -> Path:
     """The file of a function's machine code."""
     name = f"{function.__module__}.{function.__qualname__} {kinds} {processor()}"
     return cache_folder() / f"{function.__name__[:60]}-{hashlib.sha256(name.encode()).hexdigest()[:20]}.code"
+
+
+def is_compiled(function: Function) -> bool:
+    """Whether Numba's cache has code of a function, also of one that is only called by others."""
+    body = function.body.__code__
+    python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
+    return (cache_folder() / f"{Path(body.co_filename).stem}.{function.__qualname__}-None.{python}.nbi").exists()
 
 
 def write(path: Path, stored: Stored) -> None:
