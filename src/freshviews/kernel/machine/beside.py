@@ -76,12 +76,13 @@ class TakenRows:
 class _Thread(threading.local):
     """``taken``: the rows of the database that this thread works for. ``waits``: the number of enclosing blocks of
     ``compiled`` and of large batches. ``plain``: the thread is running a function as plain Python. ``wait``: its last
-    wait for functions."""
+    wait for functions; ``waited``: seconds of all."""
 
     taken: TakenRows | None = None
     waits = 0
     plain = False
     wait: _Wait | None = None
+    waited = 0.0
 
 
 _thread = _Thread()
@@ -229,12 +230,15 @@ class _Wait:
         self._views |= dict.fromkeys(view for function, _ in wanted if (view := _view_of(function)))
         self._task.name = _listed([*self._views])
         self._blocks += 1
+        start = time.monotonic()
         try:
             with self._task if self._blocks == 1 else nullcontext():
                 yield
         finally:
             self._blocks -= 1
             self._ended = time.monotonic()
+            if not self._blocks:
+                _thread.waited += self._ended - start
 
     def step(self) -> None:
         """Report how many functions are compiled, if it is time."""
@@ -248,6 +252,11 @@ class _Wait:
             self._task.total = len(self._seen)
         self._left = {function for function in self._left if not is_compiled(function)}
         self._task.step(len(self._seen) - len(self._left))
+
+
+def waited() -> float:
+    """Seconds for which this thread has waited for machine code: it was compiled, or loaded from the cache."""
+    return _thread.waited
 
 
 def report_wait() -> None:

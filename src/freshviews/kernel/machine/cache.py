@@ -119,6 +119,9 @@ def _version() -> str:
     return f"v{digest.hexdigest()[:16]}"
 
 
+COMPILED = ".nbi"
+"""End of the name of the file that Numba writes for each function that it has compiled."""
+
 GENERATED = "freshviews_generated_"
 """Prefix of the names of generated modules; the hash of their source follows."""
 

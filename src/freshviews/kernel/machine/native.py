@@ -27,7 +27,7 @@ from typing import Any
 
 from llvmlite import binding
 
-from freshviews.kernel.machine.cache import cache_folder
+from freshviews.kernel.machine.cache import COMPILED, cache_folder
 from freshviews.kernel.machine.functions import Function, MachineCode, by_symbol
 
 _FASTCALL = 0x0080
@@ -94,7 +94,7 @@ def is_compiled(function: Function) -> bool:
     """Whether Numba's cache has code of a function, also of one that is only called by others."""
     body = function.body.__code__
     python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
-    return (cache_folder() / f"{Path(body.co_filename).stem}.{function.__qualname__}-None.{python}.nbi").exists()
+    return (cache_folder() / f"{Path(body.co_filename).stem}.{function.__qualname__}-None.{python}{COMPILED}").exists()
 
 
 def write(path: Path, stored: Stored) -> None:
