@@ -213,7 +213,7 @@ class _Wait:
         self._wanted: list[Function] = []
         self._left: set[Function] = set()
         self._seen: set[Function] = set()
-        self._views = dict.fromkeys(filter(None, [reporter.subject]))
+        self._reporter = reporter
         self._task = Task(reporter, "compile", "", 0)
         self._blocks = 0
         self._ended = 0.0
@@ -227,8 +227,8 @@ class _Wait:
     def for_functions(self, wanted: Sequence[tuple[Function, str]]) -> Iterator[None]:
         """A block in which the thread waits for functions, perhaps within another one."""
         self._wanted += [function for function, _ in wanted]
-        self._views |= dict.fromkeys(view for function, _ in wanted if (view := _view_of(function)))
-        self._task.name = _listed([*self._views])
+        views = [self._reporter.subject, *(_view_of(function) for function, _ in wanted)]
+        self._task.name = _listed([*dict.fromkeys(filter(None, views))])
         self._blocks += 1
         start = time.monotonic()
         try:

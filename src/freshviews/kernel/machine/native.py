@@ -5,8 +5,9 @@ object files after it: the function, and an *entry*, through which Python calls 
 (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is loaded
 once.
 
-Only code for this processor is loaded: the processor's name and features are part of a file's name. A file that is cut
-off or damaged counts as missing.
+Only code for this processor is loaded: the processor's name and features are part of a file's name. NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES name another one, such as x86-64-v3 without further features, whose code runs on many machines. A
+file that is cut off or damaged counts as missing.
 """
 
 from __future__ import annotations
@@ -56,13 +57,17 @@ class Stored:
     entry_code: bytes
 
 
+def _target() -> tuple[str, str]:
+    """The name and the features of the processor that code is for: this one, unless Numba's variables name another."""
+    name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
+    features = "" if name == "generic" else binding.get_host_cpu_features().flatten()
+    return name, os.environ.get("NUMBA_CPU_FEATURES", features)
+
+
 @cache
 def processor() -> str:
-    """The processor, as a hash of its name and features."""
-    names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
-    settings = [os.environ.get(name, "") for name in names]
-    features = binding.get_host_cpu_features().flatten()
-    text = " ".join([binding.get_default_triple(), binding.get_host_cpu_name(), features, *settings])
+    """The processor that code is for, as a hash of its name and features."""
+    text = " ".join([binding.get_default_triple(), *_target(), os.environ.get("NUMBA_OPT", "")])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -74,9 +79,10 @@ def target_machine() -> Any:
     target = binding.Target.from_default_triple()
     # As in Numba: static code only on x86.
     model = "static" if target.name.startswith("x86") else "pic" if target.name.startswith("ppc") else "default"
+    name, features = _target()
     return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
+        cpu=name,
+        features=features,
         opt=2,
         reloc=model,
         codemodel="jitdefault",
