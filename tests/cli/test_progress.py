@@ -57,7 +57,7 @@ def test_stages_and_compiling_are_lines_on_standard_error_and_versions_on_standa
         assert shown._watching is not None and shown._watching.found.wait(30)
         phases.add("compile", 7.0)
         shown.version(version(1, 0, 9.0))
-        shown.stage("reading items")
+        shown.started()
         shown.version(version(2, 4, 2.0))
     out, error = capsys.readouterr()
     assert error.splitlines() == [
@@ -68,12 +68,21 @@ def test_stages_and_compiling_are_lines_on_standard_error_and_versions_on_standa
     assert second.startswith("version 2: 4 rows in 2.00 s, 2.0 rows/s") and second.endswith("; changes: by_part 2")
 
 
+def test_a_run_that_goes_on_reads_as_soon_as_it_has_started(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress(DEFINITION, False, Phases()) as shown:
+        shown.stage("going on from version 7")
+        shown.started()
+        shown.version(version(8, 3, 1.0))
+    out, error = capsys.readouterr()
+    assert error == "going on from version 7\nreading items\n" and out.startswith("version 8: 3 rows in 1.00 s, 3.0 ")
+
+
 def test_versions_as_json_are_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     with Progress(DEFINITION, True, Phases()) as shown:
         shown.stage("starting Spark")
         shown.version(version(1, 0, 9.0))
     out, error = capsys.readouterr()
-    assert error == "starting Spark\n" and out.startswith('{"version": 1') and out.count("\n") == 1
+    assert error == "starting Spark\nreading items\n" and out.startswith('{"version": 1') and out.count("\n") == 1
 
 
 def test_functions_that_were_compiled_before_are_not_counted(
@@ -98,7 +107,7 @@ with Progress(DEFINITION, False, Phases()) as shown:
     time.sleep(0.1)
     shown.stage("Spark has started in 3 s; making by_part")
     shown.version(version(1, 0, 9.0))
-    shown.stage("reading items")
+    shown.started()
     shown.version(version(2, 4, 2.0))
 """
 

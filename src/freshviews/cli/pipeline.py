@@ -92,7 +92,7 @@ def run_script(
             pipeline = pipeline_alone(spark, definition, store.address, cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             stopping.finishes = True
-            progress.stage(f"reading {', '.join(table.name for table in definition.tables)}")
+            progress.started()
             refilled = query.refilling
             added = [name for name in query.filling if name not in refilled]
             if added:

@@ -44,6 +44,7 @@ class Progress:
         self._phases = phases
         self._compiled = 0.0
         """Seconds of compiling in the versions before."""
+        self._reading = f"reading {', '.join(table.name for table in definition.tables)}"
         self._stage = self._headline = ""
         self._begun = time.time()
         self._watching: Watching | None = None
@@ -82,17 +83,24 @@ class Progress:
         """Say what the run does from now on, until the next version or stage."""
         self._stage, self._begun = text, time.time()
         if self._watching is None:
+            # On a terminal the title has their number.
             self._watching = Watching(self._note_compiling if self._live is None else None)
         if self._live is None:
             say(text, to=sys.stderr)
         else:
             self._live.refresh()
 
+    def started(self) -> None:
+        """Say that rows are read, unless a version has said so."""
+        if self._latest is None:
+            self.stage(self._reading)
+
     def _note_compiling(self) -> None:
         say("compiling the functions of the views, once per machine", to=sys.stderr)
 
     def version(self, manifest: Manifest) -> None:
         """Show a version that was delivered."""
+        is_first = self._latest is None
         self._latest = manifest
         self._stage = ""
         compiled = self._phases.seconds["compile"]
@@ -106,6 +114,8 @@ class Progress:
             print(printable(f"{self._headline}{changes}"), flush=True)
         else:
             self._live.refresh()
+        if is_first and not manifest.rows:
+            self.stage(self._reading)
 
     def _table(self) -> Table:
         table = Table(box=None, pad_edge=False, title_justify="left")

@@ -46,6 +46,10 @@ CREATE MATERIALIZED VIEW first_items AS SELECT part, qty FROM items ORDER BY qty
 """
 
 
+ROWS = 1500
+"""Rows of a table: enough for the code of large batches."""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """The folder of compiled code, and what it has."""
@@ -77,23 +81,24 @@ def compile_kernels(shared: bool) -> Prepared:
 def _change_and_read(db: Database) -> None:
     """Change tables and read views in the usual ways."""
     day = dt.date(2026, 1, 5)
-    rows = [(number, f"part {number % 7}", number % 5, number % 9, number / 8) for number in range(1500)]
+    rows = [(number, f"part {number % 7}", number % 5, number % 9, number / 8) for number in range(ROWS)]
+    most = ROWS * 4 // 5
     views = [db.view(name) for name in db.views]
     for view in views:
         view.subscribe(lambda change: None)
     db.insert("orders", [(0, 1, day)])
     db.insert("items", rows[:1])
-    db.insert("orders", [(number, number % 9, day) for number in range(1, 1500)])
+    db.insert("orders", [(number, number % 9, day) for number in range(1, ROWS)])
     db.insert("items", rows)
-    db.insert("items", db.table("items").to_arrow().slice(0, 1200))
+    db.insert("items", db.table("items").to_arrow().slice(0, most))
     db.delete("items", rows[:3])
-    db.delete("items", rows[3:1200])
+    db.delete("items", rows[3:most])
     db.upsert("orders", [(2, 5, day), (3, 5, day)])
     db.update("orders", {"o_id": 4, "cust": 6})
     db.delete("orders", keys=[5, 6])
     with db.batch() as batch:
         batch.insert("orders", [(5, 7, day)])
-        batch.delete("items", rows[1200:1210])
+        batch.delete("items", rows[most : most + 10])
     for view in views:
         view.to_arrow()
         list(view)
