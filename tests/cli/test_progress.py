@@ -112,7 +112,7 @@ with Progress(DEFINITION, False, Phases()) as shown:
 """
 
 
-def test_the_title_on_a_terminal_has_the_stage_then_the_version() -> None:
+def test_the_first_line_on_a_terminal_has_the_stage_then_the_version() -> None:
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", ON_TERMINAL]
     code, written = on_terminal(command, {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}, output=True)

@@ -1,7 +1,7 @@
 """Prints the progress of a pipeline: on a terminal a live line per view, else a line or a JSON object per version.
 
-Before the first version, and until rows arrive, it says at which stage the run is: in the title on a terminal, else in
-a line on standard error.
+Before the first version, and until rows arrive, it says at which stage the run is: in the first line on a terminal,
+else in a line on standard error.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from threading import Event, Thread
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
@@ -52,7 +52,7 @@ class Progress:
         self._aside = contextlib.ExitStack()
         self._live: Live | None = None
         if sys.stdout.isatty() and not as_json:
-            self._live = Live(console=Console(), refresh_per_second=2, get_renderable=self._table)
+            self._live = Live(console=Console(), refresh_per_second=2, get_renderable=self._screen)
 
     def __enter__(self) -> Progress:
         if self._live is not None:
@@ -83,7 +83,7 @@ class Progress:
         """Say what the run does from now on, until the next version or stage."""
         self._stage, self._begun = text, time.time()
         if self._watching is None:
-            # On a terminal the title has their number.
+            # On a terminal the first line has their number.
             self._watching = Watching(self._note_compiling if self._live is None else None)
         if self._live is None:
             say(text, to=sys.stderr)
@@ -117,11 +117,8 @@ class Progress:
         if is_first and not manifest.rows:
             self.stage(self._reading)
 
-    def _table(self) -> Table:
-        table = Table(box=None, pad_edge=False, title_justify="left")
-        table.add_column("view")
-        for name in ("rows in", "in all", "changes out", "in all", "rows/s", "lag", "state"):
-            table.add_column(name, justify="right")
+    def _screen(self) -> RenderableType:
+        """A line with the stage or the version, and below it a line per view."""
         latest = self._latest
         stage = ""
         if self._stage:
@@ -129,10 +126,12 @@ class Progress:
             note = f", {compiled} functions compiled, once per machine" if compiled else ""
             stage = f"{self._stage}{note}, {time.time() - self._begun:.0f} s"
         if latest is None:
-            table.title = Text(cell(stage))
-            return table
+            return _line(stage)
         shown = f"{self._headline}; {time.time() - latest.time:.0f} s ago"
-        table.title = Text(cell(f"{shown}; {stage}" if stage else shown))
+        table = Table(box=None, pad_edge=False)
+        table.add_column("view")
+        for name in ("rows in", "in all", "changes out", "in all", "rows/s", "lag", "state"):
+            table.add_column(name, justify="right")
         for name, tables in self._tables.items():
             rows = sum(latest.rows.get(one, 0) for one in tables)
             table.add_row(
@@ -145,7 +144,11 @@ class Progress:
                 duration(latest.lag),
                 size(latest.bytes.get(name, 0)) if name in latest.views else "backfilling",
             )
-        return table
+        return Group(_line(f"{shown}; {stage}" if stage else shown), table)
+
+
+def _line(text: str) -> Text:
+    return Text(cell(text), no_wrap=True, overflow="ellipsis")
 
 
 def as_json(manifest: Manifest) -> dict[str, object]:
