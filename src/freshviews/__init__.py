@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SubscriberError,
         UnsupportedSql,
     )
+    from freshviews.progress import Progress
     from freshviews.ring import UserRing
 
 __version__ = "0.1.0"
@@ -73,6 +74,7 @@ __all__ = [
     "NoDuckDB",
     "OutOfMemory",
     "PlanError",
+    "Progress",
     "QueueFull",
     "Recovery",
     "RingDefinitionError",
@@ -97,6 +99,7 @@ _HOMES = {
     "Changes": "engine.commit.changes",
     "Database": "engine.database",
     "Explanation": "display.explanation",
+    "Progress": "progress",
     "Recovery": "engine.durable.recovery",
     "RowCounts": "engine.commit.data.counts",
     "Stats": "display.statistics",

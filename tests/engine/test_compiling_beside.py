@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.terminals import on_terminal
 
 PREPARE = """
 import os, random, signal, sys, threading, time
@@ -94,6 +97,16 @@ except KeyboardInterrupt:
 db.insert("d", list(groups.items()))
 update(10)
 check()
+"""
+
+WAIT_SEEN = """
+import logging
+logging.basicConfig(level=logging.INFO, filename=sys.argv[1], format="%(name)s %(message)s")
+threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    db.insert("d", [(a, a) for a in range(2000)])
+except KeyboardInterrupt:
+    print("interrupted", file=sys.stderr)
 """
 
 INTERRUPTED = """
@@ -190,6 +203,19 @@ def test_the_setting_ahead_compiles_a_view_before_its_first_batch(tmp_path: Path
 
 def test_ctrl_c_interrupts_a_batch_that_waits_for_the_compiler(tmp_path: Path) -> None:
     assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
+
+
+def test_a_wait_for_the_compiler_is_a_line_on_the_terminal_and_in_the_log(tmp_path: Path) -> None:
+    """The line counts all functions that are compiled, and vanishes when the wait ends, also by Ctrl-C."""
+    log = tmp_path / "log"
+    environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
+    environment |= {"FRESHVIEWS_CACHE_DIR": str(tmp_path / "cache"), "FRESHVIEWS_COMPILE": "beside"}
+    code, written = on_terminal([sys.executable, "-c", PREPARE + WAIT_SEEN, str(log)], environment)
+    assert code == 0, written
+    *lines, end = written.split("\r\x1b[K")
+    assert re.search(r"compiling v: \d+ of \d\d+ functions; once per machine", lines[0]), written
+    assert end.strip() == "interrupted"
+    assert re.fullmatch(r"freshviews compiling v: \d+ of \d\d+ functions; once per machine\n", log.read_text())
 
 
 def test_a_forked_child_starts_its_own_compiling_process(tmp_path: Path) -> None:

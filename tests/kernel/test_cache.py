@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Iterator
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine import cache
 
 ASK = "from freshviews.kernel.machine.cache import cache_folder; print(cache_folder())"
@@ -97,6 +101,110 @@ def test_the_private_cache_folder_is_used_again_by_the_next_process(tmp_path: Pa
     ]
     assert done[0].stdout == done[1].stdout
     assert f"compiled code is kept in {tmp_path}/freshviews-{os.geteuid()}, not in {shared}" in done[0].stderr
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of this version that this process cannot write to, as in a container image."""
+    base = tmp_path / "prepared"
+    folder = base / cache._version()
+    (folder / "classes").mkdir(parents=True)
+    for name in ("p1.py", "find-1.code", "classes/spark.jsa"):
+        (folder / name).write_text(name)
+    for path in (base, folder, folder / "classes"):
+        path.chmod(0o755)
+    found = cache._open_version_folder
+
+    def refuse(place: Path) -> tuple[Path | None, str]:
+        return (None, f"Read-only file system: {place}") if place == base else found(place)
+
+    monkeypatch.setattr(cache, "_open_version_folder", refuse)
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    return folder
+
+
+def test_a_private_folder_links_to_prepared_code_that_cannot_be_written_to(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = folder_for(prepared.parent, monkeypatch)
+    assert found == tmp_path / "tmp" / f"freshviews-{os.geteuid()}" / prepared.name
+    for name in ("p1.py", "find-1.code", "classes/spark.jsa"):
+        assert (found / name).resolve() == prepared / name and (found / name).read_text() == name
+    # What the process writes takes the place of a link, and leaves the prepared file as it is.
+    (found / "new").write_text("new")
+    os.replace(found / "new", found / "p1.py")
+    cache.cache_folder.cache_clear()
+    assert cache.cache_folder() == found and (found / "p1.py").read_text() == "new"
+    assert (prepared / "p1.py").read_text() == "p1.py"
+
+
+@pytest.mark.parametrize("open_", ["", ".."])
+def test_prepared_code_that_other_users_can_write_to_is_not_used(
+    open_: str, prepared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (prepared / open_).chmod(0o1777)
+    with pytest.warns(UserWarning, match=f"not in {prepared.parent}: Read-only file system"):
+        found = folder_for(prepared.parent, monkeypatch)
+    assert list(found.iterdir()) == []
+
+
+def test_prepared_code_of_another_version_is_not_used(prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared.rename(prepared.with_name("v" + "0" * 16))
+    with pytest.warns(UserWarning, match="compiled code is kept in"):
+        assert list(folder_for(prepared.parent, monkeypatch).iterdir()) == []
+
+
+def test_without_a_folder_that_can_be_written_the_error_names_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> str:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
+    monkeypatch.setattr(tempfile, "mkdtemp", refuse)
+    with pytest.raises(FreshviewsError, match=r"no folder can be written for compiled code: .*; set FRESHVIEWS_CACHE_"):
+        folder_for(tmp_path / "file", monkeypatch)
+
+
+CODE = """
+import os, sys, warnings
+warnings.simplefilter("error")
+if sys.argv[1:]:
+    sys.modules["freshviews.kernel.compiler"] = None
+    os.geteuid = lambda: 65534
+import freshviews
+with freshviews.Database() as db:
+    db.execute("CREATE TABLE t (a BIGINT)")
+    db.insert("t", [(i,) for i in range(2000)])
+    assert len(db.table("t")) == 2000
+from freshviews.cli.warm import share
+from freshviews.kernel.machine.cache import cache_folder
+if not sys.argv[1:]:
+    share(cache_folder())
+print(cache_folder())
+"""
+
+
+@pytest.mark.full
+@pytest.mark.large(0)
+@pytest.mark.long("compiles the functions of a table")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the code must be root's")
+def test_code_that_root_has_shared_runs_for_another_user_without_the_compiler() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o755)
+        environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
+        environment |= {"FRESHVIEWS_CACHE_DIR": f"{place}/code", "FRESHVIEWS_COMPILE": "ahead", "HOME": "/nonexistent"}
+        command = [sys.executable, "-c", CODE]
+        subprocess.run(command, env=environment, check=True)
+        done = subprocess.run([*command, "as nobody"], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        own = Path(done.stdout.strip())
+        assert not own.is_relative_to(place) and any(path.is_symlink() for path in own.iterdir())
+        shutil.rmtree(own)
 
 
 def test_old_cached_code_of_other_versions_is_deleted(

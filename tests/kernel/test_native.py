@@ -128,3 +128,25 @@ def function_of(kernel: object) -> Function:
     """A kernel as a Function."""
     assert isinstance(kernel, Function)
     return kernel
+
+
+@pytest.mark.parametrize(
+    ("settings", "same"),
+    [
+        ({"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}, True),
+        ({"NUMBA_CPU_NAME": "generic"}, True),
+        ({}, False),
+    ],
+)
+def test_code_for_a_family_of_processors_has_one_name_on_all_of_them(
+    settings: dict[str, str], same: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    found = set()
+    for host in ("znver4", "haswell"):
+        monkeypatch.setattr(native.binding, "get_host_cpu_name", lambda host=host: host)
+        found.add(native.processor.__wrapped__())
+    assert (len(found) == 1) == same

@@ -182,12 +182,19 @@ def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: P
         finally:
             process.kill()
     shape = (
-        r"version 2: 80 rows in \d+\.\d\d s, [\d,]+ rows/s, lag [\d.]+ (s|min); changes: by_part \d, all_of_it 2\n"
+        r"version 2: 80 rows in \d+\.\d\d s(?: \(\d+ s compiling\))?, [\d,.]+ rows/s, lag [\d.]+ (s|min); "
+        r"changes: by_part \d, all_of_it 2\n"
     )
     assert re.fullmatch(shape, lines[1]), lines
     stopped = r"stopped at version 2; resume with: freshviews run shop\.sql --master local\[2\]"
+    stages = (
+        r"starting Spark\nSpark has started in \d+ s; making by_part, all_of_it\n"
+        r"(?:compiling the functions of the views, once per machine\n)?reading orders, items\n"
+    )
     # No other output: Java's start-up messages are hidden.
-    assert re.fullmatch(rf"\nfinishing the current version; press again to stop at once\n{stopped}\n", error), error
+    finishing = r"\nfinishing the current version; press again to stop at once\n"
+    assert re.fullmatch(stages + finishing + stopped + r"\n", error), error
+    assert re.match(r"version 1: the views are made in \d+\.\d\d s", lines[0]), lines
 
 
 def test_a_signal_before_the_stream_runs_ends_the_command_immediately(tmp_path: Path) -> None:
@@ -206,7 +213,7 @@ def test_a_signal_before_the_stream_runs_ends_the_command_immediately(tmp_path: 
             assert process.wait(SECONDS) == 0 and time.monotonic() - sent < 10
             assert process.stderr is not None
             resume = "resume with: freshviews run shop.sql --master local[2]"
-            assert process.stderr.read() == f"\nstopped immediately at version 0; {resume}\n"
+            assert process.stderr.read() == f"starting Spark\n\nstopped immediately at version 0; {resume}\n"
             assert not gone(below)
         finally:
             process.kill()

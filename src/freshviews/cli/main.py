@@ -343,19 +343,28 @@ def serve(
 
 
 @app.command()
-def warm() -> None:
-    """Prepare this machine for runs: compile kernels, and archive the classes of Spark. Takes a minute, once.
+def warm(
+    shared: Annotated[
+        bool, typer.Option("--shared", help="Let other users read the code, as in an image that runs as another user.")
+    ] = False,
+) -> None:
+    """Prepare this machine for runs: compile kernels and, with pyspark, archive the classes of Spark. Once; a minute.
 
-    Later runs on Spark start sooner. A container image may run it when it is built.
+    Later databases and runs start sooner. The recipe of a container image calls it; docs/operations.md has one.
     """
     os.environ["FRESHVIEWS_COMPILE"] = "ahead"
     with _errors_as_messages():
-        from freshviews.spark.settings import need_spark
+        from freshviews.cli.warm import archive_classes, compile_kernels, has_spark
 
-        need_spark()
-        from freshviews.cli.warm import warm as prepare
-
-        say(f"compiled code and the classes of Spark are in {prepare()}")
+        say("compiling kernels", to=sys.stderr)
+        made = compile_kernels(shared)
+        say(f"{made.functions} compiled functions, {made.bytes / 1e6:.1f} MB, are in {made.folder}")
+        if not has_spark():
+            say("pyspark is not installed: there are no classes of Spark to archive")
+            return
+        say("starting Spark, to archive its classes", to=sys.stderr)
+        archive_classes(shared)
+        say("the classes of Spark are there as well")
 
 
 @app.command()

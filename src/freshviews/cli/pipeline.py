@@ -71,7 +71,7 @@ def run_script(
     served: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     if metrics_port is not None:
         served = _metrics(definition, store, phases, metrics_host, metrics_port)
-    progress = Progress(definition, as_json)
+    progress = Progress(definition, as_json, phases)
     spark = None
 
     def at_once() -> str:
@@ -82,11 +82,17 @@ def run_script(
 
     with served, Stopping(at_once) as stopping, progress:
         try:
+            progress.stage("starting Spark")
+            start = time.monotonic()
             spark = start_session(master, settings, quiet=True)
             stopping.install()
+            made = Manifests(store).versions()[-1:]
+            begins = f"going on from version {made[0]}" if made else f"making {', '.join(progress.views)}"
+            progress.stage(f"Spark has started in {time.monotonic() - start:.0f} s; {begins}")
             pipeline = pipeline_alone(spark, definition, store.address, cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             stopping.finishes = True
+            progress.started()
             refilled = query.refilling
             added = [name for name in query.filling if name not in refilled]
             if added:

@@ -17,7 +17,7 @@ from itertools import chain
 from types import ModuleType
 from typing import Any
 
-from freshviews.kernel.machine.beside import machine_code, may_stand_in, order_first, ordered
+from freshviews.kernel.machine.beside import machine_code, may_stand_in, ordered, waiting_for
 from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
@@ -212,8 +212,8 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
         return True
     with no_collection():
         found: list[Any] = [getattr(function, "function", function) for function in functions]
-        order_first([(one, one.kinds) for one in found])
-        made = [machine_code(one, one.kinds) for one in found]  # All are ordered before the first one is there.
+        with waiting_for([(one, one.kinds) for one in found]):
+            made = [machine_code(one, one.kinds) for one in found]  # All are ordered before the first one is there.
     return None not in made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, nullcontext
 
 from freshviews.engine.failures import evaluation_error
@@ -12,6 +12,8 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError, OutOfMemory
+from freshviews.kernel.machine.beside import reporter
+from freshviews.progress import Task
 
 ROWS = 1 << 16
 """Rows of a batch."""
@@ -51,15 +53,16 @@ def _fill_whole(
     view: ViewState, relations: Relations, whole: Callable[[], AbstractContextManager[None]], at_once: bool
 ) -> None:
     sizes = input_rows(view, relations)
-    _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
-    with whole():
+    _fill(view, sizes, relations, whole, at_once)
+    rows = int(sum(sizes.values()))
+    with whole(), reporter().rows("join", _shown(view), rows) if view.maintained.waits_for_join else nullcontext():
         done = view.maintained.joined()
     if not done:  # Deltas find the row at fault.
-        _fill(view, view.maintained.passes(sizes), relations, whole)
+        _fill(view, sizes, relations, whole)
     with whole():
         failure = view.maintained.loaded()
     if failure is not None:
-        name = view.name.split("#")[0]
+        name = _shown(view)
         if failure.kind == "memory":
             raise OutOfMemory(f"memory ran out while view {name} was backfilled")
         raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
@@ -77,24 +80,35 @@ def input_rows(view: ViewState, relations: Relations) -> dict[str, float]:
     return sizes
 
 
+def _shown(view: ViewState) -> str:
+    """The name of the view that a user knows."""
+    return view.name.split("#")[0]
+
+
 def _fill(
     view: ViewState,
-    names: Generator[str, None, None],
+    sizes: Mapping[str, float],
     relations: Relations,
     whole: Callable[[], AbstractContextManager[None]],
-    more: bool = False,
+    at_once: bool = False,
 ) -> None:
-    """Feed relations to a view, one after the other; ``names`` is closed in the end. ``more`` as in ``apply``."""
-    with closing(names):
+    """Feed relations to a view, one after the other; ``at_once`` as of ``fill``, and ``more`` of ``apply``."""
+    order, names = view.maintained.passes(sizes, at_once)
+    rows = int(sum(sizes.get(name, 0) for name in order))
+    with closing(names), reporter().rows("backfill", _shown(view), rows) if rows else nullcontext() as task:
         for name in names:
             source = relations.get(name)
             assert source is not None
             if source.is_stored:
-                _feed(view, source, whole, more)
+                _feed(view, source, whole, at_once, task)
 
 
 def _feed(
-    view: ViewState, source: TableState | ViewState, whole: Callable[[], AbstractContextManager[None]], more: bool
+    view: ViewState,
+    source: TableState | ViewState,
+    whole: Callable[[], AbstractContextManager[None]],
+    more: bool,
+    task: Task | None,
 ) -> None:
     batches = source.batches(ROWS)
     while True:
@@ -105,9 +119,11 @@ def _feed(
             failure = view.maintained.load(batch, more)
         if failure is None:
             view.counted += len(batch)
+            if task is not None:
+                task.step(task.done + len(batch))
             continue
         if failure.kind == "memory":
-            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was backfilled")
+            raise OutOfMemory(f"memory ran out while view {_shown(view)} was backfilled")
         with whole():
             failure = with_row(failure, view.maintained, batch)
         raise evaluation_error(view, failure, source, batch, None)

@@ -34,7 +34,17 @@ from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
 from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
-from freshviews.engine.commit.commit import Broken, General, Refused, RunViews, Way, commit, compile_for, run_views
+from freshviews.engine.commit.commit import (
+    Broken,
+    General,
+    Refused,
+    RunViews,
+    Way,
+    commit,
+    compile_for,
+    report_views,
+    run_views,
+)
 from freshviews.engine.commit.data.script import Doors, run_script
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
@@ -77,9 +87,18 @@ from freshviews.errors import (
     StoreError,
     shown,
 )
-from freshviews.kernel.machine.beside import LITTLE, TakenRows, cancel_orders, may_stand_in, take_in, work_for
+from freshviews.kernel.machine.beside import (
+    FEW_ROWS,
+    LITTLE,
+    TakenRows,
+    cancel_orders,
+    may_stand_in,
+    take_in,
+    work_for,
+)
 from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.memory.collection import no_collection
+from freshviews.progress import Progress, Reporter
 from freshviews.sql.statements.parameters import parameters_of
 from freshviews.sql.statements.sql_script import statements_of
 from freshviews.sql.statements.units import units_of
@@ -143,6 +162,13 @@ class Database(Shown):
         OutOfMemory, which says what holds memory; batches that add no row on balance are taken, and rows in the place
         of deleted ones. It is an estimate: a first batch or view that is larger than all that is left may end the
         process. 0: rows are taken until memory runs out. Only Linux says how much is left.
+    progress
+        What reports calls that take long. None, the default: a call that waits for the compiler for more than a second
+        says so in one line, on standard error if that is a terminal, or in the notebook. True: loads of more than 1,000
+        rows and backfills have such a line, too. A callable: it is called with a ``Progress`` in the place of a line,
+        at the begin and the end of each phase and at most ten times a second; it must not use the database, and after
+        an error it is not called again. False: nothing. FRESHVIEWS_PROGRESS=0 or =1 is the default of all databases
+        with None. Besides, the logger ``freshviews`` has a record at INFO of what takes more than a second.
 
     Attributes
     ----------
@@ -180,8 +206,11 @@ class Database(Shown):
         snapshot_bytes: int = SNAPSHOT_BYTES,
         threads: int | None = None,
         spare_memory: int | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> None:
         arguments.optional(arguments.path, "Database(path)", path)
+        if progress not in (None, True, False) and not callable(progress):
+            raise ArgumentError(f"Database(progress) must be None, True, False or a callable, not {shown(progress)}")
         arguments.count("Database(snapshot_bytes)", snapshot_bytes)
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
@@ -201,7 +230,7 @@ class Database(Shown):
         self._notices = Notices()
         self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
-        self._taken = TakenRows()
+        self._taken = TakenRows(reporter=Reporter(progress))
         self._memory = FreeMemory(_spared(spare_memory))
         self._closed = False
         self._unusable: str | None = None
@@ -209,6 +238,8 @@ class Database(Shown):
         self.recovery: Recovery | None = None
         if path is not None:
             directory = Directory(path, snapshot_bytes, seconds)
+            self._taken.rows = LITTLE + 1
+            work_for(self._taken)
             try:
                 found = recover(directory, self._dictionary)
             except OSError as error:
@@ -221,7 +252,7 @@ class Database(Shown):
             call_in_children(self._leave_to_parent)
             self._relations, self._scripts = found.relations, found.scripts
             self._versions[0], self.recovery = found.report.version, found.report
-            self._taken.rows = LITTLE + 1 if found.report.version else 0
+            self._taken.rows *= found.report.version > 0
 
     # Definitions
 
@@ -588,7 +619,7 @@ class Database(Shown):
             draft.abandon()
             raise
         finally:
-            self._defining = False
+            self._defining, self._taken.reporter.subject = False, ""
             if self._closing:
                 self.close()
 
@@ -1153,7 +1184,7 @@ class Database(Shown):
         if type(name) is not str:
             _check_name("table", name)
         if type(rows) is not list:
-            rows = accepted(rows, name)
+            rows = accepted(rows, name, self._taken.reporter)
         version = 0
         try:
             with self._lock, take_in(self._taken, len(rows)) as waits:
@@ -1166,7 +1197,12 @@ class Database(Shown):
                         # Before strings of the rows enter the dictionary.
                         self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
                     encoder = table.encoder.whole() if table.has_window else table.encoder
-                    version = self._commit(((table, encoder.encode(rows, sign)),), len(rows), looked=grows)
+                    if len(rows) <= FEW_ROWS:
+                        encoded = encoder.encode(rows, sign)
+                    else:
+                        with self._taken.reporter.rows("encode", table.name, len(rows)):
+                            encoded = encoder.encode(rows, sign)
+                    version = self._commit(((table, encoded),), len(rows), looked=grows)
                 if self._notices.waiting:
                     self._notices.deliver()
                 return version
@@ -1310,7 +1346,7 @@ class Database(Shown):
         by_key = isinstance(rows, ByKey)
         if type(rows) is not list and not by_key:
             _check_name("table", name)
-            rows = accepted(rows, name)
+            rows = accepted(rows, name, self._taken.reporter)
         with self._lock, take_in(self._taken, len(rows)), self._whole(unchanged=True):
             table = self._table(name)
             if by_key:
@@ -1319,7 +1355,8 @@ class Database(Shown):
                 reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
+            with self._taken.reporter.rows("encode", table.name, len(rows)):
+                encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 
@@ -1351,6 +1388,8 @@ class Database(Shown):
         memory was checked, or must not be."""
         moves: Sequence[Callable[[], None]] = ()
         run = run or (self._threads.run_views if rows > MANY else run_views)
+        if rows > FEW_ROWS and self._taken.reporter.shows_rows:
+            run = partial(report_views, run, self._taken.reporter, rows)
         for table, _ in changes:
             if table.has_window:
                 changes, moves = all_windowed(changes)

@@ -38,6 +38,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, NameProblem, PlanError
+from freshviews.kernel.machine.beside import reporter
 from freshviews.kernel.memory.collection import no_collection
 from freshviews.plan.crown.tree_choice import NAMED
 from freshviews.sql.statements.sql_script import parse_script
@@ -235,6 +236,7 @@ class Draft:
         self, definition: ViewDef, restore: Callable[[ViewState, Relations], bool] = _fill_every_one
     ) -> None:
         """Plan and compile a view, and backfill it unless ``restore`` restores its state."""
+        reporter().subject = definition.name.split("#")[0]
         inputs: dict[str, TableDef | ViewDef] = {}
         for name in definition.inputs:
             source = self.relations.get(name)

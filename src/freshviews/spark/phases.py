@@ -14,6 +14,7 @@ PHASES = {
     "plan": "build the plan of the Spark job",
     "read": "the rest of the Spark job: its start, reading, routing, the shuffle, handing rows to the workers",
     "load": "load cells that are not in memory",
+    "compile": "compile the functions of the views, or load their machine code from the cache",
     "apply": "apply rows to the engine",
     "sync": "write the log and the changes of the views, and sync them",
     "merge": "bring changes of groups that cells share through the merge",
@@ -44,7 +45,8 @@ class Phases:
             self.add(phase, time.perf_counter() - start)
 
     def add_job(self, seconds: float, cells: Sequence[Mapping[str, float]]) -> None:
-        """Add a Spark job that took ``seconds``, in which each cell took seconds by phase: load, apply, sync."""
+        """Add a Spark job that took ``seconds``, in which each cell took seconds by phase: load, compile, apply, sync.
+        """
         slowest = max(cells, key=lambda by_phase: sum(by_phase.values()), default={})
         for phase, own in slowest.items():
             self.add(phase, own)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from freshviews.engine.blocks.runtime import BlockState
-from freshviews.plan.passes import passes
+from freshviews.plan.passes import Pass, passes
 
 
 def relations_to_feed(
     states: Sequence[BlockState], relations: Sequence[str], sizes: Mapping[str, float]
-) -> Generator[str, None, None]:
-    """Yield the relations to run, in order, some several times. Run all rows of a relation before asking for the next.
+) -> tuple[list[str], Generator[str, None, None]]:
+    """The relations to run, in order, some several times; and an iterator over them. Run all rows of a relation before
+    asking it for the next.
 
     During a pass the states run only its triggers; afterwards, or when the iterator is closed, all triggers.
 
@@ -19,8 +20,15 @@ def relations_to_feed(
     """
     orders = [passes(state.program, relations, sizes) for state in states]
     if not any(orders):
-        yield from relations
-        return
+        return [*relations], (name for name in relations)
+    order = [name for one in orders for name in (relations if one is None else [each.relation for each in one])]
+    return order, _in_passes(states, orders, relations)
+
+
+def _in_passes(
+    states: Sequence[BlockState], orders: Sequence[Sequence[Pass] | None], relations: Sequence[str]
+) -> Generator[str, None, None]:
+    """Yield the relation of each pass, in which the states run only its triggers."""
     try:
         for state, order in zip(states, orders, strict=True):
             for other in states:

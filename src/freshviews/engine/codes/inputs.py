@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field
 from datetime import date
 from decimal import Decimal
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from freshviews.engine.codes.objects import fields_of
 from freshviews.errors import ArgumentError, BatchError, shown
+from freshviews.progress import SILENT, Reporter
 
 
 class ArrowStream(Protocol):
@@ -42,13 +43,16 @@ Rows = ArrowStream | RowByName | Iterable[Sequence[Any] | RowByName]
 Keys = ArrowStream | Iterable[Any]
 """The keys of rows, for type checkers."""
 
+_OFTEN = 4096
+"""Rows of an iterable after which it is reported how many were read."""
+
 ACCEPTED = (
     "rows must be a list (or any iterable) of tuples, dicts, dataclass or pydantic objects, one of these objects, a "
     "pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame"
 )
 
 
-def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
+def accepted(rows: Any, table: str, reporter: Reporter = SILENT) -> list[Any] | pa.Table | pa.RecordBatch:
     """The rows as a list, an Arrow table or a record batch; raises BatchError for other input.
 
     Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
@@ -61,7 +65,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
             raise BatchError(message, table=table, rule="a batch has 0 rows or more")
         return rows
     if isinstance(rows, pa.RecordBatchReader):
-        return _read_all(rows, table)
+        return _read_all(rows, table, reporter)
     home = type(rows).__module__.partition(".")[0]
     kind = type(rows).__name__
     if home == "pandas" and kind == "DataFrame":
@@ -69,7 +73,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     if home == "polars" and kind == "DataFrame":
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
-        return _read_all(_reader_of(rows, table), table)
+        return _read_all(_reader_of(rows, table), table, reporter)
     if not isinstance(rows, type) and fields_of(rows) is not None:
         return [rows]
     if isinstance(rows, str | bytes) or not isinstance(rows, Iterable):
@@ -84,12 +88,25 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
         each = iter(rows)
     except TypeError as error:  # A NumPy array without dimensions.
         raise BatchError(f"table {table}: {error}; {ACCEPTED}", table=table, rule="rows of an accepted shape") from None
-    found: list[Any] = rows.tolist() if isinstance(rows, np.ndarray) else [*each]
-    return found
+    if isinstance(rows, np.ndarray):
+        each = iter(rows.tolist())
+    return list(_counted(each, table, reporter) if reporter.shows_rows else each)
 
 
 _SCALARS = (str, int, float, bool, Decimal, date)
 """Types of values that are no rows; strings are the most frequent."""
+
+
+def _counted(rows: Iterable[Any], table: str, reporter: Reporter) -> Iterator[Any]:
+    """The rows, which are reported while they are read."""
+    with reporter.rows("read", table, None) as task:
+        number = 0
+        for number, row in enumerate(rows, 1):
+            if not number % _OFTEN:
+                task.step(number)
+            yield row
+        if task.done:
+            task.step(number)
 
 
 def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
@@ -120,9 +137,16 @@ def _reader_of(rows: Any, table: str) -> pa.RecordBatchReader:
         raise BatchError(message, table=table, rule="rows of an accepted shape") from None
 
 
-def _read_all(reader: pa.RecordBatchReader, table: str) -> pa.Table:
+def _read_all(reader: pa.RecordBatchReader, table: str, reporter: Reporter) -> pa.Table:
     try:
-        return reader.read_all()
+        if not reporter.shows_rows:
+            return reader.read_all()
+        with reporter.rows("read", table, None) as task:
+            batches = []
+            for batch in reader:
+                batches.append(batch)
+                task.step(task.done + batch.num_rows)
+            return pa.Table.from_batches(batches, reader.schema)
     except (pa.ArrowException, OSError) as error:
         message = f"table {table}: the Arrow stream cannot be read to its end: {error}"
         raise BatchError(message, table=table, rule="the stream is whole") from error

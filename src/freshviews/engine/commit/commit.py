@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from threading import get_ident
 from typing import Protocol
 
@@ -31,6 +32,7 @@ from freshviews.errors import OutOfMemory
 from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
 from freshviews.kernel.output.drain import any_failed
+from freshviews.progress import Reporter
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory
 
@@ -121,6 +123,8 @@ class General:
     applied: list[tuple[ViewState, CodeBatch]] = field(default_factory=list)
     """The batches that views took, in order; negated if the version is refused."""
     _pieces: dict[str, Sequence[CodeBatch]] = field(default_factory=dict)
+    count_view: Callable[[], None] | None = None
+    """Reports that one more view has taken its batches."""
 
     def add(self) -> None:
         given = self.given
@@ -230,7 +234,20 @@ def run_view(view: ViewState, way: General) -> CodeBatch | None:
             INTERRUPTION.allowed = 0
         mark_columns(change, view.decoder.strings, view.decoder.dictionary)
     view.seconds += time.perf_counter() - start
+    if way.count_view is not None:
+        way.count_view()
     return change
+
+
+def report_views(run: RunViews, reporter: Reporter, rows: int, way: General) -> ViewChanges:
+    """Run the views of a batch of many rows, and report how many views have taken them, as a part of the rows."""
+    names = ", ".join(view.name for view in way.views if "#" not in view.name)
+    if not names:
+        return run(way)
+    with reporter.rows("update", names, rows) as task:
+        taken = count(1)
+        way.count_view = lambda: task.step(rows * next(taken) // len(way.views))
+        return run(way)
 
 
 def refusal(view: ViewState, failure: Failure, name: str, batch: CodeBatch, way: General) -> Exception:

@@ -235,8 +235,10 @@ class MaintainedView:
 
     # Backfill
 
-    def passes(self, sizes: Mapping[str, float], at_once: bool = False) -> Generator[str, None, None]:
-        """The relations to ``load`` into the empty view, each whole before the next.
+    def passes(
+        self, sizes: Mapping[str, float], at_once: bool = False
+    ) -> tuple[list[str], Generator[str, None, None]]:
+        """The relations to ``load`` into the empty view, each whole before the next, and an iterator over them.
 
         ``sizes``: rows by relation. ``at_once``: if a join of all rows is cheaper than a delta per row, rows are only
         stored until ``joined`` joins them.
@@ -259,6 +261,11 @@ class MaintainedView:
             if failure.kind == "narrow" and widens:
                 return self._with_reals(partial(self.load, more=more, widens=False), batch)
         return failure
+
+    @property
+    def waits_for_join(self) -> bool:
+        """Whether rows were only stored, so that ``joined`` joins them."""
+        return any(block.fed is not None for block in self.blocks)
 
     def joined(self) -> bool:
         """Join the rows that were only stored, and bring traces up to date. False if that fails: the view is empty

@@ -18,6 +18,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 from freshviews.kernel.compiler import arithmetic as arithmetic
 from freshviews.kernel.compiler import primitives
 from freshviews.kernel.compiler.entries import entry_code, entry_name
+from freshviews.kernel.machine.beside import report_wait
 from freshviews.kernel.machine.cache import cache_folder
 from freshviews.kernel.machine.functions import KIND, SYMBOL_PREFIX, Function, by_symbol
 from freshviews.kernel.machine.native import Stored, file_of, write
@@ -161,6 +162,7 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
         assert not numbas, f"{name} needs {', '.join(numbas)}, which only Numba's runtime has"
         used = tuple(one for one in declared if one.startswith(SYMBOL_PREFIX))
         reduced = super().reduce(data)
+        report_wait()
         self.code[name] = used, data.library._get_compiled_object()
         return used, reduced
 

@@ -22,8 +22,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -31,10 +31,11 @@ from types import FrameType
 from typing import Any
 from weakref import WeakSet
 
-from freshviews.kernel.machine.cache import cache_folder
-from freshviews.kernel.machine.functions import Function, MachineCode, compiler
+from freshviews.kernel.machine.cache import GENERATED, cache_folder
+from freshviews.kernel.machine.functions import Function, MachineCode, compiler, reached_from
 from freshviews.kernel.machine.interruption import INTERRUPTION
-from freshviews.kernel.machine.native import loaded
+from freshviews.kernel.machine.native import is_compiled, loaded
+from freshviews.progress import Reporter, Task
 
 FEW_ROWS = 1_000
 """Maximum number of rows of a batch whose functions may run as plain Python."""
@@ -48,6 +49,9 @@ _TOO_LONG = 1.0
 _LOOK = 0.1
 """Seconds after which a waiting thread checks again, because another thread may have read the answer."""
 
+_PAUSE = 1.0
+"""Seconds between two waits of a thread up to which they are reported as one."""
+
 _START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
@@ -58,18 +62,23 @@ serve(int(sys.argv[2]))
 
 @dataclass(eq=False)
 class TakenRows:
-    """Counts the rows that a database has taken. Its orders stay wanted while this object exists."""
+    """Counts the rows that a database has taken. Its orders stay wanted while this object exists. ``reporter``: where
+    the database reports progress."""
 
     rows: int = 0
+    reporter: Reporter = field(default_factory=Reporter)
 
 
 class _Thread(threading.local):
     """``taken``: the rows of the database that this thread works for. ``waits``: the number of enclosing blocks of
-    ``compiled`` and of large batches. ``plain``: the thread is running a function as plain Python."""
+    ``compiled`` and of large batches. ``plain``: the thread is running a function as plain Python. ``wait``: its last
+    wait for functions; ``waited``: seconds of all."""
 
     taken: TakenRows | None = None
     waits = 0
     plain = False
+    wait: _Wait | None = None
+    waited = 0.0
 
 
 _thread = _Thread()
@@ -155,6 +164,11 @@ def _without_sigint() -> Iterator[None]:
             before(*put_off[-1])
 
 
+def reporter() -> Reporter:
+    """Where the database that this thread works for reports progress."""
+    return _thread.taken.reporter if _thread.taken is not None else _UNASKED
+
+
 def machine_code(function: Function, kinds: str) -> MachineCode | None:
     """The machine code of a function; None if plain Python may run until the ordered code exists."""
     known = function.made.get(kinds)
@@ -162,8 +176,9 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
         return known
     if may_stand_in():
         return _compiler.made(function, kinds)
-    _compiler.wait_for(function, kinds)
-    return _made_here(function, kinds)
+    with waiting_for([(function, kinds)]):
+        _compiler.wait_for(function, kinds)
+        return _made_here(function, kinds)
 
 
 def ordered(function: Function, kinds: str) -> MachineCode | None:
@@ -171,10 +186,93 @@ def ordered(function: Function, kinds: str) -> MachineCode | None:
     return function.made.get(kinds) or _compiler.made(function, kinds)
 
 
-def order_first(wanted: Iterable[tuple[Function, str]]) -> None:
-    """Order functions for which this thread will wait, to be compiled next, in this order."""
-    if _compiler.process is not None and not may_stand_in():
+@contextmanager
+def waiting_for(wanted: Sequence[tuple[Function, str]]) -> Iterator[None]:
+    """A block in which this thread needs functions. If it waits for them, they are compiled next, in this order, and
+    the wait is reported."""
+    if may_stand_in() or all(kinds in function.made for function, kinds in wanted):
+        yield
+        return
+    if _compiler.process is not None:
         _compiler.order_first(wanted)
+    wait = _thread.wait
+    if wait is None or wait.is_over:
+        wait = _thread.wait = _Wait(reporter())
+    with wait.for_functions(wanted):
+        yield
+
+
+class _Wait:
+    """The functions that a thread waits for, with those that they call, and the task that reports this."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._wanted: list[Function] = []
+        self._left: set[Function] = set()
+        self._seen: set[Function] = set()
+        self._reporter = reporter
+        self._task = Task(reporter, "compile", "", 0)
+        self._blocks = 0
+        self._ended = 0.0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the next wait is another one."""
+        return not self._blocks and time.monotonic() - self._ended > _PAUSE
+
+    @contextmanager
+    def for_functions(self, wanted: Sequence[tuple[Function, str]]) -> Iterator[None]:
+        """A block in which the thread waits for functions, perhaps within another one."""
+        self._wanted += [function for function, _ in wanted]
+        views = [self._reporter.subject, *(_view_of(function) for function, _ in wanted)]
+        self._task.name = _listed([*dict.fromkeys(filter(None, views))])
+        self._blocks += 1
+        start = time.monotonic()
+        try:
+            with self._task if self._blocks == 1 else nullcontext():
+                yield
+        finally:
+            self._blocks -= 1
+            self._ended = time.monotonic()
+            if not self._blocks:
+                _thread.waited += self._ended - start
+
+    def step(self) -> None:
+        """Report how many functions are compiled, if it is time."""
+        if not self._blocks or not self._task.is_shown:
+            return
+        if self._wanted:
+            reached = reached_from(self._wanted)
+            self._left |= reached - self._seen
+            self._seen |= reached
+            self._wanted.clear()
+            self._task.total = len(self._seen)
+        self._left = {function for function in self._left if not is_compiled(function)}
+        self._task.step(len(self._seen) - len(self._left))
+
+
+def waited() -> float:
+    """Seconds for which this thread has waited for machine code: it was compiled, or loaded from the cache."""
+    return _thread.waited
+
+
+def report_wait() -> None:
+    """Report how far the compiler is, if this thread waits for it and it is time."""
+    if _thread.wait is not None:
+        _thread.wait.step()
+
+
+def _view_of(function: Function) -> str:
+    """The view for which a function was generated; empty for a kernel."""
+    if not function.__module__.startswith(GENERATED):
+        return ""
+    program = (sys.modules[function.__module__].__doc__ or "").partition(":")[0]
+    return program.partition("#")[0]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names with commas between, at most three."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 def cancel_orders(taken: TakenRows) -> None:
@@ -266,6 +364,7 @@ class _Compiler:
             self.order_first([wanted])
             while wanted in self._ordered:
                 INTERRUPTION.raise_if_unchanged()
+                report_wait()
                 self._answers(_LOOK)
                 with self._lock, _without_sigint():
                     self._load_compiled()
@@ -399,6 +498,7 @@ def _start_compiler() -> subprocess.Popen[bytes]:
 
 _switched_on = os.environ.get("FRESHVIEWS_COMPILE", "beside") != "ahead" and os.name == "posix"
 _compiler = _Compiler()
+_UNASKED = Reporter()
 _ended: list[subprocess.Popen[bytes]] = []
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_compiler.forget)

@@ -2,9 +2,12 @@
 
 The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
 the folder is used only if no other user can put files there. Otherwise a private folder is used instead, and a warning
-says why. The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel,
-Numba, Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No
-module here imports Numba, because this import takes longer than the rest of the start.
+says why. If only root or this user can put files there, but this process cannot, as in a container image, the private
+folder links to its files.
+
+The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel, Numba,
+Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No module here
+imports Numba, because that import takes longer than the start of a process without it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
+from freshviews.errors import FreshviewsError
+
 KEPT = 90
 """Days for which the code of other versions stays after its last use."""
 
@@ -39,9 +44,17 @@ def cache_folder() -> Path:
     folder, fault = _open_version_folder(wish)
     if folder is not None:
         return folder
-    # One folder per user, so that the next process finds the code of this one.
-    instead, _ = _open_version_folder(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
-    found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
+    try:
+        # One folder per user, so that the next process finds the code of this one.
+        instead, _ = _open_version_folder(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
+        found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
+    except OSError as error:
+        raise FreshviewsError(
+            f"no folder can be written for compiled code: {fault}; {error.strerror or error}; set FRESHVIEWS_CACHE_DIR "
+            "to a folder of this user, in memory if need be"
+        ) from None
+    if _link_prepared(wish, found):
+        return found
     warnings.warn(
         f"compiled code is kept in {found.parent if instead else found}, not in {wish}: {fault}; "
         "set FRESHVIEWS_CACHE_DIR to name another folder",
@@ -72,6 +85,33 @@ def _open_version_folder(base: Path) -> tuple[Path | None, str]:
         return None, f"{error.strerror or error}: {base}"
 
 
+def _link_prepared(base: Path, own: Path) -> bool:
+    """Link an own folder to the files of a folder of this version that root or this user prepared, and that cannot be
+    written to. Returns False if there is none, or another user could put files there."""
+    owners = {0, os.geteuid()}
+    try:
+        prepared = base.resolve() / _version()
+        for path in (prepared, *prepared.parents):
+            found = path.stat()
+            if found.st_uid not in owners or _is_open(found, path in (prepared, prepared.parent)):
+                return False
+        for place, _, names in os.walk(prepared):
+            within = own / Path(place).relative_to(prepared)
+            within.mkdir(mode=0o700, exist_ok=True)
+            for name in names:
+                path = Path(place, name)
+                if path.lstat().st_uid in owners and path.is_file() and not (within / name).exists():
+                    os.symlink(path, within / name)
+    except OSError:
+        return False
+    return True
+
+
+def _is_open(found: os.stat_result, own: bool) -> bool:
+    """Whether other users can put files into a folder, or rename those of others there; ``own`` as of ``_fault``."""
+    return bool(found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)) and (own or not found.st_mode & stat.S_ISVTX)
+
+
 def _delete_unused(base: Path, before: float) -> None:
     """Delete the subfolders of versions that were last used before a time, in seconds since the epoch.
 
@@ -99,7 +139,7 @@ def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
     """
     if found.st_uid != user and (own or found.st_uid != 0):
         return f"{path} belongs to another user"
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and (own or not found.st_mode & stat.S_ISVTX):
+    if _is_open(found, own):
         return f"other users can write to {path}"
     return ""
 
@@ -118,6 +158,9 @@ def _version() -> str:
     digest.update(sys.version.encode())
     return f"v{digest.hexdigest()[:16]}"
 
+
+COMPILED = ".nbi"
+"""End of the name of the file that Numba writes for each function that it has compiled."""
 
 GENERATED = "freshviews_generated_"
 """Prefix of the names of generated modules; the hash of their source follows."""

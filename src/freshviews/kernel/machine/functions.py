@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, update_wrapper
+from types import CodeType, ModuleType
 from typing import Any
 
 KIND = re.compile(r"t(\d+)|[wd]")
@@ -111,6 +112,29 @@ class Function:
     def _first(self, *words: Any) -> Any:
         """Runs a call before machine code is loaded."""
         return self._called_first(self, self.kinds_of(words))(*words)
+
+
+def reached_from(functions: Iterable[Function]) -> set[Function]:
+    """Functions and all functions that they call."""
+    found: set[Function] = set()
+    left = list(functions)
+    while left:
+        function = left.pop()
+        if function not in found:
+            found.add(function)
+            left += _called_by(function.body.__code__, function.body.__globals__)
+    return found
+
+
+def _called_by(code: CodeType, names: Mapping[str, Any]) -> Iterator[Function]:
+    """The functions that code names, also as ``module.function``."""
+    values = [names.get(name) for name in code.co_names]
+    modules = [one for one in values if isinstance(one, ModuleType)]
+    values += [getattr(module, name, None) for module in modules for name in code.co_names]
+    yield from (value for value in values if isinstance(value, Function))
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _called_by(inner, names)
 
 
 def direct(function: Callable[..., Any]) -> Callable[..., Any]:

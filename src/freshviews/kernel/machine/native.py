@@ -5,8 +5,9 @@ object files after it: the function, and an *entry*, through which Python calls 
 (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is loaded
 once.
 
-Only code for this processor is loaded: the processor's name and features are part of a file's name. A file that is cut
-off or damaged counts as missing.
+Only code for this processor is loaded: the processor's name and features are part of a file's name. NUMBA_CPU_NAME and
+NUMBA_CPU_FEATURES name another one, such as x86-64-v3 without further features, whose code runs on many machines. A
+file that is cut off or damaged counts as missing.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import ctypes
 import hashlib
 import json
 import os
+import sys
 import tempfile
 import threading
 import zlib
@@ -26,7 +28,7 @@ from typing import Any
 
 from llvmlite import binding
 
-from freshviews.kernel.machine.cache import cache_folder
+from freshviews.kernel.machine.cache import COMPILED, cache_folder
 from freshviews.kernel.machine.functions import Function, MachineCode, by_symbol
 
 _FASTCALL = 0x0080
@@ -55,13 +57,17 @@ class Stored:
     entry_code: bytes
 
 
+def _target() -> tuple[str, str]:
+    """The name and the features of the processor that code is for: this one, unless Numba's variables name another."""
+    name = os.environ.get("NUMBA_CPU_NAME") or binding.get_host_cpu_name()
+    features = "" if name == "generic" else binding.get_host_cpu_features().flatten()
+    return name, os.environ.get("NUMBA_CPU_FEATURES", features)
+
+
 @cache
 def processor() -> str:
-    """The processor, as a hash of its name and features."""
-    names = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
-    settings = [os.environ.get(name, "") for name in names]
-    features = binding.get_host_cpu_features().flatten()
-    text = " ".join([binding.get_default_triple(), binding.get_host_cpu_name(), features, *settings])
+    """The processor that code is for, as a hash of its name and features."""
+    text = " ".join([binding.get_default_triple(), *_target(), os.environ.get("NUMBA_OPT", "")])
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
@@ -73,9 +79,10 @@ def target_machine() -> Any:
     target = binding.Target.from_default_triple()
     # As in Numba: static code only on x86.
     model = "static" if target.name.startswith("x86") else "pic" if target.name.startswith("ppc") else "default"
+    name, features = _target()
     return target.create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
+        cpu=name,
+        features=features,
         opt=2,
         reloc=model,
         codemodel="jitdefault",
@@ -87,6 +94,13 @@ def file_of(function: Function, kinds: str) -> Path:
     """The file of a function's machine code."""
     name = f"{function.__module__}.{function.__qualname__} {kinds} {processor()}"
     return cache_folder() / f"{function.__name__[:60]}-{hashlib.sha256(name.encode()).hexdigest()[:20]}.code"
+
+
+def is_compiled(function: Function) -> bool:
+    """Whether Numba's cache has code of a function, also of one that is only called by others."""
+    body = function.body.__code__
+    python = f"py{sys.version_info.major}{sys.version_info.minor}{sys.abiflags}"
+    return (cache_folder() / f"{Path(body.co_filename).stem}.{function.__qualname__}-None.{python}{COMPILED}").exists()
 
 
 def write(path: Path, stored: Stored) -> None:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError, OutOfMemory, StoreError
+from freshviews.kernel.machine import beside
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.cell import Cell, Segment, drop_cells_elsewhere, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image
@@ -245,12 +246,13 @@ def _in_pieces(
 def _make_files(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arriving: Arriving) -> dict[str, Any]:
     """Apply rows to the engine of a cell and write all files of the next version, with the seconds of each phase."""
     store, entry = store_of(task.address), task.entries[number]
-    start, waited = time.perf_counter(), arriving.waited
+    compiled, waited = beside.waited(), arriving.waited
+    start = _working()
     cell = loaded(store, str(number), entry, task.statements[number])
     was_read = cell.was_read
     wanted = task.wanted.within(cell.database.views)
     segment = Segment(store, str(number))
-    ready = time.perf_counter()
+    ready = _working()
     try:
         with listening(cell, wanted) as emitted:
             taken = take(cell, segment)
@@ -258,14 +260,20 @@ def _make_files(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]
         segment.discard()
         cell.database.close()
         raise
-    applied = time.perf_counter()
+    applied = _working()
     result = advanced(store, str(number), entry, cell, segment, emitted, wanted)
     seconds = {
         "load": ready - start,
         "apply": applied - ready - (arriving.waited - waited),
-        "sync": time.perf_counter() - applied,
+        "sync": _working() - applied,
+        "compile": beside.waited() - compiled,
     }
     return {**result, "rows": taken.rows, "bad": taken.bad, "seconds": seconds, "loaded": was_read}
+
+
+def _working() -> float:
+    """A clock that stands still while this thread waits for machine code."""
+    return time.perf_counter() - beside.waited()
 
 
 def _counts(found: Iterable[tuple[str, int]]) -> dict[str, int]:
