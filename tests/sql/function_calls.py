@@ -84,6 +84,15 @@ CALLS: tuple[str, ...] = (
     "hash(s0)", "hash(i0)", "hash(l0)", "hash(x0)", "hash(f0)", "hash(p0)", "hash(b0, d0, t0)", "hash(y0, s0, s1)",
     "hash(CAST(p0 AS DECIMAL(20, 4)))", "xxhash64(s0)", "xxhash64(i0)", "xxhash64(l0, s0)", "xxhash64(x0)",
     "xxhash64(p0, f0)", "xxhash64(b0, d0, t0)", "xxhash64(CAST(p0 AS DECIMAL(20, 4)))",
+    # BINARY
+    "hex(unhex(h0))", "hex(unbase64(h0))", "base64(s0)", "base64(unhex(h0))", "hex(encode(s0, c0))", "decode(s0, c0)",
+    "decode(unhex(h0), c0)", "hex(to_binary(h0))", "hex(to_binary(h0, 'base64'))", "hex(to_binary(s0, 'utf8'))",
+    "hex(try_to_binary(h0))", "hex(try_to_binary(h0, 'base64'))", "hex(CAST(s0 AS BINARY))", "hex(binary(s0))",
+    "CAST(unhex(h0) AS STRING)", "hex(X'0aFF' || unhex(h0))", "hex(concat(unhex(h0), unhex(h1)))",
+    "concat(unhex(h0), s0)", "length(unhex(h0))", "octet_length(unhex(h0))", "bit_length(unhex(h0))", "md5(unhex(h0))",
+    "sha1(unhex(h0))", "sha2(unhex(h0), 256)", "crc32(unhex(h0))", "hash(unhex(h0), i0)", "xxhash64(unhex(h0))",
+    "hex(substring(unhex(h0), n0, n1))", "hex(left(unhex(h0), n0))", "unhex(h0) = unhex(h1)", "unhex(h0) < X'61'",
+    "hex(coalesce(unhex(h0), X'1'))", "hex(greatest(unhex(h0), unhex(h1)))", "typeof(unhex(h0))",
     # URLs
     *(f"parse_url(u0, '{part}')" for part in
       ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO", "host")),

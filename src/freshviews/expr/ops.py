@@ -134,6 +134,10 @@ overlay (s, by, position[, length])                ``length`` characters from a 
 quote (s), soundex (s), luhn_check (s)             in quotes; the code of a word; true for a right check digit
 bin (x), conv (s, from, to)                        binary digits; digits of another base, error past 64 bits
 format_number (x, scale, digits or pattern)        with commas; NULL for negative digits
+bytes_of_string (s), string_of_bytes (b)           a STRING as BINARY in UTF-8, and back with U+FFFD for wrong bytes
+encode (s, charset), decode (b, charset)           as these, in a charset; error for what it lacks
+hex_bytes base64 (b), unhex unbase64 (s)           BINARY as text, and back; unhex is NULL for wrong digits
+to_binary try_to_binary (s, form)                  hex, base64 or utf-8 as BINARY; error or NULL
 md5 sha1 crc32 (s[, charset])                      hexadecimal; crc32 is a number
 sha2 (s, bits[, charset])                          hexadecimal; NULL for unknown bits
 hash xxhash64 (kinds, x, ...)                      of a row of values; ``kinds`` has a letter for each (``hashes``)
@@ -152,7 +156,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.expr import casts, hashes, matches, numbers, parsing, strings, urls, zones
+from freshviews.expr import binary, casts, hashes, matches, numbers, parsing, strings, urls, zones
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import NotHeldError
 
@@ -347,6 +351,17 @@ _ALL = [
     _host("bin", numbers.bin_text, 1, 1),
     _host("conv", numbers.conv, 3, 3, fallible=True, null="own"),
     _host("format_number", _strict(numbers.format_number), 3, 3, fallible=True, null="own"),
+    # BINARY
+    _host("bytes_of_string", binary.bytes_of_string, 1, 1, fallible=True),
+    _host("string_of_bytes", binary.string_of_bytes, 1, 1),
+    _host("encode", binary.encode, 2, 2, fallible=True),
+    _host("decode", binary.decode, 2, 2, fallible=True),
+    _host("hex_bytes", binary.hex_bytes, 1, 1, fallible=True),
+    _host("unhex", _strict(binary.unhex), 1, 1, null="own"),
+    _host("base64", binary.base64, 1, 1, fallible=True),
+    _host("unbase64", binary.unbase64, 1, 1, fallible=True),
+    _host("to_binary", binary.to_binary, 2, 2, fallible=True),
+    _host("try_to_binary", _attempt(binary.to_binary), 2, 2, null="own"),
     # hashes, URLs, time zones
     _host("md5", hashes.md5, 1, 2),
     _host("sha1", hashes.sha1, 1, 2),

@@ -21,6 +21,10 @@ VOID = SqlType("VOID")
 """The type of a bare NULL until it gets another type; it never leaves the front end."""
 
 
+NO_BINARY = ("a BINARY value as a column", "write hex(x), base64(x) or decode(x, 'UTF-8') of it")
+"""What is refused of BINARY, and what is accepted."""
+
+
 class Fault(Exception):
     """An error in an expression; a caller that knows the place turns it into a SqlError."""
 
@@ -107,7 +111,7 @@ def _constant_of(compute: Callable[..., Any], *values: Any) -> Any:
 _MAY_BE_NULL = frozenset(
     (
         *("attempt", "ln", "log10", "log2", "log1p", "regexp_substr", "split_at", "factorial", "width_bucket", "conv"),
-        *("format_number", "sha2", "parse_url"),
+        *("format_number", "sha2", "parse_url", "unhex"),
     )
 )
 

@@ -19,7 +19,7 @@ from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
 _ANY = 1_000_000
 
@@ -141,6 +141,8 @@ def _replace(value: Expr, search: Expr, by: Expr | None = None) -> Expr:
 
 
 def _hex(value: Expr) -> Expr:
+    if value.type == BINARY:
+        return call("hex_bytes", (value,), STRING)
     if value.type.is_numeric:
         return call("hex_int", (cast(value, BIGINT),), STRING)
     return call("hex_string", (_string(value),), STRING)
@@ -221,8 +223,61 @@ def _either_diff(*args: Expr) -> Expr:
 
 
 def _hashed(op: str, result: SqlType) -> Callable[..., Expr]:
-    """A hash of the bytes of a string; ``bits`` of sha2."""
-    return lambda value, *bits: call(op, (_string(value), *map(_int, bits)), result)
+    """A hash of the bytes of a string or a BINARY value; ``bits`` of sha2."""
+
+    def make(value: Expr, *bits: Expr) -> Expr:
+        charset = (text("latin-1"),) if value.type == BINARY else ()
+        return call(op, (value if charset else _string(value), *map(_int, bits), *charset), result)
+
+    return make
+
+
+def _bytes(value: Expr) -> Expr:
+    return value if value.type == BINARY else cast(_string(value), BINARY)
+
+
+def _for_bytes(op: str, otherwise: Callable[..., Expr], result: SqlType = BINARY) -> Callable[..., Expr]:
+    """A function that works on the bytes of a BINARY value as on the characters of a string."""
+
+    def make(value: Expr, *ints: Expr) -> Expr:
+        return call(op, (value, *map(_int, ints)), result) if value.type == BINARY else otherwise(value, *ints)
+
+    return make
+
+
+def _bit_length(value: Expr) -> Expr:
+    if value.type == BINARY:
+        return retyped(call("mul_int", (call("length", (value,), BIGINT), integer(8)), BIGINT), INT)
+    return _strings("bit_length", 1, 0, INT)(value)
+
+
+def _padded(op: str) -> Callable[..., Expr]:
+    def make(value: Expr, *rest: Expr) -> Expr:
+        if value.type == BINARY:
+            raise Refusal(f"{op} of BINARY", f"write unhex({op}(hex(x), 2 * n, '00'))")
+        return _strings(op, 1, 1, STRING)(value, *rest)
+
+    return make
+
+
+def concatenated(*parts: Expr) -> Expr:
+    """concat and ||: BINARY if all parts are, else a STRING."""
+    if all(part.type == BINARY for part in parts):
+        return call("concat", parts, BINARY)
+    return call("concat", tuple(map(_string, parts)), STRING)
+
+
+def _to_binary(op: str) -> Callable[..., Expr]:
+    def make(value: Expr, form: Expr | None = None) -> Expr:
+        form = text("hex") if form is None else cast(form, STRING)
+        if not isinstance(form, Literal):
+            raise Refusal(f"{op} with a form that is not a constant", "write 'hex', 'base64' or 'utf-8'")
+        name = None if form.value is None else str(form.value).lower()
+        if name not in (None, "hex", "base64", "utf-8", "utf8"):
+            raise Fault(f"{op} takes the form 'hex', 'base64' or 'utf-8', not {form.value!r}")
+        return call(op, (_string(value), Literal(name, STRING)), BINARY)
+
+    return make
 
 
 _HASHED = {"BOOLEAN": "i", "TINYINT": "i", "SMALLINT": "i", "INT": "i", "DATE": "i", "BIGINT": "l", "TIMESTAMP": "l"}
@@ -233,11 +288,16 @@ def _hash(op: str, result: SqlType) -> Callable[..., Expr]:
     """A hash of values of any types, whose letters are those of ``freshviews.expr.hashes``."""
 
     def make(*values: Expr) -> Expr:
-        kinds = ["l" if one.type.precision <= 18 else "w" if one.type.is_decimal else "" for one in values]
-        letters = (_HASHED.get(one.type.name, kind) for one, kind in zip(values, kinds, strict=True))
-        return call(op, (text("".join(letters)), *(null(INT) if v.type == VOID else v for v in values)), result)
+        letters = "".join(map(_letter, values))
+        return call(op, (text(letters), *(null(INT) if v.type == VOID else v for v in values)), result)
 
     return make
+
+
+def _letter(value: Expr) -> str:
+    if value.type.is_decimal:
+        return "l" if value.type.precision <= 18 else "w"
+    return "b" if value.type == BINARY else _HASHED[value.type.name]
 
 
 def _same_text(value: Expr) -> Expr:
@@ -297,7 +357,9 @@ def _typeof(value: Expr) -> Expr:
 
 
 def _decode(value: Expr, *rest: Expr) -> Expr:
-    """decode(value, a, x, b, y, ..., otherwise): NULL equals NULL."""
+    """decode(value, a, x, b, y, ..., otherwise): NULL equals NULL. With two arguments: bytes in a charset as a text."""
+    if len(rest) == 1:
+        return call("decode", (_bytes(value), _string(rest[0])), STRING)
     pairs = list(zip(rest[::2], rest[1::2], strict=False))
     otherwise = rest[-1] if len(rest) % 2 else null(VOID)
     return logic.choose([(logic.null_safe_equal(value, when), then) for when, then in pairs], otherwise)
@@ -326,7 +388,7 @@ FUNCTIONS: dict[str, Function] = {
     "isnotnull": Function(1, 1, lambda value: call("is_not_null", (value,), BOOLEAN)),
     "isnan": Function(1, 1, _isnan),
     "nanvl": Function(2, 2, _nanvl),
-    "decode": Function(3, _ANY, _decode),
+    "decode": Function(2, _ANY, _decode),
     "equal_null": Function(2, 2, logic.null_safe_equal),
     "greatest": Function(2, _ANY, _extreme("greatest")),
     "least": Function(2, _ANY, _extreme("least")),
@@ -451,6 +513,7 @@ FUNCTIONS: dict[str, Function] = {
     "float": _cast_to(SqlType("FLOAT")),
     "double": _cast_to(DOUBLE),
     "string": _cast_to(STRING),
+    "binary": _cast_to(BINARY),
     "decimal": _cast_to(decimal(10, 0)),
     # strings
     "upper": Function(1, 1, _strings("upper", 1, 0, STRING)),
@@ -459,21 +522,21 @@ FUNCTIONS: dict[str, Function] = {
     "lcase": Function(1, 1, _strings("lower", 1, 0, STRING)),
     "initcap": Function(1, 1, _strings("initcap", 1, 0, STRING)),
     "reverse": Function(1, 1, _strings("reverse", 1, 0, STRING)),
-    "length": Function(1, 1, _strings("length", 1, 0, INT)),
-    "len": Function(1, 1, _strings("length", 1, 0, INT)),
-    "char_length": Function(1, 1, _strings("length", 1, 0, INT)),
-    "character_length": Function(1, 1, _strings("length", 1, 0, INT)),
+    "length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "len": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "char_length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "character_length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
     "ascii": Function(1, 1, _strings("ascii", 1, 0, INT)),
-    "substring": Function(2, 3, _strings("substring", 1, 2, STRING)),
-    "substr": Function(2, 3, _strings("substring", 1, 2, STRING)),
+    "substring": Function(2, 3, _for_bytes("substring", _strings("substring", 1, 2, STRING))),
+    "substr": Function(2, 3, _for_bytes("substring", _strings("substring", 1, 2, STRING))),
     "trim": Function(1, 1, _two_trim("trim")),
     "btrim": Function(1, 2, _two_trim("trim")),
     "ltrim": Function(1, 2, _two_trim("ltrim")),
     "rtrim": Function(1, 2, _two_trim("rtrim")),
     "replace": Function(2, 3, _replace),
-    "lpad": Function(2, 3, _strings("lpad", 1, 1, STRING)),
-    "rpad": Function(2, 3, _strings("rpad", 1, 1, STRING)),
-    "left": Function(2, 2, _strings("left", 1, 1, STRING)),
+    "lpad": Function(2, 3, _padded("lpad")),
+    "rpad": Function(2, 3, _padded("rpad")),
+    "left": Function(2, 2, _for_bytes("left", _strings("left", 1, 1, STRING))),
     "right": Function(2, 2, _strings("right", 1, 1, STRING)),
     "repeat": Function(2, 2, _strings("repeat", 1, 1, STRING)),
     "instr": Function(2, 2, _strings("instr", 2, 0, INT)),
@@ -488,8 +551,8 @@ FUNCTIONS: dict[str, Function] = {
     "space": Function(1, 1, lambda n: call("repeat", (text(" "), _int(n)), STRING)),
     "chr": Function(1, 1, _strings("character", 0, 1, STRING)),
     "char": Function(1, 1, _strings("character", 0, 1, STRING)),
-    "octet_length": Function(1, 1, _strings("octet_length", 1, 0, INT)),
-    "bit_length": Function(1, 1, _strings("bit_length", 1, 0, INT)),
+    "octet_length": Function(1, 1, _for_bytes("length", _strings("octet_length", 1, 0, INT), INT)),
+    "bit_length": Function(1, 1, _bit_length),
     "elt": Function(2, _ANY, _elt),
     "find_in_set": Function(2, 2, _strings("find_in_set", 2, 0, INT)),
     "levenshtein": Function(2, 3, _levenshtein),
@@ -505,6 +568,12 @@ FUNCTIONS: dict[str, Function] = {
     "conv": Function(3, 3, _conv),
     "bin": Function(1, 1, _bin),
     "hex": Function(1, 1, _hex),
+    "unhex": Function(1, 1, _strings("unhex", 1, 0, BINARY)),
+    "base64": Function(1, 1, lambda value: call("base64", (_bytes(value),), STRING)),
+    "unbase64": Function(1, 1, _strings("unbase64", 1, 0, BINARY)),
+    "encode": Function(2, 2, _strings("encode", 2, 0, BINARY)),
+    "to_binary": Function(1, 2, _to_binary("to_binary")),
+    "try_to_binary": Function(1, 2, _to_binary("try_to_binary")),
     "md5": Function(1, 1, _hashed("md5", STRING)),
     "sha": Function(1, 1, _hashed("sha1", STRING)),
     "sha1": Function(1, 1, _hashed("sha1", STRING)),
@@ -532,7 +601,7 @@ FUNCTIONS: dict[str, Function] = {
     "rlike": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
     "regexp": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
     "regexp_like": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
-    "concat": Function(1, _ANY, lambda *parts: call("concat", tuple(map(_string, parts)), STRING)),
+    "concat": Function(1, _ANY, concatenated),
     "concat_ws": Function(1, _ANY, _concat_ws),
 }
 """Scalar functions by lower-case name."""
