@@ -17,10 +17,10 @@ ROWS = 24
 TYPES = {
     "y": "TINYINT", "i": "INT", "l": "BIGINT", "x": "DOUBLE", "f": "FLOAT", "p": "DECIMAL(12, 4)", "b": "BOOLEAN",
     "s": "STRING", "d": "DATE", "t": "TIMESTAMP", "n": "INT", "k": "STRING", "u": "STRING", "h": "STRING",
-    "c": "STRING", "z": "STRING", "q": "STRING", "w": "DECIMAL(18, 2)",
+    "c": "STRING", "m": "STRING", "z": "STRING", "q": "STRING", "w": "DECIMAL(18, 2)",
 }  # fmt: skip
 """The type of each kind. Of the same type are n, small numbers; k, digits; u, URLs; h, hexadecimal and base64; c,
-charsets; z, time zones; q, patterns of regexp."""
+charsets; m, texts of numbers; z, time zones; q, patterns of regexp."""
 
 VALUES: dict[str, list[Any]] = {
     "y": [0, 1, -1, 127, -128, 5],
@@ -45,6 +45,8 @@ VALUES: dict[str, list[Any]] = {
           "http://h/%41", "http://h/%4", "http:", "http://", "http:///a", "http://1.2.3.4/", "http://1.2.3.999/",
           "http://a-/", "http://a.b.1c/", "?a=1", "#a", "http://u@@h/", "http://h:x/a", "http://h/#a#b", "1p://h/"],
     "h": ["616263", "1", "GG", "", "ff", "FFfe", "é", "YWJj", "YW J j", "YWJ", "YW!j", "C3A9", "80", "a" * 9],
+    "m": ["", "1", "12", "1234", "1,234", "1,234.50", "-12", "12-", "+12.5", "<12.5>", "$12.34", "$-1", "12.345",
+          "0012", ".5", "5.", "1 2", " 12 ", "a", ",1", "1,,2", "-$7"],
     "c": ["utf-8", "UTF-8", "us-ascii", "iso-8859-1", "utf-16", "utf-16be", "utf-16le", "utf-32", "x"],
     "z": ["UTC", "Europe/Paris", "America/New_York", "+02:00", "GMT+2", "PST", "EST", "nowhere", "Z", "+2", "",
           "-18:00", "UTC+02:30", "+19:00", "Asia/Kolkata"],
@@ -72,6 +74,13 @@ CALLS: tuple[str, ...] = (
     "format_number(f0, 3)", "format_number(p0, '#,###.0#')", "format_number(x0, '##,##0.00')",
     "format_number(p0, '#.#')",
     "format_number(w0, '0000')", "format_number(w0, '')",
+    *(f"to_char(w0, '{form}')" for form in
+      ("999999", "S9,999.99", "$0,000.00MI", "99.9PR", "000.000S", ".99", "99.", "9G999D9", "9,099", "999999.99S",
+       "MI$99.99", "S99MI")),
+    "to_varchar(i0, 'S99999')", "to_char(d0, 'yyyy-MM-dd')", "to_char(unhex(h0), 'hex')", "to_char(unhex(h0), 'base64')",
+    *(f"to_number(m0, '{form}')" for form in
+      ("9999", "S9,999.99", "$99.99", "99.9PR", "0009", "99MI", "999D00", ".99")),
+    "try_to_number(m0, '9,999.99')", "try_to_number(m0, 'MI$999')",
     # strings
     "bit_length(s0)", "elt(n0, s0, s1, s2)", "elt(2, s0, i0)", "find_in_set(s0, s1)", "find_in_set('b', s0)",
     "levenshtein(s0, s1)", "levenshtein(s0, s1, n0)", "luhn_check(k0)", "luhn_check(s0)", "mask(s0)",

@@ -134,6 +134,8 @@ overlay (s, by, position[, length])                ``length`` characters from a 
 quote (s), soundex (s), luhn_check (s)             in quotes; the code of a word; true for a right check digit
 bin (x), conv (s, from, to)                        binary digits; digits of another base, error past 64 bits
 format_number (x, scale, digits or pattern)        with commas; NULL for negative digits
+to_number try_to_number (s, format)                a decimal; error or NULL for what does not match
+number_to_char (x, scale, format)                  # for digits if x does not fit
 bytes_of_string (s), string_of_bytes (b)           a STRING as BINARY in UTF-8, and back with U+FFFD for wrong bytes
 encode (s, charset), decode (b, charset)           as these, in a charset; error for what it lacks
 hex_bytes base64 (b), unhex unbase64 (s)           BINARY as text, and back; unhex is NULL for wrong digits
@@ -156,7 +158,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.expr import binary, casts, hashes, matches, numbers, parsing, strings, urls, zones
+from freshviews.expr import binary, casts, hashes, matches, number_formats, numbers, parsing, strings, urls, zones
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import NotHeldError
 
@@ -351,6 +353,9 @@ _ALL = [
     _host("bin", numbers.bin_text, 1, 1),
     _host("conv", numbers.conv, 3, 3, fallible=True, null="own"),
     _host("format_number", _strict(numbers.format_number), 3, 3, fallible=True, null="own"),
+    _host("to_number", number_formats.to_number, 2, 2, fallible=True),
+    _host("try_to_number", _attempt(number_formats.to_number), 2, 2, fallible=True, null="own"),
+    _host("number_to_char", number_formats.to_char, 3, 3),
     # BINARY
     _host("bytes_of_string", binary.bytes_of_string, 1, 1, fallible=True),
     _host("string_of_bytes", binary.string_of_bytes, 1, 1),

@@ -13,6 +13,7 @@ from math import e, pi
 from freshviews.catalog.catalog import near
 from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.number_formats import Format, format_of
 from freshviews.sql.expressions import arithmetic, dates, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
@@ -340,6 +341,46 @@ def _format_number(value: Expr, how: Expr) -> Expr:
     return call("format_number", (number, integer(number.type.scale), digits), STRING)
 
 
+def _format(function: str, form: Expr) -> tuple[Literal, Format | None]:
+    """A constant format of numbers; None for NULL."""
+    form = cast(form, STRING)
+    if not isinstance(form, Literal):
+        raise Refusal(f"{function} with a format that is not a constant", "write the format, as in '999.99'")
+    if form.value is None:
+        return form, None
+    try:
+        return form, format_of(str(form.value))
+    except ValueError as error:
+        raise Fault(str(error)) from None
+
+
+def _to_number(function: str) -> Callable[[Expr, Expr], Expr]:
+    def make(value: Expr, form: Expr) -> Expr:
+        given, known = _format(function, form)
+        if known is None:
+            return null(decimal(10, 0))
+        if known.whole + known.scale > 38:
+            raise Fault(f"{function}: a format has at most 38 digits")
+        return call(function, (_string(value), given), decimal(known.whole + known.scale, known.scale))
+
+    return make
+
+
+def _to_char(value: Expr, form: Expr) -> Expr:
+    """A number, a date or moment, or a BINARY value, printed in a format."""
+    if value.type.is_float or value.type == STRING:
+        raise Refusal(f"to_char of a {value.type}", "CAST it to a DECIMAL, a DATE or a TIMESTAMP")
+    if value.type == BINARY:
+        name = str(form.value).lower() if isinstance(form, Literal) else ""
+        if name not in ("hex", "base64", "utf-8", "utf8"):
+            raise Fault("to_char of BINARY takes the format 'hex', 'base64' or 'utf-8'")
+        return call({"hex": "hex_bytes", "base64": "base64"}.get(name, "string_of_bytes"), (value,), STRING)
+    if not value.type.is_numeric:
+        return dates.date_format(value, form)
+    given, known = _format("to_char", form)
+    return null(STRING) if known is None else call("number_to_char", (value, integer(value.type.scale), given), STRING)
+
+
 def _conv(value: Expr, source: Expr, target: Expr) -> Expr:
     return call("conv", (_string(value), _int(source), _int(target)), STRING)
 
@@ -490,7 +531,10 @@ FUNCTIONS: dict[str, Function] = {
     "timestamp_millis": Function(1, 1, times.since_epoch(1_000)),
     "timestamp_micros": Function(1, 1, times.since_epoch(1)),
     "from_unixtime": Function(1, 2, times.from_unixtime),
-    "to_char": Function(2, 2, dates.date_format),
+    "to_char": Function(2, 2, _to_char),
+    "to_varchar": Function(2, 2, _to_char),
+    "to_number": Function(2, 2, _to_number("to_number")),
+    "try_to_number": Function(2, 2, _to_number("try_to_number")),
     "dayname": Function(1, 1, lambda day: dates.date_format(day, text("E"))),
     "monthname": Function(1, 1, lambda day: dates.date_format(day, text("MMM"))),
     "date_bin": Function(2, 3, times.date_bin),
