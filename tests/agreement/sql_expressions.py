@@ -147,6 +147,9 @@ class Expressions:
             return made("timestamp", "date_bin('7 hours', {0})", self.any("timestamp", depth), duck=duck)
         if self.choose.chance(50):
             return made("timestamp", "CAST({0} AS TIMESTAMP)", self.any("date", depth))
+        if self.choose.chance(20):
+            a = self.any("timestamp", depth)
+            return made("timestamp", "from_utc_timestamp({0}, '+02:00')", a, duck="({0} + INTERVAL '2' HOUR)")
         return made("timestamp", "({0} + INTERVAL '1' HOUR)", self.any("timestamp", depth))
 
     def arithmetic(self, kind: str, depth: int) -> Term:
@@ -173,8 +176,10 @@ class Expressions:
 
     def integer(self, kind: str, depth: int) -> Term:
         forms = ("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast", "text")
-        forms = (*forms, "bits", "try", "iso", "parsed")
+        forms = (*forms, "bits", "try", "iso", "parsed", "edits", "shift", "attempt")
         choice = self.choose.pick(forms)
+        if choice == "edits":
+            return made("int", "levenshtein({0}, {1})", self.any("string", depth), self.any("string", depth))
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
         if choice == "part":
@@ -201,6 +206,11 @@ class Expressions:
             part = self.choose.pick(("ISODOW", "ISOYEAR", "CENTURY", "DOY"))
             return made("int", f"EXTRACT({part} FROM {{0}})", self.any("date", depth))
         a = self.any("int", depth)
+        if choice == "shift":
+            form = self.choose.pick((("(({0} & 7) << 2)",) * 2, ("shiftright({0} & 7, 1)", "(({0} & 7) >> 1)")))
+            return made("int", form[0], a, duck=form[1])
+        if choice == "attempt":
+            return made("int", "try_add({0}, {1})", a, self.any("int", depth), duck="({0} + {1})")
         if choice == "bits":
             return made("int", f"({{0}} {self.choose.pick(('&', '|'))} {{1}})", a, self.any("int", depth))
         if choice == "text":
@@ -273,8 +283,18 @@ class Expressions:
 
     def string(self, kind: str, depth: int) -> Term:
         a = self.any("string", depth)
-        forms = ("upper", "concat", "substring", "cast", "dates", "lower", "trim", "replace", "bool", "regexp")
+        forms = ("upper", "concat", "substring", "cast", "dates", "lower", "trim", "replace", "bool", "regexp", "bytes")
         choice = self.choose.pick(forms)
+        if choice == "bytes":
+            spark, duck = self.choose.pick(
+                (
+                    ("md5({0})", "md5({0})"),
+                    ("sha2({0}, 256)", "sha256({0})"),
+                    ("base64({0})", "to_base64(encode({0}))"),
+                    ("decode(unhex(hex({0})), 'utf-8')", "{0}"),
+                )
+            )
+            return made("string", spark, a, duck=duck)
         if choice == "upper":
             return made("string", "upper({0})", a)
         if choice == "concat":

@@ -11,6 +11,7 @@ import calendar
 import datetime as dt
 import json
 import math
+import operator
 import random
 import struct
 from collections.abc import Callable
@@ -39,6 +40,10 @@ def fits(value: int) -> int:
     return value
 
 
+def beyond(value: int) -> bool:
+    return not NULL <= value <= GREATEST
+
+
 def in_range(value: int, low: int, high: int) -> int:
     if not low <= value <= high:
         raise Fault
@@ -60,6 +65,24 @@ def same(one: Any, other: Any) -> Any:
     if one != other:
         raise Fault
     return one
+
+
+def wrapped(value: int, width: int) -> int:
+    """The low bits as a signed number."""
+    low = value % 2**width
+    return low - 2**width if low >= 2 ** (width - 1) else low
+
+
+def area(x: float, one: int) -> float:
+    """log(x + sqrt(x * x + one)), with the digits that this loses, as Spark computes it."""
+    if abs(x) > 1.3407807929942596e154:
+        return math.copysign(math.log(abs(x)) + math.log(2), x)
+    with np.errstate(all="ignore"):
+        return float(np.log(x + np.sqrt(np.float64(x) * x + one)))
+
+
+def half_even(value: Fraction) -> int:
+    return round(value)
 
 
 def half_up(value: Fraction) -> int:
@@ -159,9 +182,9 @@ Reference = tuple[str, Callable[..., Any]]
 
 # Kinds: i any integer, f float, b boolean, p positive power of ten, l limit, D date, T timestamp,
 # m months, n small count, c count of rows, t total, z its rest, r digits, L bound, u unit of a date, U of a
-# timestamp. A kind says how samples
+# timestamp, w a width of integers. A kind says how samples
 # are drawn; a value of one of LITERALS is never NULL.
-LITERALS = "plrLuU"
+LITERALS = "plrLuUw"
 
 STRICT: dict[str, Reference] = {
     "eq": ("ii", lambda a, b: a == b),
@@ -189,6 +212,11 @@ STRICT: dict[str, Reference] = {
     "bits_and": ("ii", lambda a, b: fits(a & b)),
     "bits_or": ("ii", lambda a, b: a | b),
     "bits_xor": ("ii", lambda a, b: fits(a ^ b)),
+    "shift_left": ("inw", lambda a, n, width: fits(wrapped(a << n % width, width))),
+    "shift_right_signed": ("inw", lambda a, n, width: a >> n % width),
+    "shift_right_unsigned": ("inw", lambda a, n, width: wrapped(a % 2**width >> n % width, width) if n % width else a),
+    "bit_count": ("i", lambda a: (a % 2**64).bit_count()),
+    "bit_get": ("inw", lambda a, n, width: a >> in_range(n, 0, width - 1) & 1),
     "check_range": ("iLL", in_range),
     "add_float": ("ff", lambda a, b: a + b),
     "sub_float": ("ff", lambda a, b: a - b),
@@ -211,6 +239,13 @@ STRICT: dict[str, Reference] = {
     "asin": ("f", c_float(np.arcsin)),
     "acos": ("f", c_float(np.arccos)),
     "atan": ("f", c_float(np.arctan)),
+    "sinh": ("f", c_float(np.sinh)),
+    "cosh": ("f", c_float(np.cosh)),
+    "asinh": ("f", lambda a: area(a, 1)),
+    "acosh": ("f", lambda a: area(a, -1) if a >= 1 else math.nan),
+    "atanh": ("f", c_float(np.arctanh)),
+    "hypot": ("ff", c_float(np.hypot)),
+    "rint": ("f", c_float(np.rint)),
     "atan2": ("ff", c_float(np.arctan2)),
     "tanh": ("f", c_float(np.tanh)),
     "mul_rest": ("tt", lambda a, b: float(Fraction(a) * Fraction(b) - Fraction(a * b))),
@@ -229,6 +264,7 @@ STRICT: dict[str, Reference] = {
     "decimal_to_float": ("ip", lambda a, factor: a / factor),
     "scale_up": ("ip", lambda a, factor: fits(a * factor)),
     "scale_down": ("ip", lambda a, factor: half_up(Fraction(a, factor))),
+    "scale_down_even": ("ip", lambda a, factor: half_even(Fraction(a, factor))),
     "floor_decimal": ("ip", lambda a, factor: math.floor(Fraction(a, factor))),
     "ceil_decimal": ("ip", lambda a, factor: math.ceil(Fraction(a, factor))),
     "round_decimal": ("ip", lambda a, unit: fits(half_up(Fraction(a, unit)) * unit)),
@@ -285,6 +321,11 @@ OWN: dict[str, Reference] = {
     "is_nan": ("f", lambda a: a is not None and math.isnan(a)),
     "and": ("bb", lambda a, b: False if False in (a, b) else None if None in (a, b) else True),
     "or": ("bb", lambda a, b: True if True in (a, b) else None if None in (a, b) else False),
+    **{
+        f"try_{name}_int": ("ii", lambda a, b, of=of: None if None in (a, b) or beyond(of(a, b)) else fits(of(a, b)))
+        for name, of in {"add": operator.add, "sub": operator.sub, "mul": operator.mul}.items()
+    },
+    "try_check_range": ("iLL", lambda a, low, high: a if a is not None and low <= a <= high else None),
     "greatest_int": ("ii", skipping(max)),
     "least_int": ("ii", skipping(min)),
     "greatest_float": ("ff", skipping(max, key=order)),
@@ -329,6 +370,8 @@ def draw(kind: str, source: random.Random) -> Any:
             return 10 ** source.randrange(5, 19) - 1
         case "r":
             return source.randrange(-6, 12)
+        case "w":
+            return source.choice((32, 64))
         case "c":
             return source.randrange(0, 50)
         case "t":  # totals that are far from the limits of a double

@@ -22,6 +22,8 @@ ARGUMENTS = [
     "d, 'MONTH'", "ts, 'yyyy'", "t, a, b", "s, 'b', 'c'", "s, 'b', 1", "s, 2, 'c'", "s, 1, 2", "a, b, c", "p, p",
     "MONTH, 1, ts", "d, d", "d, 'MON'", "s, 'yyyy'", "a, a, a", "'1 hour', ts", "ts, '1 hour'", "a, 1, 's', 's'",
     "ts, '1 hour', '2 hours', 1", "s, 256", "MONTH, ts, ts",
+    "s, 'HOST'", "ts, 'UTC'", "'UTC', 'UTC', ts", "s, s, 1", "s, 10, 16", "x, x, x, 4", "2024, a, b, 1, 2, x",
+    "c, c", "'YEAR', d", "unhex(s)", "s, 'utf-8'",
 ]  # fmt: skip
 
 

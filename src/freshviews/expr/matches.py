@@ -34,8 +34,22 @@ def regexp_count(text: str, pattern: str) -> int:
     return sum(1 for _ in finder(pattern)[1](text))
 
 
-def regexp_replace(text: str, pattern: str, by: str) -> str:
-    """The text with each match replaced by ``by``, in which $1 is a group and a backslash quotes any character."""
+def regexp_instr(text: str, pattern: str) -> int:
+    """1-based position of the first match, 0 without one. It counts UTF-16 units, as Spark does."""
+    span = next((match[0] for match in finder(pattern)[1](text)), None)
+    return 0 if span is None else len(text[: span[0]].encode("utf-16-le")) // 2 + 1
+
+
+def regexp_replace(text: str, pattern: str, by: str, position: int = 1) -> str:
+    """The text with each match replaced by ``by``, in which $1 is a group and a backslash quotes any character.
+
+    Matches begin at a 1-based position, in UTF-16 units, where a search for the pattern begins, too."""
+    if position < 1:
+        raise ValueError(f"regexp_replace: the position must be at least 1, not {position}")
+    if position > 1:
+        units = text.encode("utf-16-le", "surrogatepass")
+        start = len(units[: 2 * (position - 1)].decode("utf-16-le", "ignore"))
+        return text if 2 * (position - 1) >= len(units) else text[:start] + regexp_replace(text[start:], pattern, by)
     count, found = finder(pattern)
     pieces = _pieces(by, count)
     made: list[str] = []

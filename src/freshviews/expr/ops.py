@@ -36,20 +36,32 @@ add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
 div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
 pmod_int (a, b)                                    ``((a % b) + b) % b`` with truncating ``%``, as Spark's
 bits_and bits_or bits_xor (a, b)                   of int; error where the result is the least int64
+shift_left shift_right_signed (x, n, width)        x << n, x >> n, of ``width`` bits: 32 or 64; n modulo the width
+shift_right_unsigned (x, n, width)                 x >>> n
+bit_count (x)                                      number of ones among the 64 bits of x
+bit_get (x, n, width)                              bit n of x; error outside 0..width - 1
+try_add_int try_sub_int try_mul_int (a, b)         as without try_, but NULL if the result does not fit 64 bits
+try_check_range (x, low, high)                     x; NULL outside low..high
+factorial (n)                                      NULL outside 0..20
+width_bucket (x, low, high, n)                     the bucket of x, of n equal ones between low and high; 0 below,
+                                                   n + 1 above; NULL where there are none
 check_range (x, low, high)                         x; error outside low..high; checks results of CAST and arithmetic
 add_float sub_float mul_float (a, b) neg_float     IEEE
 div_float mod_float (a, b)                         error where b = 0
 ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <= -1
 sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
-tanh abs_float (x), power atan2 (a, b)             IEEE: NaN where undefined
+tanh abs_float (x), power atan2 hypot (a, b)       IEEE: NaN where undefined
+sinh cosh asinh acosh atanh (x)                    IEEE: NaN where undefined
+rint (x)                                           nearest whole number, of two the even one, a DOUBLE
 quotient_float (a, b)                              a / b, infinite or NaN where b = 0
 mul_rest (a, b)                                    the exact a * b minus its nearest double; 0 if the double is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
                                                    x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
 round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
+round_float_even (x, digits)                       as round_float, HALF_EVEN
 scale_up (x, factor)                               x * factor, checked
-scale_down (x, factor)                             x / factor, HALF_UP
+scale_down scale_down_even (x, factor)             x / factor, HALF_UP, HALF_EVEN
 mul_decimal (a, b, divisor)                        a * b / divisor: exact product, HALF_UP, checked
 div_decimal (a, b, multiplier)                     a * multiplier / b: exact product, HALF_UP, checked
 floor_decimal ceil_decimal (x, factor)             x / factor rounded down, up
@@ -101,7 +113,8 @@ parse_timestamp (s, pattern)                       by a pattern of letters y M d
 try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error; still an error for a
                                                    value that SQL has and 64 bits cannot hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
-regexp_replace (s, pattern, by)                    replaces all matches; $1 in ``by`` is a group
+regexp_replace (s, pattern, by[, position])        replaces all matches; $1 in ``by`` is a group
+regexp_instr (s, pattern)                          1-based position of the first match, or 0
 regexp_count regexp_substr (s, pattern)            number of matches; the first match, or NULL if none or empty
 translate (s, from, to)                            each character of ``from`` becomes the one at its place in ``to``,
                                                    or is removed if ``to`` is shorter
@@ -109,7 +122,28 @@ substring_index (s, delimiter, n)                  the text before the nth delim
                                                    from the end
 split_at (s, delimiter, n)                         the nth part, counted from 0; NULL if there is none
 hex_int (x), hex_string (s)                        uppercase hexadecimal: the 64 bits of x; the UTF-8 bytes of s
-md5 sha256 (s), octet_length (s), character (n)    hexadecimal; number of UTF-8 bytes; the character n modulo 256
+octet_length bit_length (s), character (n)         number of UTF-8 bytes, of bits; the character n modulo 256
+elt (n, s, ...), find_in_set (s, list)             the nth text, an error if there is none; 1-based place in a list with
+                                                   commas, or 0
+levenshtein (s, t[, most])                         number of edits; -1 past ``most``
+mask (s, upper, lower, digit, other)               characters of each class replaced; NULL keeps the class
+overlay (s, by, position[, length])                ``length`` characters from a 1-based position replaced
+quote (s), soundex (s), luhn_check (s)             in quotes; the code of a word; true for a right check digit
+bin (x), conv (s, from, to)                        binary digits; digits of another base, error past 64 bits
+format_number (x, scale, digits or pattern)        with commas; NULL for negative digits
+to_number try_to_number (s, format)                a decimal; error or NULL for what does not match
+number_to_char (x, scale, format)                  # for digits if x does not fit
+bytes_of_string (s), string_of_bytes (b)           a STRING as BINARY in UTF-8, and back with U+FFFD for wrong bytes
+encode (s, charset), decode (b, charset)           as these, in a charset; error for what it lacks
+hex_bytes base64 (b), unhex unbase64 (s)           BINARY as text, and back; unhex is NULL for wrong digits
+to_binary try_to_binary (s, form)                  hex, base64 or utf-8 as BINARY; error or NULL
+md5 sha1 crc32 (s[, charset])                      hexadecimal; crc32 is a number
+sha2 (s, bits[, charset])                          hexadecimal; NULL for unknown bits
+hash xxhash64 (kinds, x, ...)                      of a row of values; ``kinds`` has a letter for each (``hashes``)
+parse_url try_parse_url (s, part[, key])           NULL for a part that is absent; error or NULL for what is no URL
+url_encode url_decode try_url_decode (s)           error or NULL for wrong escapes
+from_utc_timestamp to_utc_timestamp (t, zone)      local time of a moment, and back; error for an unknown zone
+convert_timezone (from, to, t)                     local time in another zone
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
 """
@@ -121,7 +155,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.expr import casts, matches, parsing, strings
+from freshviews.expr import binary, casts, hashes, matches, number_formats, numbers, parsing, strings, urls, zones
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import NotHeldError
 
@@ -207,17 +241,26 @@ _ALL = [
     *_compiled("sign_int", 1),
     *_compiled("bits_and bits_xor", 2, fallible=True),
     *_compiled("bits_or", 2),
+    *_compiled("shift_left bit_get", 3, fallible=True),
+    *_compiled("shift_right_signed shift_right_unsigned", 3),
+    *_compiled("bit_count", 1),
+    *_compiled("try_add_int try_sub_int try_mul_int", 2, fallible=True, null="own"),
+    *_compiled("try_check_range", 3, null="own"),
+    _host("factorial", numbers.factorial, 1, 1, null="own"),
+    _host("width_bucket", numbers.width_bucket, 4, 4, fallible=True, null="own"),
     *_compiled("check_range", 3, fallible=True),
     # floats
-    *_compiled("add_float sub_float mul_float mul_rest quotient_float power round_float atan2", 2),
+    *_compiled("add_float sub_float mul_float mul_rest quotient_float power round_float atan2 hypot", 2),
     *_compiled("div_float mod_float", 2, fallible=True),
     *_compiled("neg_float abs_float sign_float sqrt cbrt exp expm1 sin cos tan asin acos atan tanh", 1),
+    *_compiled("sinh cosh asinh acosh atanh rint", 1),
+    _host("round_float_even", numbers.round_float_even, 2, 2),
     *_compiled("ln log10 log2 log1p", 1, null="own"),
     *_compiled("comoment", 8, null="own"),
     *_compiled("floor_float ceil_float", 1, fallible=True),
     # decimals
     *_compiled("scale_up", 2, fallible=True),
-    *_compiled("scale_down floor_decimal ceil_decimal", 2),
+    *_compiled("scale_down scale_down_even floor_decimal ceil_decimal", 2),
     *_compiled("round_decimal", 2, fallible=True),
     *_compiled("mul_decimal div_decimal", 3, fallible=True),
     # conversions
@@ -284,7 +327,8 @@ _ALL = [
     _host("parse_timestamp", parsing.parse_timestamp, 2, 2, fallible=True),
     # matches of patterns
     _host("regexp_extract", matches.regexp_extract, 2, 3, fallible=True),
-    _host("regexp_replace", matches.regexp_replace, 3, 3, fallible=True),
+    _host("regexp_replace", matches.regexp_replace, 3, 4, fallible=True),
+    _host("regexp_instr", matches.regexp_instr, 2, 2, fallible=True),
     _host("regexp_count", matches.regexp_count, 2, 2, fallible=True),
     _host("regexp_substr", _strict(matches.regexp_substr), 2, 2, fallible=True, null="own"),
     _host("translate", strings.translate, 3, 3),
@@ -292,10 +336,49 @@ _ALL = [
     _host("split_at", strings.split_at, 3, 3, null="own"),
     _host("hex_int", strings.hex_int, 1, 1),
     _host("hex_string", strings.hex_string, 1, 1),
-    _host("md5", strings.md5, 1, 1),
-    _host("sha256", strings.sha256, 1, 1),
     _host("octet_length", strings.octet_length, 1, 1),
+    _host("bit_length", strings.bit_length, 1, 1),
     _host("character", strings.character, 1, 1),
+    _host("elt", strings.elt, 2, None, fallible=True, null="own"),
+    _host("find_in_set", strings.find_in_set, 2, 2),
+    _host("levenshtein", strings.levenshtein, 2, 3),
+    _host("luhn_check", strings.luhn_check, 1, 1),
+    _host("mask", strings.mask, 5, 5, null="own"),
+    _host("overlay", strings.overlay, 3, 4, fallible=True),
+    _host("quote", strings.quote, 1, 1),
+    _host("soundex", strings.soundex, 1, 1),
+    _host("bin", numbers.bin_text, 1, 1),
+    _host("conv", numbers.conv, 3, 3, fallible=True, null="own"),
+    _host("format_number", _strict(numbers.format_number), 3, 3, fallible=True, null="own"),
+    _host("to_number", number_formats.to_number, 2, 2, fallible=True),
+    _host("try_to_number", _attempt(number_formats.to_number), 2, 2, fallible=True, null="own"),
+    _host("number_to_char", number_formats.to_char, 3, 3),
+    # BINARY
+    _host("bytes_of_string", binary.bytes_of_string, 1, 1, fallible=True),
+    _host("string_of_bytes", binary.string_of_bytes, 1, 1),
+    _host("encode", binary.encode, 2, 2, fallible=True),
+    _host("decode", binary.decode, 2, 2, fallible=True),
+    _host("hex_bytes", binary.hex_bytes, 1, 1, fallible=True),
+    _host("unhex", _strict(binary.unhex), 1, 1, null="own"),
+    _host("base64", binary.base64, 1, 1, fallible=True),
+    _host("unbase64", binary.unbase64, 1, 1, fallible=True),
+    _host("to_binary", binary.to_binary, 2, 2, fallible=True),
+    _host("try_to_binary", _attempt(binary.to_binary), 2, 2, null="own"),
+    # hashes, URLs, time zones
+    _host("md5", hashes.md5, 1, 2),
+    _host("sha1", hashes.sha1, 1, 2),
+    _host("sha2", hashes.sha2, 2, 3, null="own"),
+    _host("crc32", hashes.crc32, 1, 2),
+    _host("hash", hashes.hash_values, 2, None, null="never"),
+    _host("xxhash64", hashes.xxhash64_values, 2, None, null="never"),
+    _host("parse_url", _strict(urls.parse_url), 2, 3, fallible=True, null="own"),
+    _host("try_parse_url", _attempt(urls.parse_url), 2, 3, null="own"),
+    _host("url_encode", urls.url_encode, 1, 1, fallible=True),
+    _host("url_decode", urls.url_decode, 1, 1, fallible=True),
+    _host("try_url_decode", _attempt(urls.url_decode), 1, 1, null="own"),
+    _host("from_utc_timestamp", zones.from_utc_timestamp, 2, 2, fallible=True),
+    _host("to_utc_timestamp", zones.to_utc_timestamp, 2, 2, fallible=True),
+    _host("convert_timezone", zones.convert_timezone, 3, 3, fallible=True),
 ]
 
 _UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
@@ -304,7 +387,7 @@ _UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
 _ALL += [
     _host(f"try_{op.name}", _attempt(op.host), *op.arity, fallible=op.name in _UNHELD, null="own")
     for op in _ALL
-    if op.host is not None and op.name.startswith(("string_to_", "parse_"))
+    if op.host is not None and op.name.startswith(("string_to_", "parse_timestamp"))
 ]
 
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})

@@ -5,7 +5,6 @@ Arguments are never None unless the function says so. Refused arguments raise a 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import operator
 from functools import lru_cache
@@ -221,14 +220,6 @@ def hex_string(text: str) -> str:
     return text.encode().hex().upper()
 
 
-def md5(text: str) -> str:
-    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
-
-
-def sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def octet_length(text: str) -> int:
     """Number of bytes in UTF-8."""
     return len(text.encode())
@@ -237,3 +228,89 @@ def octet_length(text: str) -> int:
 def character(code: int) -> str:
     """The character of a code point modulo 256; empty for a negative one."""
     return chr(code % 256) if code >= 0 else ""
+
+
+def bit_length(text: str) -> int:
+    """Number of bits in UTF-8."""
+    return 8 * octet_length(text)
+
+
+def elt(number: int | None, *texts: str | None) -> str | None:
+    """The text at a 1-based position."""
+    if number is None:
+        return None
+    if not 1 <= number <= len(texts):
+        raise ValueError(f"elt: there is no text {number} among {len(texts)}")
+    return texts[number - 1]
+
+
+def find_in_set(text: str, listed: str) -> int:
+    """1-based position of a text in a list with commas, 0 without one."""
+    parts = listed.split(",")
+    return parts.index(text) + 1 if text in parts else 0
+
+
+def levenshtein(one: str, other: str, most: int | None = None) -> int:
+    """The least number of inserted, deleted and replaced characters; -1 if it exceeds ``most``."""
+    row = list(range(len(other) + 1))
+    for i, character in enumerate(one, 1):
+        above, row = row, [i]
+        for j, compared in enumerate(other, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (character != compared)))
+    return row[-1] if most is None or row[-1] <= most else -1
+
+
+def luhn_check(digits: str) -> bool:
+    """True if the last digit is the check digit of the others, by Luhn's algorithm."""
+    if not digits.isascii() or not digits.isdecimal():
+        return False
+    doubled = [int(digit) * (1 + place % 2) for place, digit in enumerate(reversed(digits))]
+    return sum(n - 9 * (n > 9) for n in doubled) % 10 == 0
+
+
+def mask(text: str | None, upper: str | None, lower: str | None, digit: str | None, other: str | None) -> str | None:
+    """The text with the characters of each class replaced; None keeps a class.
+
+    A character of two UTF-16 units counts as two others."""
+    if text is None:
+        return None
+
+    def masked(c: str) -> str:
+        if c > "\uffff":
+            return c if other is None else 2 * other
+        by = upper if c.isupper() else lower if c.islower() else digit if c.isdecimal() else other
+        return c if by is None else by
+
+    return "".join(map(masked, text))
+
+
+def overlay(text: str, by: str, position: int, length: int = -1) -> str:
+    """``length`` characters from a 1-based position replaced; as many as ``by`` has if it is negative."""
+    size = len(by) if length < 0 else length
+    made = substring(text, 1, position - 1) + by + substring(text, position + size)
+    check_length("overlay", len(made))
+    return made
+
+
+def quote(text: str) -> str:
+    """The text between quotes, with a backslash before each quote in it."""
+    return "'" + text.replace("'", "\\'") + "'"
+
+
+_SOUNDS = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
+
+
+def soundex(text: str) -> str:
+    """The Soundex code of an English word; another text as it is."""
+    upper = "".join(chr(ord(c) - 32) if "a" <= c <= "z" else c for c in text)
+    if upper[:1] not in _SOUNDS:
+        return text
+    made, last = upper[0], _SOUNDS[upper[0]]
+    for character in upper[1:]:
+        sound = _SOUNDS.get(character, "0")
+        if sound == "7":
+            continue
+        if sound not in ("0", last):
+            made += sound
+        last = sound
+    return made[:4].ljust(4, "0")

@@ -2,6 +2,7 @@
 
 from freshviews.types.sqltype import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -24,6 +25,7 @@ from freshviews.types.dictionary import Dictionary  # isort: skip
 
 __all__ = [
     "BIGINT",
+    "BINARY",
     "BOOLEAN",
     "DATE",
     "DOUBLE",

@@ -43,7 +43,7 @@ class SqlType:
     def __str__(self) -> str:
         if self.name == "DECIMAL":
             return f"DECIMAL({self.precision}, {self.scale})"
-        return self.name
+        return "BINARY" if self == BINARY else self.name
 
     @property
     def is_integer(self) -> bool:
@@ -81,6 +81,8 @@ BIGINT = SqlType("BIGINT")
 FLOAT = SqlType("FLOAT")
 DOUBLE = SqlType("DOUBLE")
 STRING = SqlType("STRING")
+BINARY = SqlType("STRING", 8)
+"""Bytes within an expression, coded as a string with a character, U+0000 to U+00FF, for each; not a column's type."""
 DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
 

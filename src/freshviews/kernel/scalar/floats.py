@@ -215,6 +215,84 @@ def tanh(a: int) -> int:
 
 
 @jit
+def sinh(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    if abs(x) <= 709.0:
+        return code(math.sinh(x))
+    half = float_exp(abs(x) / 2.0)  # beyond this bound Python raises
+    return code(half / 2.0 * half if x > 0.0 else -half / 2.0 * half)
+
+
+@jit
+def cosh(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = abs(f64(a))
+    if x <= 709.0:
+        return code(math.cosh(x))
+    half = float_exp(x / 2.0)
+    return code(half / 2.0 * half)
+
+
+@inlined
+def logarithm_of_sum(x: float, square: float) -> float:
+    """log(x + sqrt(square)), also where the square is infinite: the area functions as Spark computes them, with the
+    digits that this loses."""
+    if abs(x) > 1.3407807929942596e154:
+        return math.log(abs(x)) + 0.6931471805599453
+    total = x + math.sqrt(square)
+    return math.log(total) if total > 0.0 else -math.inf
+
+
+@jit
+def asinh(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    if x != x:
+        return NAN
+    found = logarithm_of_sum(x, x * x + 1.0)
+    return code(-found if x < -1.3407807929942596e154 else found)
+
+
+@jit
+def acosh(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(logarithm_of_sum(x, x * x - 1.0)) if x >= 1.0 else NAN
+
+
+@jit
+def atanh(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    if abs(x) < 1.0:
+        return code(math.atanh(x))
+    return code(x * math.inf) if abs(x) == 1.0 else NAN
+
+
+@jit
+def hypot(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else code(math.hypot(f64(a), f64(b)))
+
+
+@inlined
+def rint(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    if not abs(x) < 4503599627370496.0:
+        return a
+    # A double of 2**52 or more has no fraction, so the sum is rounded to an even whole number.
+    high = 4503599627370496.0 if x >= 0.0 else -4503599627370496.0
+    return code(x + high - high)
+
+
+@jit
 def cbrt(a: int) -> int:
     if a == NULL:
         return NULL

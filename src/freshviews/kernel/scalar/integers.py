@@ -6,7 +6,7 @@ positive.
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import add_overflows, inlined, jit, mul_overflows
+from freshviews.kernel.memory.mem import add_overflows, inlined, jit, mul_overflows, mul_wrapping, shift_right
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, LEAST, OVERFLOW, RANGE, fail
 from freshviews.types.sqltype import NULL
@@ -100,6 +100,70 @@ def bits_xor(a: int, b: int, status: int) -> int:
 
 
 @inlined
+def shift_left(a: int, n: int, width: int, status: int) -> int:
+    if a == NULL or n == NULL:
+        return NULL
+    shifted = mul_wrapping(a, 1 << (n & (width - 1)))
+    if width == 32:
+        low = shifted & 0xFFFFFFFF
+        return low - 2**32 if low >= 2**31 else low
+    return shifted if shifted != NULL else fail(status, LEAST)
+
+
+@inlined
+def shift_right_signed(a: int, n: int, width: int) -> int:
+    return NULL if a == NULL or n == NULL else a >> (n & (width - 1))
+
+
+@inlined
+def shift_right_unsigned(a: int, n: int, width: int) -> int:
+    if a == NULL or n == NULL:
+        return NULL
+    by = n & (width - 1)
+    if by == 0:
+        return a
+    return (a & 0xFFFFFFFF) >> by if width == 32 else shift_right(a, by)
+
+
+@jit
+def bit_count(a: int) -> int:
+    if a == NULL:
+        return NULL
+    rest, count = a if a >= 0 else ~a, 0
+    while rest != 0:
+        rest &= rest - 1
+        count += 1
+    return count if a >= 0 else 64 - count
+
+
+@inlined
+def bit_get(a: int, place: int, width: int, status: int) -> int:
+    if a == NULL or place == NULL:
+        return NULL
+    return (a >> place) & 1 if 0 <= place < width else fail(status, RANGE)
+
+
+@inlined
+def try_add_int(a: int, b: int, status: int) -> int:
+    return NULL if a == NULL or b == NULL or add_overflows(a, b) else add_int(a, b, status)
+
+
+@inlined
+def try_sub_int(a: int, b: int, status: int) -> int:
+    return NULL if a == NULL or b == NULL else try_add_int(a, -b, status)
+
+
+@inlined
+def try_mul_int(a: int, b: int, status: int) -> int:
+    return NULL if a == NULL or b == NULL or mul_overflows(a, b) else mul_int(a, b, status)
+
+
+@inlined
+def try_check_range(a: int, low: int, high: int) -> int:
+    return a if low <= a <= high else NULL
+
+
+@inlined
 def check_range(a: int, low: int, high: int, status: int) -> int:
     if a == NULL:
         return NULL
@@ -125,6 +189,17 @@ def scale_down(a: int, factor: int) -> int:
     magnitude = abs(a)
     quotient, rest = magnitude // factor, magnitude % factor
     if rest >= factor - rest:
+        quotient += 1
+    return -quotient if a < 0 else quotient
+
+
+@inlined
+def scale_down_even(a: int, factor: int) -> int:
+    if a == NULL:
+        return NULL
+    magnitude = abs(a)
+    quotient, rest = magnitude // factor, magnitude % factor
+    if rest > factor - rest or (rest == factor - rest and quotient & 1 == 1):
         quotient += 1
     return -quotient if a < 0 else quotient
 

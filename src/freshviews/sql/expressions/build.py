@@ -21,6 +21,10 @@ VOID = SqlType("VOID")
 """The type of a bare NULL until it gets another type; it never leaves the front end."""
 
 
+NO_BINARY = ("a BINARY value as a column", "write hex(x), base64(x) or decode(x, 'UTF-8') of it")
+"""What is refused of BINARY, and what is accepted."""
+
+
 class Fault(Exception):
     """An error in an expression; a caller that knows the place turns it into a SqlError."""
 
@@ -91,7 +95,8 @@ def perhaps(possible: bool = True) -> Iterator[None]:
         _perhaps.reset(before)
 
 
-_PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "regexp_count", "regexp_substr")
+_REGEXPS = ("regexp_extract", "regexp_replace", "regexp_count", "regexp_substr", "regexp_instr")
+_PATTERNS = ("like", "ilike", "rlike", *_REGEXPS)
 
 
 def _constant_of(compute: Callable[..., Any], *values: Any) -> Any:
@@ -101,6 +106,14 @@ def _constant_of(compute: Callable[..., Any], *values: Any) -> Any:
         raise NotHeld(str(error)) from None
     except (ValueError, ArithmeticError) as error:
         raise Fault(str(error)) from None
+
+
+_MAY_BE_NULL = frozenset(
+    (
+        *("attempt", "ln", "log10", "log2", "log1p", "regexp_substr", "split_at", "factorial", "width_bucket", "conv"),
+        *("format_number", "sha2", "parse_url", "unhex"),
+    )
+)
 
 
 def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
@@ -114,7 +127,7 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
         return any(value.nullable for value in (*args[1::2], args[-1]))
     if op == "concat_ws":
         return args[0].nullable
-    if op in ("attempt", "ln", "log10", "log2", "log1p", "regexp_substr", "split_at") or op.startswith("try_"):
+    if op in _MAY_BE_NULL or op.startswith("try_"):
         return True
     return any(arg.nullable for arg in args)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.coerce import as_decimal
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, NULL, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, NULL, STRING, TIMESTAMP, SqlType, decimal
 
 _INT64 = 2**63 - 1
 
@@ -23,6 +23,10 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         return expr
     if source == VOID or (isinstance(expr, Literal) and expr.value is None):
         return null(to)
+    if BINARY in (source, to):
+        if STRING not in (source, to):
+            raise Fault(f"{source} cannot be cast to {to}")
+        return call("bytes_of_string" if to == BINARY else "string_of_bytes", (expr,), to)
     if to == STRING:
         return _to_string(expr)
     if source == STRING:

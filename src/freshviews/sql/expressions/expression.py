@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from freshviews.expr.binary import unhex
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
@@ -29,6 +30,7 @@ from freshviews.sql.expressions.functions import (
     bits_not,
     bits_or,
     bits_xor,
+    concatenated,
     date_part,
     scalar,
     trimmed,
@@ -38,7 +40,20 @@ from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.terms import follows
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, NULL, RESERVED, STRING, TIMESTAMP, SqlType
+from freshviews.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    RESERVED,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+)
 
 Bound = Expr | Interval
 
@@ -307,8 +322,9 @@ class Binder:
         if isinstance(node, exp.BitwiseNot):
             return bits_not(self.bind(node.this))
         if isinstance(node, exp.DPipe):
-            parts = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
-            return call("concat", parts, STRING)
+            return concatenated(self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.HexString):
+            return _bytes(self.text.of(node)[2:-1])
         if isinstance(node, exp.Extract):
             between = node.expression.unnest()
             if node.this.name.lower() == "epoch" and isinstance(between, exp.Sub):
@@ -461,6 +477,14 @@ def _members(node: Node) -> tuple[bool, list[Node]] | None:
     if isinstance(node, (exp.Any, exp.All)) and isinstance(node.this, exp.Paren):
         return every, [inside]
     return None
+
+
+def _bytes(digits: str) -> Expr:
+    """X'0102', a BINARY."""
+    found = unhex(digits)
+    if found is None:
+        raise Fault(f"X'{digits}' is not BINARY; hexadecimal digits are accepted")
+    return Literal(found, BINARY)
 
 
 def _float(node: exp.Literal, to: SqlType) -> Expr:

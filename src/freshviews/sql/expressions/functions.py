@@ -13,13 +13,14 @@ from math import e, pi
 from freshviews.catalog.catalog import near
 from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.sql.expressions import arithmetic, dates, logic, times
+from freshviews.expr.number_formats import Format, format_of
+from freshviews.sql.expressions import arithmetic, dates, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
-from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
+from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
 _ANY = 1_000_000
 
@@ -106,48 +107,6 @@ def _double(op: str) -> Callable[..., Expr]:
     return lambda *args: call(op, tuple(cast(arithmetic.numeric(op, arg), DOUBLE) for arg in args), DOUBLE)
 
 
-def _round(value: Expr, digits: Expr | None = None) -> Expr:
-    value = arithmetic.numeric("round", value)
-    places = 0 if digits is None else _constant_int("round", digits)
-    if value.type.is_float:
-        return cast(call("round_float", (cast(value, DOUBLE), integer(places)), DOUBLE), value.type)
-    if value.type.is_integer:
-        if places >= 0:
-            return value
-        rounded = call("scale_down", (value, power_of_ten(-places)), BIGINT)
-        return checked(call("scale_up", (rounded, power_of_ten(-places)), BIGINT), value.type)
-    whole = value.type.precision - value.type.scale + 1
-    if places >= 0:
-        scale = min(value.type.scale, places)
-        return scaled(value, decimal(min(whole + scale, 38), scale))
-    to = decimal(min(max(whole, -places + 1), 38), 0)
-    rounded = call("scale_down", (value, power_of_ten(value.type.scale - places)), to)
-    return call("scale_up", (rounded, power_of_ten(-places)), to)
-
-
-def _toward(which: str) -> Callable[..., Expr]:
-    """FLOOR or CEIL: a BIGINT of integers and floats, a decimal without fraction of decimals."""
-
-    def make(value: Expr) -> Expr:
-        value = arithmetic.numeric(which, value)
-        if value.type.is_integer:
-            return retyped(value, BIGINT)
-        if value.type.is_float:
-            return call(f"{which}_float", (value,), BIGINT)
-        if value.type.scale == 0:
-            return value
-        to = decimal(min(value.type.precision - value.type.scale + 1, 38), 0)
-        return call(f"{which}_decimal", (value, power_of_ten(value.type.scale)), to)
-
-    return make
-
-
-def _constant_int(what: str, value: Expr) -> int:
-    if isinstance(value, Literal) and value.type.is_integer and isinstance(value.value, int):
-        return value.value
-    raise Refusal(f"{what} with an argument that is not a constant integer", "write the number of digits")
-
-
 def _sign(value: Expr) -> Expr:
     value = arithmetic.numeric("sign", value)
     if value.type.is_float:
@@ -183,6 +142,8 @@ def _replace(value: Expr, search: Expr, by: Expr | None = None) -> Expr:
 
 
 def _hex(value: Expr) -> Expr:
+    if value.type == BINARY:
+        return call("hex_bytes", (value,), STRING)
     if value.type.is_numeric:
         return call("hex_int", (cast(value, BIGINT),), STRING)
     return call("hex_string", (_string(value),), STRING)
@@ -247,13 +208,6 @@ def bits_not(a: Expr) -> Expr:
     return bits_xor(a, Literal(-1, a.type if a.type.is_integer else INT))
 
 
-def _try_divide(a: Expr, b: Expr) -> Expr:
-    if isinstance(b, Literal):
-        return null(DOUBLE) if b.value == 0 else arithmetic.divide(a, b)
-    known = logic.compare("<>", b, Literal(0, INT))
-    return logic.choose([(known, arithmetic.divide(a, b))], null(VOID))
-
-
 def _parsed(op: str, to: SqlType) -> Callable[..., Expr]:
     """to_date or to_timestamp, with or without a pattern; ``op`` reads a string by a pattern."""
 
@@ -269,14 +223,184 @@ def _either_diff(*args: Expr) -> Expr:
     return dates.date_diff(*args) if len(args) == 2 else times.difference(*args)
 
 
-def _sha2(value: Expr, bits: Expr) -> Expr:
-    if _constant_int("sha2", bits) not in (0, 256):
-        raise Refusal("sha2 with another length than 256 bits", "write sha2(text, 256)")
-    return call("sha256", (_string(value),), STRING)
+def _hashed(op: str, result: SqlType) -> Callable[..., Expr]:
+    """A hash of the bytes of a string or a BINARY value; ``bits`` of sha2."""
+
+    def make(value: Expr, *bits: Expr) -> Expr:
+        charset = (text("latin-1"),) if value.type == BINARY else ()
+        return call(op, (value if charset else _string(value), *map(_int, bits), *charset), result)
+
+    return make
+
+
+def _bytes(value: Expr) -> Expr:
+    return value if value.type == BINARY else cast(_string(value), BINARY)
+
+
+def _for_bytes(op: str, otherwise: Callable[..., Expr], result: SqlType = BINARY) -> Callable[..., Expr]:
+    """A function that works on the bytes of a BINARY value as on the characters of a string."""
+
+    def make(value: Expr, *ints: Expr) -> Expr:
+        return call(op, (value, *map(_int, ints)), result) if value.type == BINARY else otherwise(value, *ints)
+
+    return make
+
+
+def _bit_length(value: Expr) -> Expr:
+    if value.type == BINARY:
+        return retyped(call("mul_int", (call("length", (value,), BIGINT), integer(8)), BIGINT), INT)
+    return _strings("bit_length", 1, 0, INT)(value)
+
+
+def _padded(op: str) -> Callable[..., Expr]:
+    def make(value: Expr, *rest: Expr) -> Expr:
+        if value.type == BINARY:
+            raise Refusal(f"{op} of BINARY", f"write unhex({op}(hex(x), 2 * n, '00'))")
+        return _strings(op, 1, 1, STRING)(value, *rest)
+
+    return make
+
+
+def concatenated(*parts: Expr) -> Expr:
+    """concat and ||: BINARY if all parts are, else a STRING."""
+    if all(part.type == BINARY for part in parts):
+        return call("concat", parts, BINARY)
+    return call("concat", tuple(map(_string, parts)), STRING)
+
+
+def _to_binary(op: str) -> Callable[..., Expr]:
+    def make(value: Expr, form: Expr | None = None) -> Expr:
+        form = text("hex") if form is None else cast(form, STRING)
+        if not isinstance(form, Literal):
+            raise Refusal(f"{op} with a form that is not a constant", "write 'hex', 'base64' or 'utf-8'")
+        name = None if form.value is None else str(form.value).lower()
+        if name not in (None, "hex", "base64", "utf-8", "utf8"):
+            raise Fault(f"{op} takes the form 'hex', 'base64' or 'utf-8', not {form.value!r}")
+        return call(op, (_string(value), Literal(name, STRING)), BINARY)
+
+    return make
+
+
+_HASHED = {"BOOLEAN": "i", "TINYINT": "i", "SMALLINT": "i", "INT": "i", "DATE": "i", "BIGINT": "l", "TIMESTAMP": "l"}
+_HASHED |= {"FLOAT": "f", "DOUBLE": "d", "STRING": "s", "VOID": "i"}
+
+
+def _hash(op: str, result: SqlType) -> Callable[..., Expr]:
+    """A hash of values of any types, whose letters are those of ``freshviews.expr.hashes``."""
+
+    def make(*values: Expr) -> Expr:
+        letters = "".join(map(_letter, values))
+        return call(op, (text(letters), *(null(INT) if v.type == VOID else v for v in values)), result)
+
+    return make
+
+
+def _letter(value: Expr) -> str:
+    if value.type.is_decimal:
+        return "l" if value.type.precision <= 18 else "w"
+    return "b" if value.type == BINARY else _HASHED[value.type.name]
+
+
+def _same_text(value: Expr) -> Expr:
+    """A function of UTF-8 that every string passes."""
+    return _string(value)
+
+
+def _is_text(value: Expr) -> Expr:
+    known = call("is_not_null", (_string(value),), BOOLEAN)
+    return logic.choose([(known, Literal(True, BOOLEAN))], null(BOOLEAN))
+
+
+def _mask(value: Expr, *by: Expr) -> Expr:
+    """mask(text, upper, lower, digit, other): NULL keeps a class of characters."""
+    given = [*map(_string, by), *(text("Xxn"[i]) if i < 3 else null(STRING) for i in range(len(by), 4))]
+    for one in given:
+        if not isinstance(one, Literal) or (isinstance(one.value, str) and len(one.value) != 1):
+            raise Fault("mask takes constants of one character, or NULL, for upper, lower, digits and others")
+    return call("mask", (_string(value), *given), STRING)
+
+
+def _levenshtein(one: Expr, other: Expr, *most: Expr) -> Expr:
+    """A limit that is NULL counts as 0."""
+    limit = (logic.first_of((_int(given), Literal(0, INT))) for given in most)
+    return call("levenshtein", (_string(one), _string(other), *limit), INT)
+
+
+def _regexp_instr(value: Expr, pattern: Expr, group: Expr | None = None) -> Expr:
+    found = call("regexp_instr", (_string(value), _string(pattern)), INT)
+    if group is None:
+        return found
+    return logic.choose([(call("is_not_null", (_int(group),), BOOLEAN), found)], null(INT))
+
+
+def _format_number(value: Expr, how: Expr) -> Expr:
+    if not value.type.is_numeric and value.type != VOID:
+        raise Fault(f"format_number takes a number, not {value.type}")
+    number = cast(value, DOUBLE) if value.type.is_float or value.type == VOID else value
+    digits = how if how.type == STRING else _int(how)
+    return call("format_number", (number, integer(number.type.scale), digits), STRING)
+
+
+def _format(function: str, form: Expr) -> tuple[Literal, Format | None]:
+    """A constant format of numbers; None for NULL."""
+    form = cast(form, STRING)
+    if not isinstance(form, Literal):
+        raise Refusal(f"{function} with a format that is not a constant", "write the format, as in '999.99'")
+    if form.value is None:
+        return form, None
+    try:
+        return form, format_of(str(form.value))
+    except ValueError as error:
+        raise Fault(str(error)) from None
+
+
+def _to_number(function: str) -> Callable[[Expr, Expr], Expr]:
+    def make(value: Expr, form: Expr) -> Expr:
+        given, known = _format(function, form)
+        if known is None:
+            return null(decimal(10, 0))
+        if known.whole + known.scale > 38:
+            raise Fault(f"{function}: a format has at most 38 digits")
+        return call(function, (_string(value), given), decimal(known.whole + known.scale, known.scale))
+
+    return make
+
+
+def _to_char(value: Expr, form: Expr) -> Expr:
+    """A number, a date or moment, or a BINARY value, printed in a format."""
+    if value.type.is_float or value.type == STRING:
+        raise Refusal(f"to_char of a {value.type}", "CAST it to a DECIMAL, a DATE or a TIMESTAMP")
+    if value.type == BINARY:
+        name = str(form.value).lower() if isinstance(form, Literal) else ""
+        if name not in ("hex", "base64", "utf-8", "utf8"):
+            raise Fault("to_char of BINARY takes the format 'hex', 'base64' or 'utf-8'")
+        return call({"hex": "hex_bytes", "base64": "base64"}.get(name, "string_of_bytes"), (value,), STRING)
+    if not value.type.is_numeric:
+        return dates.date_format(value, form)
+    given, known = _format("to_char", form)
+    return null(STRING) if known is None else call("number_to_char", (value, integer(value.type.scale), given), STRING)
+
+
+def _conv(value: Expr, source: Expr, target: Expr) -> Expr:
+    return call("conv", (_string(value), _int(source), _int(target)), STRING)
+
+
+def _bin(value: Expr) -> Expr:
+    return call("bin", (cast(arithmetic.numeric("bin", value), BIGINT),), STRING)
+
+
+def _elt(number: Expr, *texts: Expr) -> Expr:
+    return call("elt", (_int(number), *map(_string, texts)), STRING)
+
+
+def _typeof(value: Expr) -> Expr:
+    return text(str(value.type).lower().replace(", ", ","))
 
 
 def _decode(value: Expr, *rest: Expr) -> Expr:
-    """decode(value, a, x, b, y, ..., otherwise): NULL equals NULL."""
+    """decode(value, a, x, b, y, ..., otherwise): NULL equals NULL. With two arguments: bytes in a charset as a text."""
+    if len(rest) == 1:
+        return call("decode", (_bytes(value), _string(rest[0])), STRING)
     pairs = list(zip(rest[::2], rest[1::2], strict=False))
     otherwise = rest[-1] if len(rest) % 2 else null(VOID)
     return logic.choose([(logic.null_safe_equal(value, when), then) for when, then in pairs], otherwise)
@@ -305,7 +429,7 @@ FUNCTIONS: dict[str, Function] = {
     "isnotnull": Function(1, 1, lambda value: call("is_not_null", (value,), BOOLEAN)),
     "isnan": Function(1, 1, _isnan),
     "nanvl": Function(2, 2, _nanvl),
-    "decode": Function(3, _ANY, _decode),
+    "decode": Function(2, _ANY, _decode),
     "equal_null": Function(2, 2, logic.null_safe_equal),
     "greatest": Function(2, _ANY, _extreme("greatest")),
     "least": Function(2, _ANY, _extreme("least")),
@@ -316,10 +440,10 @@ FUNCTIONS: dict[str, Function] = {
     "negative": Function(1, 1, arithmetic.negative),
     "mod": Function(2, 2, _remainder("mod")),
     "pmod": Function(2, 2, _remainder("pmod")),
-    "round": Function(1, 2, _round),
-    "floor": Function(1, 1, _toward("floor")),
-    "ceil": Function(1, 1, _toward("ceil")),
-    "ceiling": Function(1, 1, _toward("ceil")),
+    "round": Function(1, 2, numeric.rounded("round", "round_float", "scale_down")),
+    "floor": Function(1, 2, numeric.toward("floor")),
+    "ceil": Function(1, 2, numeric.toward("ceil")),
+    "ceiling": Function(1, 2, numeric.toward("ceil")),
     "sqrt": Function(1, 1, _double("sqrt")),
     "exp": Function(1, 1, _double("exp")),
     "ln": Function(1, 1, _double("ln")),
@@ -342,7 +466,28 @@ FUNCTIONS: dict[str, Function] = {
     "e": Function(0, 0, lambda: Literal(e, DOUBLE)),
     "positive": Function(1, 1, arithmetic.positive),
     "div": Function(2, 2, arithmetic.integral_divide),
-    "try_divide": Function(2, 2, _try_divide),
+    "try_divide": Function(2, 2, numeric.unless_zero(arithmetic.divide)),
+    "try_add": Function(2, 2, numeric.attempted("add", arithmetic.add)),
+    "try_subtract": Function(2, 2, numeric.attempted("sub", arithmetic.subtract)),
+    "try_multiply": Function(2, 2, numeric.attempted("mul", arithmetic.multiply)),
+    "try_mod": Function(2, 2, numeric.unless_zero(arithmetic.remainder)),
+    "bround": Function(1, 2, numeric.rounded("bround", "round_float_even", "scale_down_even")),
+    "rint": Function(1, 1, _double("rint")),
+    "hypot": Function(2, 2, _double("hypot")),
+    **{name: Function(1, 1, _double(name)) for name in ("sinh", "cosh", "asinh", "acosh", "atanh")},
+    "sec": Function(1, 1, numeric.reciprocal("cos")),
+    "csc": Function(1, 1, numeric.reciprocal("sin")),
+    "cot": Function(1, 1, numeric.reciprocal("tan")),
+    "factorial": Function(1, 1, lambda n: call("factorial", (_int(n),), BIGINT)),
+    "width_bucket": Function(4, 4, numeric.width_bucket),
+    "bit_count": Function(1, 1, numeric.bit_count),
+    "bit_get": Function(2, 2, numeric.bit_get),
+    "getbit": Function(2, 2, numeric.bit_get),
+    "shiftleft": Function(2, 2, numeric.shift("shift_left")),
+    "shiftright": Function(2, 2, numeric.shift("shift_right_signed")),
+    "shiftrightunsigned": Function(2, 2, numeric.shift("shift_right_unsigned")),
+    "bitmap_bucket_number": Function(1, 1, numeric.bitmap_bucket_number),
+    "bitmap_bit_position": Function(1, 1, numeric.bitmap_bit_position),
     "sin": Function(1, 1, _double("sin")),
     "cos": Function(1, 1, _double("cos")),
     "tan": Function(1, 1, _double("tan")),
@@ -367,7 +512,16 @@ FUNCTIONS: dict[str, Function] = {
     "date_trunc": Function(2, 2, dates.date_trunc),
     "date_part": Function(2, 2, lambda part, moment: date_part(dates.word("date_part", part), moment)),
     "date_format": Function(2, 2, dates.date_format),
+    "datepart": Function(2, 2, lambda part, moment: date_part(dates.word("datepart", part), moment)),
     "unix_timestamp": Function(1, 2, times.unix_timestamp),
+    "to_unix_timestamp": Function(1, 2, times.unix_timestamp),
+    "make_timestamp": Function(6, 6, times.make_timestamp),
+    "make_timestamp_ntz": Function(6, 6, times.make_timestamp),
+    "try_make_timestamp": Function(6, 6, times.try_make_timestamp),
+    "try_make_timestamp_ntz": Function(6, 6, times.try_make_timestamp),
+    "from_utc_timestamp": Function(2, 2, times.in_zone("from_utc_timestamp")),
+    "to_utc_timestamp": Function(2, 2, times.in_zone("to_utc_timestamp")),
+    "convert_timezone": Function(3, 3, times.convert_timezone),
     "timestamp_seconds": Function(1, 1, times.timestamp_seconds),
     "unix_seconds": Function(1, 1, times.unix(1_000_000)),
     "unix_millis": Function(1, 1, times.unix(1_000)),
@@ -377,7 +531,10 @@ FUNCTIONS: dict[str, Function] = {
     "timestamp_millis": Function(1, 1, times.since_epoch(1_000)),
     "timestamp_micros": Function(1, 1, times.since_epoch(1)),
     "from_unixtime": Function(1, 2, times.from_unixtime),
-    "to_char": Function(2, 2, dates.date_format),
+    "to_char": Function(2, 2, _to_char),
+    "to_varchar": Function(2, 2, _to_char),
+    "to_number": Function(2, 2, _to_number("to_number")),
+    "try_to_number": Function(2, 2, _to_number("try_to_number")),
     "dayname": Function(1, 1, lambda day: dates.date_format(day, text("E"))),
     "monthname": Function(1, 1, lambda day: dates.date_format(day, text("MMM"))),
     "date_bin": Function(2, 3, times.date_bin),
@@ -389,6 +546,7 @@ FUNCTIONS: dict[str, Function] = {
     "to_date": Function(1, 2, _parsed("parse_timestamp", DATE)),
     "date": _cast_to(DATE),
     "to_timestamp": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP)),
+    "to_timestamp_ntz": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP)),
     "timestamp": _cast_to(TIMESTAMP),
     # casts by name
     "boolean": _cast_to(BOOLEAN),
@@ -399,6 +557,8 @@ FUNCTIONS: dict[str, Function] = {
     "float": _cast_to(SqlType("FLOAT")),
     "double": _cast_to(DOUBLE),
     "string": _cast_to(STRING),
+    "binary": _cast_to(BINARY),
+    "decimal": _cast_to(decimal(10, 0)),
     # strings
     "upper": Function(1, 1, _strings("upper", 1, 0, STRING)),
     "ucase": Function(1, 1, _strings("upper", 1, 0, STRING)),
@@ -406,21 +566,21 @@ FUNCTIONS: dict[str, Function] = {
     "lcase": Function(1, 1, _strings("lower", 1, 0, STRING)),
     "initcap": Function(1, 1, _strings("initcap", 1, 0, STRING)),
     "reverse": Function(1, 1, _strings("reverse", 1, 0, STRING)),
-    "length": Function(1, 1, _strings("length", 1, 0, INT)),
-    "len": Function(1, 1, _strings("length", 1, 0, INT)),
-    "char_length": Function(1, 1, _strings("length", 1, 0, INT)),
-    "character_length": Function(1, 1, _strings("length", 1, 0, INT)),
+    "length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "len": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "char_length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
+    "character_length": Function(1, 1, _for_bytes("length", _strings("length", 1, 0, INT), INT)),
     "ascii": Function(1, 1, _strings("ascii", 1, 0, INT)),
-    "substring": Function(2, 3, _strings("substring", 1, 2, STRING)),
-    "substr": Function(2, 3, _strings("substring", 1, 2, STRING)),
+    "substring": Function(2, 3, _for_bytes("substring", _strings("substring", 1, 2, STRING))),
+    "substr": Function(2, 3, _for_bytes("substring", _strings("substring", 1, 2, STRING))),
     "trim": Function(1, 1, _two_trim("trim")),
     "btrim": Function(1, 2, _two_trim("trim")),
     "ltrim": Function(1, 2, _two_trim("ltrim")),
     "rtrim": Function(1, 2, _two_trim("rtrim")),
     "replace": Function(2, 3, _replace),
-    "lpad": Function(2, 3, _strings("lpad", 1, 1, STRING)),
-    "rpad": Function(2, 3, _strings("rpad", 1, 1, STRING)),
-    "left": Function(2, 2, _strings("left", 1, 1, STRING)),
+    "lpad": Function(2, 3, _padded("lpad")),
+    "rpad": Function(2, 3, _padded("rpad")),
+    "left": Function(2, 2, _for_bytes("left", _strings("left", 1, 1, STRING))),
     "right": Function(2, 2, _strings("right", 1, 1, STRING)),
     "repeat": Function(2, 2, _strings("repeat", 1, 1, STRING)),
     "instr": Function(2, 2, _strings("instr", 2, 0, INT)),
@@ -435,12 +595,44 @@ FUNCTIONS: dict[str, Function] = {
     "space": Function(1, 1, lambda n: call("repeat", (text(" "), _int(n)), STRING)),
     "chr": Function(1, 1, _strings("character", 0, 1, STRING)),
     "char": Function(1, 1, _strings("character", 0, 1, STRING)),
-    "octet_length": Function(1, 1, _strings("octet_length", 1, 0, INT)),
+    "octet_length": Function(1, 1, _for_bytes("length", _strings("octet_length", 1, 0, INT), INT)),
+    "bit_length": Function(1, 1, _bit_length),
+    "elt": Function(2, _ANY, _elt),
+    "find_in_set": Function(2, 2, _strings("find_in_set", 2, 0, INT)),
+    "levenshtein": Function(2, 3, _levenshtein),
+    "luhn_check": Function(1, 1, _strings("luhn_check", 1, 0, BOOLEAN)),
+    "mask": Function(1, 5, _mask),
+    "overlay": Function(3, 4, _strings("overlay", 2, 2, STRING)),
+    "quote": Function(1, 1, _strings("quote", 1, 0, STRING)),
+    "soundex": Function(1, 1, _strings("soundex", 1, 0, STRING)),
+    "is_valid_utf8": Function(1, 1, _is_text),
+    **{name: Function(1, 1, _same_text) for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8")},
+    "typeof": Function(1, 1, _typeof),
+    "format_number": Function(2, 2, _format_number),
+    "conv": Function(3, 3, _conv),
+    "bin": Function(1, 1, _bin),
     "hex": Function(1, 1, _hex),
-    "md5": Function(1, 1, _strings("md5", 1, 0, STRING)),
-    "sha2": Function(2, 2, _sha2),
+    "unhex": Function(1, 1, _strings("unhex", 1, 0, BINARY)),
+    "base64": Function(1, 1, lambda value: call("base64", (_bytes(value),), STRING)),
+    "unbase64": Function(1, 1, _strings("unbase64", 1, 0, BINARY)),
+    "encode": Function(2, 2, _strings("encode", 2, 0, BINARY)),
+    "to_binary": Function(1, 2, _to_binary("to_binary")),
+    "try_to_binary": Function(1, 2, _to_binary("try_to_binary")),
+    "md5": Function(1, 1, _hashed("md5", STRING)),
+    "sha": Function(1, 1, _hashed("sha1", STRING)),
+    "sha1": Function(1, 1, _hashed("sha1", STRING)),
+    "sha2": Function(2, 2, _hashed("sha2", STRING)),
+    "crc32": Function(1, 1, _hashed("crc32", BIGINT)),
+    "hash": Function(1, _ANY, _hash("hash", INT)),
+    "xxhash64": Function(1, _ANY, _hash("xxhash64", BIGINT)),
+    "parse_url": Function(2, 3, _strings("parse_url", 3, 0, STRING)),
+    "try_parse_url": Function(2, 3, _strings("try_parse_url", 3, 0, STRING)),
+    "url_encode": Function(1, 1, _strings("url_encode", 1, 0, STRING)),
+    "url_decode": Function(1, 1, _strings("url_decode", 1, 0, STRING)),
+    "try_url_decode": Function(1, 1, _strings("try_url_decode", 1, 0, STRING)),
     "regexp_extract": Function(2, 3, _strings("regexp_extract", 2, 1, STRING)),
-    "regexp_replace": Function(3, 3, _strings("regexp_replace", 3, 0, STRING)),
+    "regexp_replace": Function(3, 4, _strings("regexp_replace", 3, 1, STRING)),
+    "regexp_instr": Function(2, 3, _regexp_instr),
     "regexp_count": Function(2, 2, _strings("regexp_count", 2, 0, INT)),
     "regexp_substr": Function(2, 2, _strings("regexp_substr", 2, 0, STRING)),
     "starts_with": Function(2, 2, _strings("startswith", 2, 0, BOOLEAN)),
@@ -451,8 +643,9 @@ FUNCTIONS: dict[str, Function] = {
     "like": Function(2, 3, _strings("like", 3, 0, BOOLEAN)),
     "ilike": Function(2, 3, _strings("ilike", 3, 0, BOOLEAN)),
     "rlike": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
+    "regexp": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
     "regexp_like": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),
-    "concat": Function(1, _ANY, lambda *parts: call("concat", tuple(map(_string, parts)), STRING)),
+    "concat": Function(1, _ANY, concatenated),
     "concat_ws": Function(1, _ANY, _concat_ws),
 }
 """Scalar functions by lower-case name."""

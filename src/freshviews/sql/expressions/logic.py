@@ -24,7 +24,7 @@ def compare(sign: str, a: Expr, b: Expr) -> Expr:
     op = COMPARISONS[sign]
     if to.is_float:
         return call(f"{op}_float", (a, b), BOOLEAN)
-    if to == STRING and op not in ("eq", "ne"):
+    if to.name == STRING.name and op not in ("eq", "ne"):
         return call(f"{op}_string", (a, b), BOOLEAN)
     return call(op, (a, b), BOOLEAN)
 
@@ -224,7 +224,7 @@ def extreme(which: str, values: Sequence[Expr]) -> Expr:
     to = common_type(values, which.upper())
     if to == VOID:
         return values[0]
-    kind = "float" if to.is_float else "string" if to == STRING else "int"
+    kind = "float" if to.is_float else "string" if to.name == STRING.name else "int"
     return reduce(lambda a, b: call(f"{which}_{kind}", (a, b), to), [cast(value, to) for value in values])
 
 

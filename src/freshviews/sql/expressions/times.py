@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import inf
 
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.ops import may_fail
 from freshviews.expr.parsing import check_pattern
 from freshviews.sql.expressions import arithmetic, dates, logic
 from freshviews.sql.expressions.arithmetic import MICROS_PER_DAY, Interval
-from freshviews.sql.expressions.build import FALSE, VOID, Fault, Refusal, call, integer, null, retyped, text
+from freshviews.sql.expressions.build import FALSE, VOID, Fault, NotHeld, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, power_of_ten
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 
@@ -146,8 +147,47 @@ def make_date(year: Expr, month: Expr, day: Expr) -> Expr:
     first = call("add_months", (Literal(0, DATE), _of("add_int", since, ahead)), DATE)
     length = retyped(dates.part("day")(dates.last_day(first)), BIGINT)
     place = _of("sub_int", _of("check_range", parts[2], integer(1), length), integer(1))
-    known = call("is_not_null", (length,), BOOLEAN)
-    return logic.choose([(known, call("date_add_days", (first, place), DATE))], null(DATE))
+    return _where_known((year, month, day), call("date_add_days", (first, place), DATE))
+
+
+def _where_known(args: Sequence[Expr], made: Expr) -> Expr:
+    """The value, which is not computed where an argument is NULL."""
+    known = logic.all_of([call("is_not_null", (arg,), BOOLEAN) for arg in args])
+    return logic.choose([(known, made)], null(made.type))
+
+
+def make_timestamp(year: Expr, month: Expr, day: Expr, hour: Expr, minute: Expr, second: Expr) -> Expr:
+    """A TIMESTAMP; an error for one that does not exist. 60 seconds are the next minute."""
+    hours, minutes = (retyped(cast(one, INT), BIGINT) for one in (hour, minute))
+    micros = retyped(cast(second, decimal(16, 6)), BIGINT)
+    time = _of("mul_int", _of("check_range", hours, integer(0), integer(23)), integer(60))
+    time = _of("add_int", time, _of("check_range", minutes, integer(0), integer(59)))
+    time = _of("mul_int", time, integer(60_000_000))
+    time = _of("add_int", time, _of("check_range", micros, integer(0), integer(60_000_000)))
+    made = call("add_micros", (cast(make_date(year, month, day), TIMESTAMP), time), TIMESTAMP)
+    return _where_known((year, month, day, hour, minute, second), made)
+
+
+def try_make_timestamp(*args: Expr) -> Expr:
+    """As ``make_timestamp``, with NULL for one that does not exist."""
+    if any(map(may_fail, args)):
+        raise Refusal("try_make_timestamp of arguments that may fail", "compute them in a subquery of FROM")
+    try:
+        return call("attempt", (make_timestamp(*args),), TIMESTAMP)
+    except (Refusal, NotHeld):
+        raise
+    except Fault:
+        return null(TIMESTAMP)
+
+
+def in_zone(op: str) -> Callable[[Expr, Expr], Expr]:
+    """from_utc_timestamp or to_utc_timestamp."""
+    return lambda moment, zone: call(op, (dates.moment_of(moment, TIMESTAMP), cast(zone, STRING)), TIMESTAMP)
+
+
+def convert_timezone(source: Expr, target: Expr, moment: Expr) -> Expr:
+    zones = cast(source, STRING), cast(target, STRING)
+    return call("convert_timezone", (*zones, dates.moment_of(moment, TIMESTAMP)), TIMESTAMP)
 
 
 def parsed(op: str) -> Callable[[Expr, Expr], Expr]:

@@ -67,6 +67,7 @@ _BINARY = (
 )
 _UNARY = (
     *(exp.Paren, exp.Neg, exp.Not, exp.BitwiseNot, exp.Boolean, exp.Var, exp.From, exp.Where, exp.Having, exp.Qualify),
+    exp.HexString,
     *(exp.Exists, exp.Any, exp.All, exp.IgnoreNulls, exp.DataTypeParam, exp.DefaultColumnConstraint),
     *(exp.CommentColumnConstraint, exp.SchemaCommentProperty, exp.UniqueColumnConstraint),
 )

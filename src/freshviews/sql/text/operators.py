@@ -32,7 +32,7 @@ _LEVELS: tuple[dict[TokenType, type[Node]], ...] = (
     {TokenType.PIPE: exp.BitwiseOr},
     {TokenType.CARET: exp.BitwiseXor},
     {TokenType.AMP: exp.BitwiseAnd},
-    {},  # << and >>, of two tokens each
+    {},  # << >> >>>, of several tokens
     {
         TokenType.PLUS: exp.Add, TokenType.DASH: exp.Sub, TokenType.DPIPE: exp.DPipe, TokenType.COLLATE: exp.Collate,
     },
@@ -41,7 +41,14 @@ _LEVELS: tuple[dict[TokenType, type[Node]], ...] = (
 _BINARY = {token: (level, kind) for level, kinds in enumerate(_LEVELS) for token, kind in kinds.items()}
 _COMPARISON, _BITWISE, _SHIFT = 0, 1, 4
 _NEGATED = (TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.SIMILAR_TO)
-_SHIFTS = {TokenType.LT: exp.BitwiseLeftShift, TokenType.GT: exp.BitwiseRightShift}
+
+
+def _calling(name: str) -> Callable[..., Node]:
+    """The call of a function for which an operator stands."""
+    return lambda this, expression: exp.Anonymous(this=name, expressions=[this, expression])
+
+
+_SHIFTS = {TokenType.LT: _calling("shiftleft"), TokenType.GT: _calling("shiftright")}
 
 
 def _matching(kind: type[Node]) -> Callable[[Any, Any], Any]:
@@ -149,11 +156,14 @@ class Operators(SparkParser):
             left = self._spanning(first, self.expression(kind(this=left, expression=right)))
         return left
 
-    def _operator(self) -> tuple[int, type[Node] | None, int]:
-        """The level, the class and the number of tokens of the binary operator that comes next."""
+    def _operator(self) -> tuple[int, Callable[..., Node] | None, int]:
+        """The level, the class or maker, and the number of tokens of the binary operator that comes next."""
         token = self._curr.token_type
         following = self._next
         if token in _SHIFTS and following.token_type == token and following.start == self._curr.end + 1:
+            third = self._tokens[self._index + 2] if self._index + 2 < len(self._tokens) else following
+            if token == TokenType.GT == third.token_type and third.start == following.end + 1:
+                return _SHIFT, _calling("shiftrightunsigned"), 3
             return _SHIFT, _SHIFTS[token], 2
         return *_BINARY.get(token, (0, None)), 1
 

@@ -59,7 +59,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "columns have plain types; STRING_AGG joins values as a text, and a view with ORDER BY lists the rows",
     ),
     **_each(
-        "try_add try_subtract try_multiply try_mod try_sum try_avg try_to_number",
+        "try_sum try_avg",
         "function {}",
         "use the function without try_, which refuses a batch if a value does not fit",
     ),

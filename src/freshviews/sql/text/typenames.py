@@ -7,6 +7,7 @@ from sqlglot import exp
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -31,6 +32,7 @@ _TYPES = {
     "TEXT": STRING,
     "VARCHAR": STRING,
     "DATE": DATE,
+    "BINARY": BINARY,
     # sqlglot reads Spark's TIMESTAMP as one with a time zone; here it has none, as TIMESTAMP_NTZ.
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMPTZ": TIMESTAMP,
@@ -59,7 +61,11 @@ def type_of(text: SqlText, node: Node) -> SqlType:
 def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
     """The type with which a column is declared, and the most characters of its values, 0 for no limit."""
     if not isinstance(node, exp.DataType) or node.this != exp.DataType.Type.VARCHAR or not node.expressions:
-        return type_of(text, node), 0
+        of = type_of(text, node)
+        if of == BINARY:
+            instead = "store hex or base64 in a STRING, and write unhex(x) or unbase64(x)"
+            raise text.unsupported(node, "a BINARY column", instead)
+        return of, 0
     digits = node.expressions[0].name
     if len(node.expressions) > 1 or not digits.isdecimal() or not 1 <= int(digits) <= _LONGEST:
         raise text.error(node, f"{text.of(node)} is not a type; the length of a VARCHAR is one number, 1 to {_LONGEST}")

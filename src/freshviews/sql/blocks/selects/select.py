@@ -55,14 +55,14 @@ from freshviews.sql.blocks.text_aggregates import with_provenance
 from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, number_equal_rows
 from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
+from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
-from freshviews.types import BIGINT
+from freshviews.types import BIGINT, BINARY
 
 
 @dataclass
@@ -446,6 +446,8 @@ class SelectBinder:
             binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
             items.append(Item(name, binder.bind(node)))
+            if items[-1].expr.type == BINARY:
+                raise text.unsupported(node, *NO_BINARY)
             nodes.append(node)
             if isinstance(node, exp.Alias):
                 aliases.setdefault(name.lower(), items[-1].expr)
