@@ -69,7 +69,7 @@ _MADE: Mapping[str, Callable[..., Node]] = {
     ),
     **dict.fromkeys(
         ("datediff", "date_diff"),
-        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b))
+        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b), unit=exp.var("DAY"))
         if c is None
         else exp.TimestampDiff(this=c, expression=b, unit=exp.var(a.name)),
     ),
