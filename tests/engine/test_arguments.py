@@ -44,6 +44,7 @@ def right_arguments(folder: Path, db: fv.Database) -> dict[str, Any]:
         "features": ["qty"], "target": "qty", "by": "part", "categories": ["part"], "components": None, "degree": 1,
         "fit_intercept": True, "root": None, "model": None, "penalty": 1.0, "on_change": len, "unknown": "zero",
         "frame": {name: [1] for name in ("part", "color", "qty", "price")}, "most": 1, "key": "bolt", "prefix": "bolt",
+        "query": "SELECT part FROM items",
     }  # fmt: skip
 
 
@@ -61,6 +62,7 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
     "Table": lambda db: db.table("items"),
     "Batch": lambda db: db.batch(),
     "Change": change_of,
+    "Answer": lambda db: db.sql("SELECT part, qty FROM items"),
     "Explanation": lambda db: db.view("by_part").explain(),
     "Changes": lambda db: db.view("by_part").changes(),
     "Subscription": lambda db: db.view("by_part").subscribe(len),
@@ -80,8 +82,8 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
 """By public class with methods, a function that makes an object of it."""
 
 NOT_MADE = {
-    "Batch", "Change", "Changes", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View", "Counts",
-    "Drift", "Edge", "EncodedMoments", "Moments", "UserRing",
+    "Answer", "Batch", "Change", "Changes", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View",
+    "Counts", "Drift", "Edge", "EncodedMoments", "Moments", "Progress", "RowCounts", "UserRing",
 }  # fmt: skip
 """Public classes whose constructor checks nothing: methods return them, and ``register_ring`` checks a UserRing."""
 
@@ -91,7 +93,7 @@ def public() -> Iterator[tuple[str, Any]]:
     for module in (fv, learn):
         for name in module.__all__:
             found = getattr(module, name)
-            if not (isinstance(found, type) and issubclass(found, Exception)):
+            if not (isinstance(found, type) and issubclass(found, BaseException)):
                 yield name, found
 
 
@@ -132,7 +134,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     """Whether one of the wrong values is right for a parameter."""
     name, kind = parameter.name, str(parameter.annotation)
     if value is None:
-        return "None" in kind or name in ("key", "prefix")
+        return "None" in kind or name in ("key", "prefix", "parameters")
     if name in ("key", "prefix"):
         return isinstance(value, str)
     if isinstance(value, str) and value.strip() == "":
@@ -142,7 +144,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     if isinstance(value, Path):
         return "PathLike" in kind
     if isinstance(value, list) and value == []:
-        return name in ("rows", "changes", "statements", "categories", "features")
+        return name in ("rows", "changes", "statements", "categories", "features", "parameters")
     if value is len:
         return name in ("callback", "on_change")
     if value == 3:
