@@ -141,7 +141,7 @@ def test_the_query_page_answers_selects_and_refuses_other_statements(site: Site)
         ("SELECT * FROM by_part; DROP TABLE x", 400, "one SELECT is accepted"),
         ("SELECT * FROM sales", 404, "unknown table or view sales; there are kept, by_part"),
         ("SELECT * FROM `../../etc/passwd`", 404, "unknown table or view"),
-        ("SELECT * FROM read_csv('/etc/passwd')", 400, "FROM takes tables, views and subqueries"),
+        ("SELECT * FROM read_csv('/etc/hostname')", 400, "FROM takes tables, views and subqueries"),
         ("SELECT nope FROM by_part", 400, "unknown column nope; there are part, n"),
         ("SELECT part FROM by_part WHERE n = ?", 400, "the SELECT has 1 parameters"),
         ("", 400, "a SELECT is expected"),

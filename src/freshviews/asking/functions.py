@@ -69,7 +69,7 @@ _MADE: Mapping[str, Callable[..., Node]] = {
     ),
     **dict.fromkeys(
         ("datediff", "date_diff"),
-        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b))
+        lambda a, b, c=None: exp.DateDiff(this=_dated(a), expression=_dated(b), unit=exp.var("DAY"))
         if c is None
         else exp.TimestampDiff(this=c, expression=b, unit=exp.var(a.name)),
     ),
@@ -98,6 +98,9 @@ MACROS = (
     "try_to_timestamp(a) AS TRY_CAST(a AS TIMESTAMP)",
 )
 """Functions that DuckDB lacks, in its SQL."""
+
+_OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
+"""Functions whose last argument may say that NULL is passed over."""
 
 _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date", "timestamp")
 
@@ -134,6 +137,10 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
     if name in _CASTS and len(arguments) == 1:
         return exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="spark"))
     name = _SAME.get(name, name)
+    if name in _OF_NULLS and isinstance(arguments[-1], exp.Boolean) and len(arguments) > 1:
+        ignores = arguments.pop().this
+        inner = _call(text, exp.Anonymous(this=name, expressions=arguments))
+        return exp.IgnoreNulls(this=inner) if ignores else inner
     build = _MADE.get(name)
     if build is not None:
         try:

@@ -21,6 +21,10 @@ _OTHER = "CAST(error(chr(39) || a || chr(39) || ' is not a whole number') AS VAR
 _PADDED = "lpad(CAST(abs(a) AS VARCHAR), CAST(greatest(length(CAST(abs(a) AS VARCHAR)), n + 1) AS INTEGER), '0')"
 _HALF = "CASE WHEN b <> 0 AND 2 * abs(a % b) >= abs(b) THEN sign(a) * sign(b) ELSE 0 END"
 
+_GUARDS = 8
+"""Most terms before a term that decide whether it is computed."""
+_FAILING = (DIVIDE, WHOLE, QUOTIENT, TO_INTEGER)
+
 OWN = (
     f"{DIVIDE}(a, b) AS CASE WHEN b = 0 AND a IS NOT NULL THEN {_ZERO} ELSE a / b END",
     # The digits of a DECIMAL as an integer, with zeros behind them.
@@ -316,6 +320,49 @@ def _as_doubles(node: Node) -> None:
         _cast_in_place(node, name, DOUBLE)
 
 
+def _guarded(node: Node) -> None:
+    """The terms of AND and OR that cannot fail decide whether those after them that may fail are computed."""
+    if type(node.parent) is type(node):
+        return
+    decided = exp.Boolean(this=isinstance(node, exp.Or))
+    guards: list[Node] = []
+    for term in list(node.flatten(unnest=False)):
+        if not _may_fail(term):
+            guards += [] if term.find(exp.Query) is not None else [term]
+        elif guards:
+            open_ = [
+                exp.Not(this=exp.Paren(this=exp.Is(this=exp.Paren(this=one.copy()), expression=decided.copy())))
+                for one in guards[-_GUARDS:]
+            ]
+            made = exp.Case()
+            term.replace(made)
+            made.set("ifs", [exp.If(this=exp.and_(*open_, copy=False), true=term)])
+
+
+def _may_fail(term: Node) -> bool:
+    return any(
+        one.name in _FAILING if isinstance(one, exp.Anonymous) else isinstance(one, exp.Mod | exp.Cast)
+        for one in term.walk()
+    )
+
+
+def _counted(node: Node) -> None:
+    """COUNT of several values counts the rows in which none is NULL."""
+    if not node.expressions or isinstance(node.this, exp.Distinct):
+        return
+    values = [node.this, *node.expressions]
+    there = [exp.Not(this=exp.Is(this=one, expression=exp.Null())) for one in values]
+    node.set("this", exp.Case(ifs=[exp.If(this=exp.and_(*there), true=exp.Literal.number(1))]))
+    node.set("expressions", [])
+
+
+def _exact(node: Node) -> None:
+    """DuckDB counts the zero before the point as a digit."""
+    kind = kind_of(node)
+    if kind is not None and kind.is_decimal and kind.precision == kind.scale and not isinstance(node.parent, exp.Cast):
+        _put_cast(node, kind)
+
+
 def _called(node: Node) -> None:
     if node.name in CALLED:
         if node.name == "strlen":
@@ -355,6 +402,9 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     exp.Extract: _extracted,
     exp.Anonymous: _called,
     **dict.fromkeys((exp.Dayname, exp.Monthname), _abbreviated),
+    **dict.fromkeys((exp.And, exp.Or), _guarded),
+    exp.Count: _counted,
+    exp.Literal: _exact,
     exp.TimestampDiff: _full_units,
     exp.SafeDivide: _as_doubles,
     exp.MonthsBetween: _to_eight_digits,

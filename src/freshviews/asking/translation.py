@@ -55,6 +55,7 @@ def translated(
         expand(tree, by_name)
         name_functions(question.text, tree)
         _bind(question, tree, kinds)
+        _plain_groups(tree)
         _name_columns(question, tree)
         return _translated(question, tree, by_name)
     except NotAnswered as error:
@@ -111,6 +112,28 @@ def _outer(tree: Node) -> exp.Select | None:
     return tree if isinstance(tree, exp.Select) else None
 
 
+def _plain_groups(tree: Node) -> None:
+    """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out. Without rows grouping sets have no row, as in Spark."""
+    for group in list(tree.find_all(exp.Group)):
+        select = group.parent
+        only = group.expressions[0] if len(group.expressions) == 1 else None
+        # The parser reads ALL as a column.
+        if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table and select is not None:
+            items = [one.unalias() for one in select.expressions]
+            group.set("expressions", [one.copy() for one in items if one.find(exp.AggFunc) is None])
+        for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+            if group.args.get(name) and group.expressions and not group.args[name][0].expressions:
+                group.set(name, [kind(expressions=group.expressions)])
+                group.set("expressions", [])
+        sets = list(group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets))
+        if select is not None and any(one.find(exp.Column, exp.Literal) for one in sets):
+            some: Node = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0))
+            having = select.args.get("having")
+            if having is not None:
+                some = exp.And(this=exp.Paren(this=having.this), expression=some)
+            select.set("having", exp.Having(this=some))
+
+
 def _name_columns(question: Question, tree: Node) -> None:
     """Give the columns of the result the names that Spark gives them, and those of VALUES theirs."""
     for values in tree.find_all(exp.Values):
@@ -119,12 +142,6 @@ def _name_columns(question: Question, tree: Node) -> None:
             count = len(values.expressions[0].expressions) or 1
             alias.set("columns", [exp.to_identifier(f"col{place + 1}") for place in range(count)])
             values.set("alias", alias)
-    for group in tree.find_all(exp.Group):
-        # The parser reads ALL as a column.
-        only = group.expressions[0] if len(group.expressions) == 1 else None
-        if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table:
-            group.set("expressions", [])
-            group.set("all", True)
     select = _outer(tree)
     if select is None:
         return
@@ -186,7 +203,7 @@ _MISSING = re.compile(
 def _plain(question: Question, relations: Mapping[str, AskedRelation], message: str) -> SqlError:
     """An error of sqlglot in our words, at the name in the text."""
     found = _MISSING.search(message)
-    if found is None:
+    if found is None or not any(found.groups()):
         return UnsupportedSql(f"the SELECT cannot be answered: {message.splitlines()[0]}")
     name, table = found["name"] or found["output"] or "", found["table"] or found["source"] or ""
     place = _place(question, name, table)
