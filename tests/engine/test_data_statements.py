@@ -64,6 +64,7 @@ def test_insert_takes_the_rows_of_a_query_in_order_or_by_name(db: fv.Database) -
     sums = "SELECT player + 10, SUM(won) FROM games GROUP BY player"
     assert db.execute(f"INSERT INTO players (id, points) {sums}").rows == 2
     db.execute("WITH q AS (SELECT ? AS name) INSERT INTO players BY NAME SELECT name, 20 AS id FROM q", "Kim")
+    assert db.execute("INSERT INTO games TABLE games").rows == 3
     copied = "SELECT id + 100, name, points, code FROM players WHERE id < ? AND name = ?"
     db.execute(f"INSERT INTO players {copied}", 3, "Bo")
     new = [(11, "nobody", 7, None), (12, "nobody", 5, None), (20, "Kim", 7, None), (102, "Bo", 7, "b")]

@@ -272,7 +272,7 @@ class Database(Shown):
         """
         _check_text("a script of SQL", sql)
         values = parameters_of("Database.execute", parameters, named)
-        with room(), no_collection():
+        with Uninterrupted(), room(), no_collection():
             units = units_of(sql)
         if self._queues.waited and any(unit.changes_rows for unit in units):
             wait_for_room(self._queues.waited, [*self._relations.views.values()], self._lock)

@@ -134,6 +134,8 @@ def insert_of(text: SqlText, node: exp.Insert, table: TableDef) -> Insert:
     if isinstance(node.this, exp.Schema):
         columns = tuple(_columns(text, table, node.this.expressions))
     query, by_name = node.expression, bool(node.args.get("by_name"))
+    if isinstance(node.args.get("source"), exp.Table):
+        query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.args["source"].copy()))
     if by_name and isinstance(node.this, exp.Schema):
         raise text.error(node.this, "a list of columns and BY NAME exclude each other; leave out one")
     rows: tuple[tuple[Cell, ...], ...] | None = None

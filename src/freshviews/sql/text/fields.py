@@ -133,7 +133,7 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.ForeignKey: ("expressions", "reference"),
     exp.Reference: ("this", "options"),
     exp.Property: ("this", "value"),
-    exp.Insert: ("this", "expression", "conflict", "by_name", "default", "with_"),
+    exp.Insert: ("this", "expression", "source", "conflict", "by_name", "default", "with_"),
     exp.OnConflict: ("expressions", "action", "conflict_keys", "where"),
     exp.Delete: ("this", "where"),
     exp.Update: ("this", "expressions", "from_", "where"),
