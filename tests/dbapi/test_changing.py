@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from datetime import date
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ SCRIPT = """
 CREATE TABLE items (id INT PRIMARY KEY, part STRING, qty INT);
 CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part;
 """
+DAY = date(2026, 1, 31)
 INSERT = "INSERT INTO items VALUES (?, ?, ?)"
 
 
@@ -63,6 +65,48 @@ def test_executemany_is_one_version(db: fv.Database, connection: dbapi.Connectio
     assert cursor.executemany(INSERT, iter([(9000, None, None)])).rowcount == 1
 
 
+@pytest.mark.parametrize(
+    ("sql", "row", "expected"),
+    [
+        ("INSERT INTO days VALUES (?, ?, ?)", (1, "2026-01-31", None), (1, DAY, None)),
+        ("insert into `days` (day, id) values (?,?);", (DAY, 1), (1, DAY, "none")),
+        ("INSERT INTO DAYS (`ID`, Note) VALUES ( :id, :note )", {"note": "?", "id": 1}, (1, None, "?")),
+        ("INSERT INTO days (id, note) VALUES (?, upper(?))", (1, "a"), (1, None, "A")),
+        ("INSERT INTO days SELECT ?, NULL, ?", (1, "b"), (1, None, "b")),
+        ("INSERT INTO days VALUES (?, ?, DEFAULT)", (1, None), (1, None, "none")),
+    ],
+)
+def test_executemany_means_what_execute_does(sql: str, row: Any, expected: tuple[Any, ...]) -> None:
+    found = []
+    for many in (False, True):
+        with fv.Database() as db, dbapi.connect(db) as connection:
+            db.execute("CREATE TABLE days (id INT, day DATE, note STRING DEFAULT 'none')")
+            cursor = connection.cursor()
+            if many:
+                assert cursor.executemany(sql, [row, row]).rowcount == 2
+            else:
+                cursor.execute(sql, row).execute(sql, row)
+            found.append((list(db.table("days")), db.version))
+    assert found == [([expected, expected], 2), ([expected, expected], 1)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("INSERT INTO item VALUES (?, ?, ?)", "^line 1, column 13: unknown table item"),
+        ("INSERT INTO by_part VALUES (?, ?, ?)", "by_part"),
+        ("INSERT INTO items (id, parts, qty) VALUES (?, ?, ?)", "^line 1, column 24: unknown column items.parts"),
+        ("INSERT INTO items (id, id, qty) VALUES (?, ?, ?)", "column id is given twice"),
+        ("INSERT INTO items (id, part) VALUES (?, ?, ?)", "3 values for 2 columns"),
+        ("INSERT INTO items VALUES (?, ?, ?)", "table items, row 1, column qty: 'x'"),
+    ],
+)
+def test_a_wrong_insert_of_executemany_names_its_place(connection: dbapi.Connection, sql: str, message: str) -> None:
+    with pytest.raises(dbapi.DatabaseError, match=message):
+        connection.cursor().executemany(sql, [(3, "a", 1), (4, "b", "x")])
+    assert len(rows(connection)) == 2
+
+
 def test_executemany_that_fails_changes_nothing(db: fv.Database, connection: dbapi.Connection) -> None:
     with pytest.raises(dbapi.IntegrityError, match="PRIMARY KEY"):
         connection.cursor().executemany(INSERT, [(3, "nut", 1), (1, "nut", 1)])
@@ -103,6 +147,14 @@ def test_a_batch_that_fails_has_no_effect_and_is_closed(db: fv.Database, connect
     assert db.version == 1
     connection.commit()
     assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == 1
+
+
+def test_an_error_of_a_batch_names_its_statement_and_the_line_in_it(connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN").execute("DELETE FROM items\nWHERE id = 1")
+    cursor.execute("UPDATE items SET qty = 1\n  WHERE ids = 2").execute("DELETE FROM items")
+    with pytest.raises(dbapi.ProgrammingError, match=r"^line 2, column 9: unknown .*; in 'UPDATE") as error:
+        connection.commit()
+    assert error.value.cause.line == 2
 
 
 def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:

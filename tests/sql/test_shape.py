@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.sql.text.shape import count_parameters, first_word, is_select
+from freshviews.sql.text.many import insert_of
+from freshviews.sql.text.shape import count_parameters, first_word, is_select, numbered
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -31,3 +32,32 @@ def test_a_long_text_takes_time_in_its_length() -> None:
     for part in ("(", "/*", "'\\", "/**", "--", "? "):
         count_parameters(part * 500_000)
         first_word(part * 500_000)
+
+
+@pytest.mark.parametrize(
+    ("sql", "text", "names"),
+    [
+        ("SELECT :a, :b_2, :a", "SELECT ?, ?, ?", ["a", "b_2", "a"]),
+        ("SELECT ':a', `:b`, x::INT, :c -- :d", "SELECT ':a', `:b`, x::INT, ? -- :d", ["c"]),
+        ("SELECT ?", "SELECT ?", []),
+    ],
+)
+def test_parameters_by_name_become_parameters_by_place(sql: str, text: str, names: list[str]) -> None:
+    assert numbered(sql) == (text, names)
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("INSERT INTO t VALUES (?, ?)", ("t", (), 2)),
+        (" insert into `a b` ( x, `Y z` ) values(?,?) ; ", ("a b", ("x", "Y z"), 2)),
+        ("INSERT INTO t VALUES (?), (?)", None),
+        ("INSERT INTO t VALUES (?, 1)", None),
+        ("INSERT INTO t VALUES (?) ON CONFLICT DO NOTHING", None),
+        ("INSERT INTO t SELECT ?", None),
+        ("INSERT OVERWRITE t VALUES (?)", None),
+        ("DELETE FROM t WHERE a = ?", None),
+    ],
+)
+def test_an_insert_of_a_row_of_parameters_is_recognised(sql: str, found: object) -> None:
+    assert insert_of(sql) == found

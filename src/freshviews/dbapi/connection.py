@@ -15,7 +15,7 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.database import Database
 from freshviews.errors import shown
 from freshviews.sql.statements.units import has_rows, units_of
-from freshviews.sql.text.many import Given, script_of
+from freshviews.sql.text.many import Given, as_one
 from freshviews.sql.text.shape import numbered
 from freshviews.wire import Relation
 
@@ -222,7 +222,9 @@ class Connection:
 
     def _execute(self, given: list[Given]) -> int:
         """Execute statements as one version."""
-        return self._changed(self._served.execute(*script_of(given)))
+        if all(sql == given[0][0] for sql, _ in given):
+            return self._served.update(given[0][0], [values for _, values in given])
+        return self._changed(as_one(self._served.execute, given))
 
     def _changed(self, found: object) -> int:
         return found.rows if isinstance(found, RowCounts) else -1

@@ -834,7 +834,8 @@ class Database(Shown):
                 self._check_usable()
                 return self._relations.catalog
 
-        return ServedDatabase(catalog, sql if limited else self.sql, execute, lambda: self.version, is_writable)
+        ask = sql if limited else self.sql
+        return ServedDatabase(catalog, ask, execute, self.insert, lambda: self.version, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.sql.statements.units import is_question
-from freshviews.sql.text.many import script_of
+from freshviews.sql.text.many import as_one, insert_of
 from freshviews.sql.text.shape import first_word, is_select
 from freshviews.types.columns import arrow_type
 from freshviews.wire.served import Relation, Rows
@@ -20,12 +21,13 @@ from freshviews.wire.served import Relation, Rows
 
 @dataclass
 class ServedDatabase:
-    """``catalog``: the definitions of now. ``sql``, ``execute``: each statement of a client is one call. ``version``:
-    that of now."""
+    """``catalog``: the definitions of now. ``sql``, ``execute``: each statement of a client is one call. ``insert``:
+    takes the rows of many INSERTs. ``version``: that of now."""
 
     catalog: Callable[[], Catalog]
     sql: Callable[[str, Parameters], Answer]
     execute: Callable[[str, Parameters], object]
+    insert: Callable[[str, Sequence[Any]], int]
     version: Callable[[], int]
     is_writable: bool
 
@@ -55,9 +57,26 @@ class ServedDatabase:
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
         if len(many) == 1:
             found = self.execute(sql, many[0])
+        elif (rows := self._rows(sql, many)) is not None:
+            self.insert(*rows)
+            return len(many)
         else:
-            found = self.execute(*script_of([(sql, tuple(one)) for one in many]))
+            found = as_one(self.execute, [(sql, tuple(one)) for one in many])
         return getattr(found, "rows", -1)
+
+    def _rows(self, sql: str, many: Sequence[Sequence[object]]) -> tuple[str, Sequence[Any]] | None:
+        """The table and the rows of many INSERTs, which cost less than SQL; None if they are others, or wrong."""
+        insert = insert_of(sql)
+        table = None if insert is None else self.catalog().table(insert[0])
+        if insert is None or table is None or any(len(one) != insert[2] for one in many):
+            return None
+        known = {column.name.lower() for column in table.columns}
+        named = [name.lower() for name in insert[1]]
+        if not named:
+            return (table.name, [tuple(one) for one in many]) if insert[2] == len(known) else None
+        if len(named) != insert[2] or len({*named}) != len(named) or not known.issuperset(named):
+            return None
+        return table.name, [dict(zip(insert[1], one, strict=True)) for one in many]
 
 
 def _relation(definition: TableDef | ViewDef | PlainView, key: tuple[str, ...] = ()) -> Relation:

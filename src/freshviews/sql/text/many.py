@@ -1,26 +1,63 @@
-"""One script of several executions of statements with ``?``, which is one version."""
+"""Several executions of statements with ``?`` as one version: an INSERT of rows, or a script."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from freshviews.errors import SqlError
+from freshviews.errors import SqlError, shown
 
 _ONE_ROW = re.compile(r"(\s*INSERT\s+INTO\s[^?'\"]*?\sVALUES\s*)(\(\s*\?(?:\s*,\s*\?)*\s*\))\s*;?\s*", re.IGNORECASE)
 """An INSERT of one row of parameters: several of them are one INSERT of several rows."""
+
+_NAME = r"(?:`[^`?'\"]+`|[A-Za-z_]\w*)"
+_ROWS = re.compile(
+    rf"\s*INSERT\s+INTO\s+({_NAME})\s*(?:\(\s*({_NAME}(?:\s*,\s*{_NAME})*)\s*\)\s*)?VALUES\s*\(\s*(\?(?:\s*,\s*\?)*)\s*\)\s*;?\s*",
+    re.IGNORECASE,
+)
 
 Given = tuple[str, tuple[Any, ...]]
 """A statement with ``?``, and their values."""
 
 
-def script_of(given: Sequence[Given]) -> Given:
-    """The script, from BEGIN to COMMIT, and its values. Raises SqlError if an INSERT has other values than ``?``."""
+def insert_of(sql: str) -> tuple[str, tuple[str, ...], int] | None:
+    """The table, the columns, which may be left out, and the number of ``?`` of an INSERT of one row of parameters.
+
+    None for other statements.
+    """
+    found = _ROWS.fullmatch(sql)
+    if found is None:
+        return None
+    columns = tuple(name.strip().strip("`") for name in (found[2] or "").split(",") if name)
+    return found[1].strip("`"), columns, found[3].count("?")
+
+
+def as_one(execute: Callable[[str, Sequence[Any]], object], given: Sequence[Given]) -> object:
+    """The result of executing statements as one version. Lines in an error are those of its statement.
+
+    Raises SqlError if an INSERT has other values than ``?``, and what ``execute`` raises.
+    """
     statements = _joined(given)
-    script = "BEGIN;\n" + ";\n".join(sql.strip().rstrip(";") for sql, _ in statements) + ";\nCOMMIT"
-    return script, tuple(chain.from_iterable(values for _, values in statements))
+    texts = [sql.strip().rstrip(";") for sql, _ in statements]
+    script = ";\n".join(["BEGIN", *texts, "COMMIT"])
+    try:
+        return execute(script, [*chain.from_iterable(values for _, values in statements)])
+    except SqlError as error:
+        _place(error, texts)
+        raise
+
+
+def _place(error: SqlError, texts: Sequence[str]) -> None:
+    line = error.line - 1
+    for text in texts:
+        lines = text.count("\n") + 1
+        if 0 < line <= lines:
+            message = str(error).replace(f"line {error.line}, ", f"line {line}, ", 1)
+            error.line, error.args = line, (message if len(texts) == 1 else f"{message}; in {shown(text)}",)
+            return
+        line -= lines
 
 
 def _joined(given: Sequence[Given]) -> list[Given]:
