@@ -25,8 +25,8 @@ State = Literal["ok", "note", "missing", "fault"]
 _PURPOSES = {
     "pandas": "to_pandas",
     "polars": "to_polars",
-    "sql": "db.sql",
-    "spark": "pipelines on Spark (freshviews run), and queries that need it",
+    "sql": "db.sql, freshviews query and the queries of freshviews serve",
+    "spark": "pipelines on Spark (freshviews run), and freshviews query --spark",
     "flight": "Arrow Flight SQL (db.serve, freshviews serve --flight-sql)",
     "s3": "checkpoints on S3",
     "gcs": "checkpoints on Google Cloud Storage",

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
+from freshviews.engine import asked
 from freshviews.engine.asked import AskedRows
 from freshviews.engine.relations import Relation
 
@@ -169,3 +170,9 @@ def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monk
     assert db.sql("SELECT qty FROM by_part WHERE part = 'nut'").fetchall() == [(6,)]
     db.execute("ALTER TABLE parts ADD COLUMN c INT DEFAULT 4")
     assert db.sql("SELECT SUM(c) AS c, SUM(weight) AS w FROM parts").fetchall() == [(12, 5)]
+
+
+def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "KEPT_BYTES", 10)
+    assert db.sql("SELECT SUM(qty) AS q FROM items JOIN parts USING (part)").fetchall() == [(8,)]
+    assert len(db._asked._kept) == 0

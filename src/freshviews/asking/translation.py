@@ -121,6 +121,9 @@ def _plain_groups(tree: Node) -> None:
         if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table and select is not None:
             items = [one.unalias() for one in select.expressions]
             group.set("expressions", [one.copy() for one in items if one.find(exp.AggFunc) is None])
+            if not group.expressions:
+                group.pop()
+                continue
         for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
             if group.args.get(name) and group.expressions and not group.args[name][0].expressions:
                 group.set(name, [kind(expressions=group.expressions)])
@@ -202,6 +205,11 @@ _MISSING = re.compile(
 
 def _plain(question: Question, relations: Mapping[str, AskedRelation], message: str) -> SqlError:
     """An error of sqlglot in our words, at the name in the text."""
+    inner = (one for one in question.tree.find_all(exp.Subquery) if not isinstance(one.this, exp.Select))
+    joined = next((one for one in inner if one.this.args.get("joins")), None)
+    if joined is not None:
+        instead = "write a subquery, as (SELECT a.x, b.y FROM a JOIN b ON a.x = b.x) q"
+        return question.text.unsupported(joined, "a join in parentheses here", instead)
     found = _MISSING.search(message)
     if found is None or not any(found.groups()):
         return UnsupportedSql(f"the SELECT cannot be answered: {message.splitlines()[0]}")

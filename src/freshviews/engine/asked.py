@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 16
 """Rows of a record batch."""
+KEPT_BYTES = 256 << 20
+"""Most bytes of columns that are kept; those of the relation that was first read go first."""
 
 
 @dataclass
@@ -54,7 +56,19 @@ class AskedRows:
         lacking = [name for name in names if name not in kept.columns]
         if lacking:
             kept.columns.update(_read(state, lacking))
-        return pa.table([kept.columns[name] for name in names], names=list(names))
+        found = pa.table([kept.columns[name] for name in names], names=list(names))
+        if lacking:
+            self._forget()
+        return found
+
+    def _forget(self) -> None:
+        sizes = {one: sum(column.nbytes for column in kept.columns.values()) for one, kept in self._kept.items()}
+        total = sum(sizes.values())
+        for one, size in sizes.items():
+            if total <= KEPT_BYTES:
+                break
+            del self._kept[one]
+            total -= size
 
 
 def _read(state: Relation, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
