@@ -74,7 +74,7 @@ def test_a_batch_reports_what_it_encodes_and_then_its_views(db: Database, record
         batch.insert("names", [("r1", "north")])
         batch.insert("sales", ROWS)
     phases = dict.fromkeys((one.phase, one.name) for one in records if one.phase != "compile")
-    assert [*phases] == [("encode", "names"), ("encode", "sales"), ("update", "by_region, by_name")]
+    assert [*phases] == [("encode", "sales"), ("update", "by_region, by_name")]
 
 
 def test_small_batches_report_nothing(db: Database, records: list[Progress]) -> None:
@@ -82,6 +82,8 @@ def test_small_batches_report_nothing(db: Database, records: list[Progress]) -> 
     db.insert("sales", [("a", 1)])
     db.insert("sales", ROWS[:1000])
     db.insert("sales", iter(ROWS[:1000]))
+    with db.batch() as batch:
+        batch.insert("sales", ROWS[:1000])
     assert not records
 
 
@@ -221,7 +223,7 @@ def _terminal(columns: int, **settings: str) -> str:
 def test_a_terminal_has_a_line_with_a_bar_and_keeps_the_last_one_of_a_load() -> None:
     lines = _terminal(100, PYTHONIOENCODING="utf-8").split("\r")
     assert lines[1].startswith(f"{'━' * 10}{' ' * 10} backfilling by_\\x1b[31mregion: 5 of 10 rows, ")
-    assert lines[2].startswith("backfilled by_\\x1b[31mregion: 10 rows in 0.0 s") and lines[3][:1] == "\n"
+    assert lines[2].startswith("backfilled by_\\x1b[31mregion: 10 rows in ") and "\n" in lines[3][:1]
     assert lines[4].startswith("━━━━━") and "compiling by_region: 1 of 4 functions; once per machine" in lines[4]
     assert lines[-1] == "\x1b[K" and "silent" not in "".join(lines)
 
@@ -253,4 +255,4 @@ def test_a_notebook_has_one_output_that_is_updated(soon: None, monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     with progress.Reporter(True).rows("backfill", "v", 10) as task:
         task.step(5)
-    assert shown == ["new backfilling v: 5 of 10 rows", "backfilled v: 10 rows in 0.0 s"]
+    assert [text.partition(" in ")[0] for text in shown] == ["new backfilling v: 5 of 10 rows", "backfilled v: 10 rows"]

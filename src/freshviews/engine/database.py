@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from threading import RLock, get_ident
@@ -1356,7 +1356,8 @@ class Database(Shown):
                 reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            with self._taken.reporter.rows("encode", table.name, len(rows)):
+            many = len(rows) > FEW_ROWS
+            with self._taken.reporter.rows("encode", table.name, len(rows)) if many else nullcontext():
                 encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
