@@ -44,6 +44,12 @@ def number(argument: str, value: object) -> None:
     _expect(isinstance(value, Real) and not isinstance(value, bool), argument, "a number", value)
 
 
+def seconds(argument: str, value: float) -> None:
+    """A number of seconds, 0 or more."""
+    number(argument, value)
+    _expect(value >= 0, argument, "0 or more seconds", value)
+
+
 def function(argument: str, value: object) -> None:
     """A function, or another object that can be called."""
     _expect(callable(value), argument, "a function", value)

@@ -44,6 +44,7 @@ def right_arguments(folder: Path, db: fv.Database) -> dict[str, Any]:
         "features": ["qty"], "target": "qty", "by": "part", "categories": ["part"], "components": None, "degree": 1,
         "fit_intercept": True, "root": None, "model": None, "penalty": 1.0, "on_change": len, "unknown": "zero",
         "frame": {name: [1] for name in ("part", "color", "qty", "price")}, "most": 1, "key": "bolt", "prefix": "bolt",
+        "query": "SELECT * FROM items",
     }  # fmt: skip
 
 
@@ -61,6 +62,8 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
     "Table": lambda db: db.table("items"),
     "Batch": lambda db: db.batch(),
     "Change": change_of,
+    "Changes": lambda db: db.view("by_part").changes("now"),
+    "Answer": lambda db: db.sql("SELECT * FROM items"),
     "Explanation": lambda db: db.view("by_part").explain(),
     "Subscription": lambda db: db.view("by_part").subscribe(len),
     "LinearRegression": lambda db: learn.LinearRegression(db, "sales", ["price"], "qty", name="m"),
@@ -79,8 +82,8 @@ OBJECTS: dict[str, Callable[[fv.Database], Any]] = {
 """By public class with methods, a function that makes an object of it."""
 
 NOT_MADE = {
-    "Batch", "Change", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View", "Counts", "Drift", "Edge",
-    "EncodedMoments", "Moments", "UserRing",
+    "Answer", "Batch", "Change", "Changes", "Explanation", "Recovery", "Stats", "Subscription", "Table", "View",
+    "Counts", "Drift", "Edge", "EncodedMoments", "Moments", "UserRing",
 }  # fmt: skip
 """Public classes whose constructor checks nothing: methods return them, and ``register_ring`` checks a UserRing."""
 
@@ -130,6 +133,8 @@ MAY_BE_ANYTHING = {
 def is_right(parameter: inspect.Parameter, value: object) -> bool:
     """Whether one of the wrong values is right for a parameter."""
     name, kind = parameter.name, str(parameter.annotation)
+    if name == "parameters":
+        return value is None or value == []
     if value is None:
         return "None" in kind or name in ("key", "prefix")
     if name in ("key", "prefix"):

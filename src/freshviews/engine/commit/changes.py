@@ -83,6 +83,8 @@ class Changes:
 
         Raises
         ------
+        ArgumentError
+            ``timeout`` is not a number of 0 or more.
         FreshviewsError
             No change can come, because this thread holds the version (``Database.at_one_version``, a subscriber).
         EvaluationError
@@ -96,7 +98,7 @@ class Changes:
         (<change of view by_part at version 2: 2 rows>, None)
         """
         if timeout is not None:
-            arguments.number("Changes.take(timeout)", timeout)
+            arguments.seconds("Changes.take(timeout)", timeout)
         until = None if timeout is None else time.monotonic() + timeout
         queue = self._queue
         while True:
