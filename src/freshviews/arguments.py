@@ -39,10 +39,15 @@ def count(argument: str, value: object, least: int = 0, most: int | None = None)
     _expect(fine, argument, f"a whole number, {limit},", value)
 
 
-def number(argument: str, value: object, least: float | None = None) -> None:
+def number(argument: str, value: object) -> None:
     """A number, whole or not."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and (least is None or float(value) >= least)
-    _expect(fine, argument, "a number" if least is None else f"a number, {least:g} or more,", value)
+    _expect(isinstance(value, Real) and not isinstance(value, bool), argument, "a number", value)
+
+
+def seconds(argument: str, value: float) -> None:
+    """A number of seconds, 0 or more."""
+    number(argument, value)
+    _expect(value >= 0, argument, "0 or more seconds", value)
 
 
 def function(argument: str, value: object) -> None:

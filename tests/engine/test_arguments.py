@@ -133,8 +133,10 @@ MAY_BE_ANYTHING = {
 def is_right(parameter: inspect.Parameter, value: object) -> bool:
     """Whether one of the wrong values is right for a parameter."""
     name, kind = parameter.name, str(parameter.annotation)
+    if name == "parameters":
+        return value is None or value == []
     if value is None:
-        return "None" in kind or name in ("key", "prefix", "parameters")
+        return "None" in kind or name in ("key", "prefix")
     if name in ("key", "prefix"):
         return isinstance(value, str)
     if isinstance(value, str) and value.strip() == "":
@@ -144,7 +146,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     if isinstance(value, Path):
         return "PathLike" in kind
     if isinstance(value, list) and value == []:
-        return name in ("rows", "changes", "statements", "categories", "features", "parameters")
+        return name in ("rows", "changes", "statements", "categories", "features")
     if value is len:
         return name in ("callback", "on_change")
     if value == 3:

@@ -238,9 +238,9 @@ def test_waiting_where_no_change_can_come_is_refused(db: fv.Database) -> None:
         ({"start": 1.0}, "start must be"),
         ({"size": 0}, r"changes\(size\): a whole number, 1 or more, is expected, not 0"),
         ({"full": "drop"}, "full must be 'snapshot' or 'wait', not 'drop'"),
-        ({"timeout": -1}, r"timeout\): a number, 0 or more, is expected, not -1"),
-        ({"timeout": float("nan")}, r"timeout\): a number, 0 or more, is expected, not nan"),
-        ({"timeout": "long"}, r"changes\(timeout\): a number, 0 or more, is expected"),
+        ({"timeout": -1}, r"timeout\): 0 or more seconds is expected, not -1"),
+        ({"timeout": float("nan")}, r"timeout\): 0 or more seconds is expected, not nan"),
+        ({"timeout": "long"}, r"changes\(timeout\): a number is expected"),
     ],
 )
 def test_a_wrong_argument_is_named(db: fv.Database, arguments: dict[str, Any], message: str) -> None:

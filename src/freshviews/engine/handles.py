@@ -837,7 +837,7 @@ class View(Readable):
         """
         name = f"view {self.name}: changes"
         arguments.count(f"{name}(size)", size, 1)
-        arguments.number(f"{name}(timeout)", timeout, least=0)
+        arguments.seconds(f"{name}(timeout)", timeout)
         if full not in ("snapshot", "wait"):
             raise ArgumentError(f"{name}: full must be 'snapshot' or 'wait', not {shown(full)}")
         is_version = isinstance(start, int) and not isinstance(start, bool)

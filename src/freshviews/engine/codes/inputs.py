@@ -179,6 +179,7 @@ def _of_pandas(frame: Any, table: str) -> pa.Table:
 
 def _refuse_column(table: str, name: str, column: Any) -> NoReturn:
     """Raise an error that names the first value of a pandas column whose type differs from the values before it."""
+    column = column.astype(object)  # A part of a categorical column has the categories of the whole.
     least, most = 0, len(column) - 1
     while least < most:
         middle = (least + most) // 2

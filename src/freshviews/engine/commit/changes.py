@@ -27,8 +27,8 @@ class Changes:
     Examples
     --------
     >>> with db.view("by_part").changes() as changes:
-    ...     list(next(changes))
-    [(('bolt', 3), 1), (('nut', 5), 1)]
+    ...     next(changes)
+    <snapshot of view by_part at version 1: 2 rows>
     """
 
     def __init__(
@@ -83,6 +83,8 @@ class Changes:
 
         Raises
         ------
+        ArgumentError
+            ``timeout`` is not a number of 0 or more.
         FreshviewsError
             No change can come, because this thread holds the version (``Database.at_one_version``, a subscriber).
         EvaluationError
@@ -92,11 +94,11 @@ class Changes:
         --------
         >>> changes = db.view("by_part").changes("now")
         >>> version = db.insert("items", [("nut", 1)])
-        >>> list(changes.take()), changes.take(0)
-        ([(('nut', 5), -1), (('nut', 6), 1)], None)
+        >>> changes.take(), changes.take(0)
+        (<change of view by_part at version 2: 2 rows>, None)
         """
         if timeout is not None:
-            arguments.number("Changes.take(timeout)", timeout, least=0)
+            arguments.seconds("Changes.take(timeout)", timeout)
         until = None if timeout is None else time.monotonic() + timeout
         queue = self._queue
         while True:
