@@ -176,3 +176,22 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
     monkeypatch.setattr(asked, "KEPT_BYTES", 10)
     assert db.sql("SELECT SUM(qty) AS q FROM items JOIN parts USING (part)").fetchall() == [(8,)]
     assert len(db._asked._kept) == 0
+
+
+@pytest.mark.parametrize(
+    "sql, rows",
+    [
+        ("SELECT part FROM items WHERE part RLIKE '^[0-9]+$' AND CAST(part AS INT) > 1", []),
+        ("SELECT part FROM items WHERE qty - 3 = 0 OR 10 / (qty - 3) > 100", [("bolt",)]),
+        ("SELECT part, COUNT(*) AS n FROM items WHERE qty > 99 GROUP BY ROLLUP (part)", []),
+        ("SELECT COUNT(*) AS n FROM items WHERE qty > 99 GROUP BY GROUPING SETS (())", [(0,)]),
+        ("SELECT part, COUNT(*) AS n FROM items GROUP BY part WITH ROLLUP HAVING COUNT(*) > 1", [(None, 2)]),
+        ("SELECT qty % 2 AS k, SUM(qty) AS s FROM items GROUP BY ALL", [(1, 8)]),
+        ("SELECT SUM(qty) AS s FROM items GROUP BY ALL", [(8,)]),
+        ("SELECT COUNT(part, big) AS n FROM items", [(1,)]),
+        ("SELECT 1.0 / 3 AS q, 7 DIV -2 AS d, price / 7 AS p FROM items WHERE qty = 3",
+         [(Decimal("0.333333"), -3, Decimal("0.214286"))]),
+    ],
+)  # fmt: skip
+def test_a_select_means_what_it_means_in_spark(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    assert db.sql(sql).fetchall() == rows

@@ -64,7 +64,7 @@ def test_what_is_missing_comes_with_how_to_get_it() -> None:
     assert states(needed, numpy="2.0", sqlglot="30.26", polars="1.1") == [
         ("ok", "packages: numpy 2.0, sqlglot 30.26"),
         ("ok", "polars, for to_polars: polars 1.1"),
-        ("missing", "pyspark, for pipelines on Spark (freshviews run), and queries that need it: "
+        ("missing", "pyspark, for pipelines on Spark (freshviews run), and freshviews query --spark: "
          "pip install 'freshviews[spark]'"),
     ]  # fmt: skip
     assert states(needed, numpy="1.2", pyspark="4.3") == [
