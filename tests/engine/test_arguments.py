@@ -90,7 +90,7 @@ def public() -> Iterator[tuple[str, Any]]:
     for module in (fv, learn):
         for name in module.__all__:
             found = getattr(module, name)
-            if not (isinstance(found, type) and issubclass(found, Exception)):
+            if not (isinstance(found, type) and issubclass(found, BaseException)):
                 yield name, found
 
 
