@@ -102,7 +102,14 @@ check()
 WAIT_SEEN = """
 import logging
 logging.basicConfig(level=logging.INFO, filename=sys.argv[1], format="%(name)s %(message)s")
-threading.Timer(4, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+def interrupt():
+    while not os.path.getsize(sys.argv[1]):
+        time.sleep(0.1)
+    time.sleep(1)
+    os.kill(os.getpid(), signal.SIGINT)
+
+threading.Thread(target=interrupt).start()
 try:
     db.insert("d", [(a, a) for a in range(2000)])
 except KeyboardInterrupt:

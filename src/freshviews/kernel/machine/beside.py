@@ -224,7 +224,9 @@ class _Wait:
         """A block in which the thread waits for functions, perhaps within another one."""
         self._wanted += [function for function, _ in wanted]
         views = [self._reporter.subject, *(_view_of(function) for function, _ in wanted)]
-        self._task.name = _listed([*dict.fromkeys(filter(None, views))])
+        named = _listed([*dict.fromkeys(filter(None, views))])
+        if named or not self._blocks:
+            self._task.name = named
         self._blocks += 1
         start = time.monotonic()
         try:
