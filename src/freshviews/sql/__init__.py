@@ -39,6 +39,7 @@ __all__ = [
     "ViewDefs",
     "blocks",
     "expressions",
+    "names",
     "parse_script",
     "statements",
     "text",
