@@ -195,3 +195,24 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
 )  # fmt: skip
 def test_a_select_means_what_it_means_in_spark(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
     assert db.sql(sql).fetchall() == rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "parts"),
+    [
+        ("qty = ANY (ARRAY[3, 7])", ["bolt"]),
+        ("qty <> ALL (ARRAY[3, ?])", ["nut"]),
+        ("part LIKE ANY ('b%', 'x%')", ["bolt"]),
+        ("part NOT LIKE ALL ('b%', 'x%')", ["nut"]),
+        ("part LIKE ANY ('b!%', 'n%') ESCAPE '!'", ["nut"]),
+        ("qty < 4 = (qty > 4) IS NULL", []),
+        ("(qty < 4) = (part = 'bolt')", ["bolt", "nut"]),
+        ("qty < 4 <> (qty > 4)", ["bolt", "nut"]),
+        ("(qty + ~qty + 2 ^ qty) = 2", ["bolt"]),
+    ],
+)
+def test_lists_and_comparisons_of_comparisons_mean_what_they_mean_in_spark(
+    db: fv.Database, condition: str, parts: list[str]
+) -> None:
+    answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)
+    assert [part for (part,) in answer] == parts

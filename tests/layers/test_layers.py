@@ -87,8 +87,8 @@ def test_planning_imports_no_array_library(room: str) -> None:
         assert seen.isdisjoint(NUMBERS_ABOVE[room]), path
 
 
-ALONE = [("sqlglot", "sql asking engine"), ("duckdb", "asking"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"),
-         ("numba", "kernel"), ("grpc", "wire"), ("sqlalchemy", "dbapi"),
+ALONE = [("sqlglot", "sql asking engine"), ("duckdb", "asking"), ("typer", "cli"), ("rich", "cli"),
+         ("llvmlite", "kernel"), ("numba", "kernel"), ("grpc", "wire"), ("sqlalchemy", "dbapi"),
          ("pyspark", "spark"), ("prometheus_client", "cli"), ("yaml", "spark")]  # fmt: skip
 
 

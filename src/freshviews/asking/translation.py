@@ -23,6 +23,7 @@ from freshviews.asking.relations import AskedRelation, expand, tables_named
 from freshviews.asking.typing import METADATA, as_node
 from freshviews.catalog.catalog import near, unknown
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node
 from freshviews.types import SqlType
@@ -53,8 +54,9 @@ def translated(
     tree = question.tree.copy()
     try:
         expand(tree, by_name)
-        name_functions(question.text, tree)
         _bind(question, tree, kinds)
+        _plain_comparisons(tree)
+        name_functions(question.text, tree)
         _plain_groups(tree)
         _name_columns(question, tree)
         return _translated(question, tree, by_name)
@@ -110,6 +112,28 @@ def _outer(tree: Node) -> exp.Select | None:
     while isinstance(tree, exp.SetOperation | exp.Subquery):
         tree = tree.this
     return tree if isinstance(tree, exp.Select) else None
+
+
+_COMPARISONS = (*COMPARISONS, exp.Like, exp.ILike, exp.RegexpLike)
+
+
+def _plain_comparisons(tree: Node) -> None:
+    """Write comparisons with ANY and ALL of a list out, and comparisons of comparisons in parentheses."""
+    found: list[Node] = list(tree.find_all(*_COMPARISONS))
+    for node in found:
+        for side in ("this", "expression"):
+            if isinstance(node.args[side], _COMPARISONS):
+                node.set(side, exp.Paren(this=node.args[side]))
+        listed = members_of_list(node.expression)
+        if listed is None or not listed[1]:
+            continue
+        every, members = listed
+        whole = node.parent if isinstance(node.parent, exp.Escape) else node
+        tests = []
+        for member in members:
+            node.set("expression", member.copy())
+            tests.append(exp.Paren(this=whole.copy()))
+        whole.replace(exp.Paren(this=exp.and_(*tests) if every else exp.or_(*tests)))
 
 
 def _plain_groups(tree: Node) -> None:

@@ -223,7 +223,7 @@ class Binder:
 
     def _predicate(self, node: Node) -> Expr:
         if type(node) in COMPARISONS:
-            listed = _members(node.expression)
+            listed = members_of_list(node.expression)
             if listed is not None:
                 every, members = listed
                 value, sign = self.bind(node.this), COMPARISONS[type(node)]
@@ -409,7 +409,7 @@ class Binder:
             node = node.this
         op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
         value = cast(self.bind(node.this), STRING)
-        every, patterns = _members(node.expression) or (False, [node.expression])
+        every, patterns = members_of_list(node.expression) or (False, [node.expression])
         if not patterns:
             raise Fault("LIKE ANY and LIKE ALL take patterns, as in LIKE ANY ('a%', 'b%')")
         more = () if escape is None else (escape,)
@@ -457,7 +457,7 @@ def _between(value: Expr, low: Expr, high: Expr) -> Expr:
     return logic.both(logic.compare(">=", value, low), logic.compare("<=", value, high))
 
 
-def _members(node: Node) -> tuple[bool, list[Node]] | None:
+def members_of_list(node: Node) -> tuple[bool, list[Node]] | None:
     """True for ANY or SOME and False for ALL of a list, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``;
     None for another node."""
     inside: Any = None
