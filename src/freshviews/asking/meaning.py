@@ -370,6 +370,10 @@ def _called(node: Node) -> None:
         _as_kind(node)
 
 
+def _refuse_shift(node: Node) -> None:
+    raise NotAnswered(node, "a shift of bits is computed in a view; here multiply or divide by a power of 2")
+
+
 _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     **dict.fromkeys((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod), _arithmetic),
     **dict.fromkeys(
@@ -397,6 +401,7 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
         _text,
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
     exp.Substring: _from_one,
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _extracted,

@@ -55,7 +55,7 @@ def translated(
     try:
         expand(tree, by_name)
         _bind(question, tree, kinds)
-        _plain_comparisons(tree)
+        _plain_lists(tree)
         name_functions(question.text, tree)
         _plain_groups(tree)
         _name_columns(question, tree)
@@ -81,6 +81,7 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
         tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     names = _names(tree, relations)
     mend(tree)
+    _parenthesized(tree)
     reads = _reads(tree, stored)
     return Translation(_DUCKDB.generate(tree, copy=False, unsupported_level=ErrorLevel.RAISE), reads, names)
 
@@ -114,16 +115,10 @@ def _outer(tree: Node) -> exp.Select | None:
     return tree if isinstance(tree, exp.Select) else None
 
 
-_COMPARISONS = (*COMPARISONS, exp.Like, exp.ILike, exp.RegexpLike)
-
-
-def _plain_comparisons(tree: Node) -> None:
-    """Write comparisons with ANY and ALL of a list out, and comparisons of comparisons in parentheses."""
-    found: list[Node] = list(tree.find_all(*_COMPARISONS))
+def _plain_lists(tree: Node) -> None:
+    """Write comparisons with ANY and ALL of a list out."""
+    found: list[Node] = list(tree.find_all(*COMPARISONS, exp.Like, exp.ILike, exp.RegexpLike))
     for node in found:
-        for side in ("this", "expression"):
-            if isinstance(node.args[side], _COMPARISONS):
-                node.set(side, exp.Paren(this=node.args[side]))
         listed = members_of_list(node.expression)
         if listed is None or not listed[1]:
             continue
@@ -134,6 +129,28 @@ def _plain_comparisons(tree: Node) -> None:
             node.set("expression", member.copy())
             tests.append(exp.Paren(this=whole.copy()))
         whole.replace(exp.Paren(this=exp.and_(*tests) if every else exp.or_(*tests)))
+
+
+_OPERATORS = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.DPipe, exp.BitwiseAnd, exp.BitwiseOr),
+    *(exp.BitwiseXor, exp.BitwiseNot, exp.Neg, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
+    *(exp.NullSafeNEQ, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is, exp.In, exp.Between, exp.Not),
+    *(exp.And, exp.Or),
+)
+
+
+def _parenthesized(tree: Node) -> None:
+    """Put the operands of operators in parentheses: some operators bind otherwise in DuckDB than in Spark."""
+    for node in list(tree.find_all(*_OPERATORS, exp.Literal)):
+        around = node.parent
+        if isinstance(node, exp.Literal) and not node.name.startswith("-"):
+            continue
+        if type(around) is type(node) and isinstance(node, exp.And | exp.Or):
+            continue  # A chain of hundreds would nest as deep.
+        if isinstance(around, _OPERATORS) and not (isinstance(around, exp.Escape) and node is around.this):
+            made = exp.Paren()
+            node.replace(made)
+            made.set("this", node)
 
 
 def _plain_groups(tree: Node) -> None:
