@@ -68,6 +68,11 @@ class Progress:
         Rows or functions in all; None if it is not known.
     seconds
         Since the phase began.
+
+    Examples
+    --------
+    >>> str(fv.Progress("encode", "items", 3_000_000, 3_000_000, 1.5))
+    'encoded items: 3,000,000 rows in 1.5 s, 2,000,000 rows/s'
     """
 
     phase: Phase

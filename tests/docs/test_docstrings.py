@@ -30,7 +30,7 @@ SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Examples
 
 MADE_BY_FRESHVIEWS = {
     *("Batch", "Change", "Changes", "Explanation", "Query", "RowCounts", "Stats", "Subscription", "Table", "View"),
-    *("Connection", "Cursor"),
+    *("Answer", "Connection", "Cursor"),
 }
 """Classes whose constructor is not public."""
 

@@ -64,6 +64,8 @@ def rows(db: fv.Database, table: fv.Table, view: fv.View, change: fv.Change) -> 
     db.apply("items", change)
     db.create_table("copy", table, key="id")
     db.create_table("copy", view, key=["id", "part"])
+    with db.serve(0, writable=True) as server:
+        print(server.uri)
     with db.batch() as batch:
         batch.insert("items", Item(1, "bolt"))
         batch.delete("items", [(1, "bolt")])

@@ -27,8 +27,8 @@ class Changes:
     Examples
     --------
     >>> with db.view("by_part").changes() as changes:
-    ...     next(changes)
-    <snapshot of view by_part at version 1: 2 rows>
+    ...     list(next(changes))
+    [(('bolt', 3), 1), (('nut', 5), 1)]
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class Changes:
         --------
         >>> changes = db.view("by_part").changes("now")
         >>> version = db.insert("items", [("nut", 1)])
-        >>> changes.take(), changes.take(0)
-        (<change of view by_part at version 2: 2 rows>, None)
+        >>> list(changes.take()), changes.take(0)
+        ([(('nut', 5), -1), (('nut', 6), 1)], None)
         """
         if timeout is not None:
             arguments.seconds("Changes.take(timeout)", timeout)

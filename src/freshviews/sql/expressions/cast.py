@@ -23,6 +23,8 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         return expr
     if source == VOID or (isinstance(expr, Literal) and expr.value is None):
         return null(to)
+    if source.is_integer and to.is_numeric:
+        return _from_integer(expr, to)
     if BINARY in (source, to):
         if STRING not in (source, to):
             raise Fault(f"{source} cannot be cast to {to}")
@@ -36,8 +38,6 @@ def cast(expr: Expr, to: SqlType) -> Expr:
     if source == BOOLEAN and to.is_numeric:
         whole = _number(expr) if isinstance(expr, Literal) else retyped(expr, BIGINT)
         return cast(retyped(whole, SqlType("TINYINT")), to)
-    if source.is_integer and to.is_numeric:
-        return _from_integer(expr, to)
     if source.is_decimal and to.is_numeric:
         return _from_decimal(expr, to)
     if source.is_float and to.is_numeric:
