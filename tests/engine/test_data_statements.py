@@ -492,3 +492,35 @@ def test_a_repeated_statement_takes_new_values_also_inside_a_subscriber(db: fv.D
     db.execute(adding, 9, 1, 10)
     assert [row[:3:2] for row in players(db)[3:]] == [(9, 1), (11, 2)]
     assert sorted(db.table("games")) == [(10, 1), (12, 1)]
+
+
+def test_create_table_as_select_makes_a_table_of_the_rows_and_types_of_the_select() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT, s STRING, d DECIMAL(6, 2))")
+        db.insert("t", [(1, "x", 1), (2, "y", None)])
+        made = db.execute("CREATE TABLE `big t` AS SELECT a * 2 AS twice, s, d FROM t WHERE a > ?", 1)
+        assert (made.inserted, made.version) == (1, db.version)
+        assert list(db.table("big t")) == [(4, "y", None)]
+        assert [str(column.type) for column in db.table("big t").schema] == ["int32", "string", "decimal128(6, 2)"]
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT SUM(twice) AS n FROM `big t`")
+        db.execute("INSERT INTO `big t` VALUES (3, 'z', 1)")
+        assert list(db.view("v")) == [(7,)]
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("CREATE TABLE t AS SELECT 1 AS a", "line 1, column 14: t exists already; DROP it, or INSERT the rows"),
+        ("CREATE OR REPLACE TABLE n AS SELECT 1 AS a", "a clause of CREATE TABLE AS SELECT"),
+        ("CREATE TABLE IF NOT EXISTS n AS SELECT 1 AS a", "a clause of CREATE TABLE AS SELECT"),
+        ("CREATE TABLE n AS SELECT b FROM t", "unknown column b"),
+        ("CREATE TABLE n AS SELECT a, a FROM t", "have one name"),
+        ("BEGIN; CREATE TABLE n AS SELECT a FROM t; COMMIT", "a statement that defines between BEGIN and COMMIT"),
+    ],
+)
+def test_a_create_table_as_select_that_is_refused_makes_no_table(script: str, message: str) -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (a INT)")
+        with pytest.raises(fv.FreshviewsError, match=message):
+            db.execute(script)
+        assert db.tables == ("t",)

@@ -332,6 +332,7 @@ class Database(Shown):
             whole=self._whole,
             commit=self._commit_parts,
             answer=self._rows_of,
+            create=self.create_table,
             ask=self._asked_in_script,
         )
 

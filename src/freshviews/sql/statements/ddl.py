@@ -48,14 +48,26 @@ class _Table:
     """The expression after DEFAULT, by column."""
 
 
+def table_from_select(text: SqlText, node: Node, catalog: Catalog) -> str:
+    """The name of the table that a CREATE TABLE AS SELECT makes. Raises SqlError with the place."""
+    extra = next((one for one in ("replace", "exists", "properties") if node.args.get(one)), None)
+    if extra is not None or not isinstance(node.this, exp.Table):
+        raise text.unsupported(node, "a clause of CREATE TABLE AS SELECT", "CREATE TABLE t AS SELECT ... is accepted")
+    check_name(text, node.this)
+    name: str = node.this.name
+    if catalog.named(name) is not None:
+        raise NameProblem(f"{name} exists already; DROP it, or INSERT the rows", *text.at(node.this))
+    return name
+
+
 def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     """The table that a CREATE TABLE defines. Raises SqlError with the place."""
     schema = node.this
     if node.expression is not None:
         raise text.unsupported(
             node.expression,
-            "CREATE TABLE AS SELECT",
-            "CREATE MATERIALIZED VIEW ... AS SELECT is accepted; in Python, db.create_table(name, db.sql(query))",
+            "CREATE TABLE AS SELECT here",
+            "CREATE MATERIALIZED VIEW ... AS SELECT is accepted",
         )
     if not isinstance(schema, exp.Schema):
         raise text.error(node, f"table {node.this.name} needs a list of columns in parentheses")

@@ -29,8 +29,8 @@ class Unit:
     """Statements that take effect together.
 
     ``kind``: ``definitions``, ``data`` (one statement), ``transaction`` (the statements of data between BEGIN and
-    COMMIT, or ROLLBACK if not ``commits``), or ``question`` (one). ``first``, ``last``: the numbers of its
-    statements in the script, from 1.
+    COMMIT, or ROLLBACK if not ``commits``), ``table`` (one CREATE TABLE AS SELECT), or ``question`` (one). ``first``,
+    ``last``: the numbers of its statements in the script, from 1.
     """
 
     kind: str
@@ -80,7 +80,7 @@ def _units(script: str) -> tuple[Unit, ...]:
             begun = None
         elif begun is not None:
             if kind != "data":
-                what = "a statement that defines" if kind == "definitions" else "a question"
+                what = "a question" if kind == "question" else "a statement that defines"
                 raise text.unsupported(node, f"{what} between BEGIN and COMMIT", "INSERT, DELETE, UPDATE and MERGE are")
             inside.append(node)
         elif kind == "definitions" and made and made[-1].kind == kind:
@@ -116,4 +116,6 @@ def _kind(node: Node) -> str:
         return "data"
     if isinstance(node, _ASKING) or (isinstance(node, exp.Command) and node.name.upper() in _COMMANDS):
         return "question"
+    if isinstance(node, exp.Create) and node.kind == "TABLE" and isinstance(node.expression, exp.Query):
+        return "table"
     return "definitions"

@@ -34,6 +34,7 @@ from freshviews.sql.statements.data import (
     source_of,
     target_of,
 )
+from freshviews.sql.statements.ddl import table_from_select
 from freshviews.sql.statements.parameters import give, given_to
 from freshviews.sql.statements.units import Unit, slice_of
 from freshviews.sql.text.parse import Node, SqlText
@@ -55,6 +56,8 @@ class Doors:
     commit: Callable[[Parts], int]
     answer: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], pa.Table]
     """The rows of a SELECT, with values for its parameters."""
+    create: Callable[[str, pa.Table], int]
+    """Makes a table of rows, and returns the version."""
     ask: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], Any]
     """The result of a question."""
 
@@ -91,6 +94,10 @@ def _unit(script: str, text: SqlText, unit: Unit, doors: Doors, alone: bool) -> 
         return None
     if unit.kind == "question":
         return doors.ask(text, unit.nodes[0], given_to(text, unit.nodes[0]))
+    if unit.kind == "table":
+        name = table_from_select(text, unit.nodes[0], doors.catalog())
+        rows = doors.answer(text, unit.nodes[0].expression, given_to(text, unit.nodes[0]))
+        return RowCounts(rows.num_rows, 0, 0, doors.create(name, rows))
     transaction = _Transaction(text, doors)
     for node in unit.nodes:
         transaction.add(node)
