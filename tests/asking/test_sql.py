@@ -191,10 +191,35 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
         ("SELECT COUNT(part, big) AS n FROM items", [(1,)]),
         ("SELECT 1.0 / 3 AS q, 7 DIV -2 AS d, price / 7 AS p FROM items WHERE qty = 3",
          [(Decimal("0.333333"), -3, Decimal("0.214286"))]),
+        (r"SELECT 'a%' LIKE 'a\%' AS p, 'ab' LIKE 'a\%' AS q, 'ab' NOT ILIKE 'A\_' AS r", [(True, False, True)]),
+        (r"SELECT 'a%' LIKE part || '\%' AS p FROM items WHERE qty = 3", [(False,)]),
+        ("SELECT ln(0) AS a, log10(-1.5) AS b, log2(0) AS c, log(0, 2) AS d, ln(1) AS e",
+         [(None, None, None, None, 0)]),
+        ("SELECT CAST(CAST('NaN' AS DOUBLE) AS STRING) AS a, CAST('-inf' AS DOUBLE) || '' AS b, "
+         "upper(CAST('inf' AS FLOAT)) AS c, concat(CAST('inf' AS DOUBLE), 1) AS d",
+         [("NaN", "-Infinity", "INFINITY", "Infinity1")]),
+        ("SELECT concat(qty) AS a, left(part, qty - 4) AS b, right(part, -1) AS c FROM items",
+         [("3", "", ""), ("5", "n", "")]),
+        ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
+        ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],
 )  # fmt: skip
 def test_a_select_means_what_it_means_in_spark(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
     assert db.sql(sql).fetchall() == rows
+
+
+@pytest.mark.parametrize(
+    "expression", ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()"]
+)
+def test_a_function_that_duckdb_would_compute_otherwise_is_refused(db: fv.Database, expression: str) -> None:
+    with pytest.raises(fv.SqlError, match="line 1, column 8"):
+        db.sql(f"SELECT {expression} AS x FROM items")
+
+
+def test_names_of_with_are_not_those_that_duckdb_gets(db: fv.Database) -> None:
+    queries = "WITH r0 AS (SELECT 9 AS weight), R2 AS (SELECT 8 AS weight)"
+    found = sorted(db.sql(f"{queries} SELECT parts.weight, i.qty FROM parts, r0, r2, items i"))
+    assert found == [(3, 3), (3, 5), (7, 3), (7, 5)]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
+_REFUSED |= {"hash", "typeof", "url_encode"}  # DuckDB's have other values.
 _SPARK = Spark()
 ACCEPTED = FUNCTION_NAMES - _REFUSED
 """Names of functions that a SELECT may call, in lower case."""
@@ -137,7 +138,7 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
     if name in _CASTS and len(arguments) == 1:
         return exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="spark"))
     name = _SAME.get(name, name)
-    if name in _OF_NULLS and isinstance(arguments[-1], exp.Boolean) and len(arguments) > 1:
+    if name in _OF_NULLS and len(arguments) > 1 and isinstance(arguments[-1], exp.Boolean):
         ignores = arguments.pop().this
         inner = _call(text, exp.Anonymous(this=name, expressions=arguments))
         return exp.IgnoreNulls(this=inner) if ignores else inner

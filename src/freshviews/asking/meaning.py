@@ -11,9 +11,12 @@ from freshviews.asking.typing import CALLED, DATES, SECONDS, as_node, kind_of, l
 from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType, decimal
 
-DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT = (
+DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT, TEXT, ABOVE_ZERO = (
     f"fv_{name}"
-    for name in ("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point")
+    for name in (
+        *("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point"),
+        *("text", "above_zero"),
+    )
 )
 _ZERO = "error('division by zero')"
 _INTEGER = "regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*')"
@@ -38,6 +41,10 @@ OWN = (
     f"{POINT}(a, n) AS CASE WHEN a < 0 THEN '-' ELSE '' END || left({_PADDED}, length({_PADDED}) - n) || '.' || "
     f"right({_PADDED}, n)",
     f"{NUMBER}(a) AS CASE WHEN NOT isnan(a) THEN a END",
+    # The text of a DOUBLE.
+    f"{TEXT}(a) AS CASE WHEN isnan(a) THEN 'NaN' WHEN isinf(a) THEN CASE WHEN a > 0 THEN 'Infinity' ELSE '-Infinity' "
+    "END ELSE CAST(a AS VARCHAR) END",
+    f"{ABOVE_ZERO}(a) AS CASE WHEN a > 0 THEN a END",
 )
 """Functions of DuckDB that the rewritten text calls."""
 
@@ -225,10 +232,13 @@ def _as_kind(node: Node) -> None:
 
 
 def _to_whole(node: Node, kind: SqlType | None) -> None:
-    """CAST to an integer cuts the fraction off, and takes texts of digits alone; a TIMESTAMP is its seconds."""
+    """CAST to an integer cuts the fraction off, and takes texts of digits alone; a TIMESTAMP is its seconds. A DOUBLE
+    that is no number has Spark's text."""
     to = kind_of(node.args["to"])
     if to is None or kind is None:
         return
+    if to == STRING and kind.is_float:
+        node.set("this", _own(TEXT, node.this))
     if to == TIMESTAMP and kind.is_integer:
         node.set("this", _own("timestamp_seconds", node.this))
     if not to.is_integer:
@@ -266,6 +276,66 @@ def _text(node: Node) -> None:
         one = node.args.get(name)
         if isinstance(one, exp.Expr) and kind_of(one) not in (None, STRING):
             node.set(name, cast(one, STRING))
+
+
+def _joined(node: Node) -> None:
+    """Cast all parts of a text to texts; a concat of one is one, too."""
+    if isinstance(node, exp.DPipe):
+        _text(node)
+        return
+    node.set("expressions", [cast(one, STRING) if kind_of(one) is not None else one for one in node.expressions])
+
+
+def _piece(node: Node) -> None:
+    """A piece of a negative length is empty."""
+    _text(node)
+    length = node.expression
+    if not (isinstance(length, exp.Literal) and length.name.isdigit()):
+        node.set("expression", exp.Greatest(this=length, expressions=[exp.Literal.number(0)]))
+
+
+def _pattern(node: Node) -> None:
+    """``\\`` stands before ``%`` and ``_`` of a pattern unless ESCAPE names another sign."""
+    _text(node)
+    pattern = node.expression
+    plain = isinstance(pattern, exp.Literal) and "\\" not in pattern.name
+    if not plain and not isinstance(node.parent, exp.Escape):
+        made = exp.Escape(expression=exp.Literal.string("\\"))
+        node.replace(made)
+        made.set("this", node)
+
+
+def _logarithm(node: Node) -> None:
+    """NULL for what has no logarithm."""
+    for name in ("this", "expression"):
+        if node.args.get(name) is not None:
+            node.set(name, _own(ABOVE_ZERO, node.args[name]))
+
+
+def _to_whole_alone(node: Node) -> None:
+    if node.args.get("decimals") is not None:
+        raise NotAnswered(node, f"{node.key} to a number of digits is not answered; round has digits")
+    _as_kind(node)
+
+
+def _digest(node: Node) -> None:
+    _text(node)
+    if not isinstance(node.args.get("length"), exp.Literal):
+        raise NotAnswered(node, "sha2 with a length that is not a constant is not answered; write the length")
+
+
+def _is_nan(node: Node) -> None:
+    """NULL is a number."""
+    made = exp.Coalesce(expressions=[exp.false()])
+    node.replace(made)
+    made.set("this", node)
+
+
+def _counted_bits(node: Node) -> None:
+    """A negative number has the bits of a BIGINT."""
+    if kind_of(node.this) != BOOLEAN:
+        _cast_in_place(node, "this", BIGINT)
+    _as_kind(node)
 
 
 def _measured_text(node: Node) -> None:
@@ -386,22 +456,30 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
         (
             *(exp.Year, exp.Quarter, exp.Month, exp.Day, exp.Week, exp.DayOfMonth, exp.DayOfYear, exp.Hour),
             *(exp.Minute, exp.Second, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile, exp.DateDiff, exp.Round),
-            *(exp.Ceil, exp.Floor, exp.Sign, exp.WeekOfYear, exp.Grouping, exp.GroupingId, exp.RegrCount),
-            *(exp.UnixDate, *DATES),
+            *(exp.Sign, exp.WeekOfYear, exp.Grouping, exp.GroupingId, exp.RegrCount, exp.BitLength, exp.Levenshtein),
+            *(exp.RegexpInstr, exp.UnixDate, *DATES),
         ),
         _as_kind,
     ),
     **dict.fromkeys((exp.Length, exp.StrPosition, exp.Ascii, exp.RegexpCount), _measured_text),
     **dict.fromkeys(
         (
-            *(exp.Left, exp.Right, exp.Pad, exp.Initcap, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Replace),
-            *(exp.Upper, exp.Lower, exp.Trim, exp.Reverse, exp.Repeat, exp.Like, exp.ILike, exp.RegexpLike),
+            *(exp.Pad, exp.Initcap, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Replace),
+            *(exp.Upper, exp.Lower, exp.Trim, exp.Reverse, exp.Repeat, exp.RegexpLike, exp.SHA, exp.MD5),
             *(exp.RegexpExtract, exp.RegexpReplace),
         ),
         _text,
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
+    **dict.fromkeys((exp.Like, exp.ILike), _pattern),
+    **dict.fromkeys((exp.Left, exp.Right), _piece),
+    **dict.fromkeys((exp.Concat, exp.ConcatWs, exp.DPipe), _joined),
+    **dict.fromkeys((exp.Ln, exp.Log), _logarithm),
+    **dict.fromkeys((exp.Ceil, exp.Floor), _to_whole_alone),
+    exp.SHA2: _digest,
+    exp.IsNan: _is_nan,
+    exp.BitwiseCount: _counted_bits,
     exp.Substring: _from_one,
     exp.DayOfWeek: _day_of_week,
     exp.Extract: _extracted,

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -227,12 +228,16 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
             if table is not None and table.name in stored:
                 wanted.setdefault(table.name, set()).add(column.name)
     reads: dict[str, tuple[str, str, tuple[str, ...]]] = {}
-    for place, key in enumerate(dict.fromkeys(one.name for one in tables_named(tree))):
+    named = list(tables_named(tree))
+    # DuckDB takes the name of a query of WITH before that of a relation.
+    queries = {one.alias.lower() for one in tree.find_all(exp.CTE)}
+    free = (name for place in count() if (name := f"r{place}") not in queries)
+    for key in dict.fromkeys(one.name for one in named):
         relation = stored[key]
         needed = wanted.get(key, set())
         names = tuple(name for name, _ in relation.columns if name.lower() in needed)
-        reads[key] = (f"r{place}", relation.name, names or (relation.columns[0][0],))
-    for one in list(tables_named(tree)):
+        reads[key] = (next(free), relation.name, names or (relation.columns[0][0],))
+    for one in named:
         if one.name in reads:
             one.set("this", exp.to_identifier(reads[one.name][0], quoted=True))
     return tuple(reads.values())
