@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -86,6 +88,11 @@ def test_parameters_are_values_and_never_text(db: fv.Database) -> None:
         ("x' OR 1=1 --", None, "x' OR 1=1 --")
     ]
     assert db.sql("SELECT ? + 1 AS q, ? AS w", (2**40, 1)).fetchall() == [(2**40 + 1, 1)]
+    assert db.sql("SELECT :c, :a AS b", {"a": 1, "c": 2}).columns == (":c", "b")
+    assert db.sql("SELECT ? AS a, ? AS b", [np.int16(3), np.datetime64("2026-01-02")]).fetchall() == [
+        (3, dt.date(2026, 1, 2))
+    ]
+    assert db.sql("SELECT ? AS a, ? AS b", [pd.NaT, pd.NA]).fetchall() == [(None, None)]
     later = dt.datetime(2026, 1, 2, 5, tzinfo=dt.timezone(dt.timedelta(hours=2)))
     assert db.sql("SELECT ? AS at", [later]).fetchall() == [(dt.datetime(2026, 1, 2, 3),)]
 
@@ -101,6 +108,9 @@ def test_parameters_are_values_and_never_text(db: fv.Database) -> None:
         ([Decimal("NaN")], "parameter 1: NaN is not a DECIMAL"),
         ([10**40], "has 41 digits"),
         (["\ud800"], "has half of a character"),
+        ([np.array([1, 2])], "is a ndarray"),
+        ([np.datetime64("2026-01-02T03:04:05.123456789")], "is a datetime64"),
+        ([dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5)))], "has no year in UTC"),
     ],
 )
 def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message: str) -> None:
@@ -200,6 +210,8 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
          [("NaN", "-Infinity", "INFINITY", "Infinity1")]),
         ("SELECT concat(qty) AS a, left(part, qty - 4) AS b, right(part, -1) AS c FROM items",
          [("3", "", ""), ("5", "n", "")]),
+        ("SELECT left(part, CAST(NULL AS INT)) AS a, substring(part, qty - 3, 1) AS b, substring(part, 2, 2 - qty) AS c "
+         "FROM items WHERE qty = 3", [(None, "b", "")]),
         ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],

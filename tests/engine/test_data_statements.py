@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import freshviews as fv
@@ -361,6 +362,25 @@ def test_parameters_that_are_missing_extra_or_wrong_are_refused(
     with pytest.raises(fv.FreshviewsError, match=message):
         db.execute(f"INSERT INTO players (id) {values}", *given, **named)
     assert db.version == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("\ud800", "has half of a character"),
+        (np.array([1, 2]), "is a ndarray"),
+        (np.datetime64("2026-01-02T03:04:05.123456789"), "is a datetime64"),
+        (dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=5))), "has no year in UTC"),
+        (Decimal("1E+100000"), "more digits than a DECIMAL"),
+        (Decimal("1E-100000"), "more digits than a DECIMAL"),
+    ],
+)
+@pytest.mark.parametrize("statement", ["UPDATE players SET name = ?", "DELETE FROM players WHERE name = ?"])
+def test_a_value_that_is_no_constant_is_refused(
+    db: fv.Database, statement: str, value: object, message: str
+) -> None:
+    with pytest.raises(fv.SqlError, match=f"line 1.*{message}"):
+        db.execute(statement, value)
 
 
 def test_a_definition_takes_no_parameter(db: fv.Database) -> None:

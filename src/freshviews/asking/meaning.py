@@ -11,11 +11,11 @@ from freshviews.asking.typing import CALLED, DATES, SECONDS, as_node, kind_of, l
 from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType, decimal
 
-DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT, TEXT, ABOVE_ZERO = (
+DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT, TEXT, ABOVE_ZERO, START, LENGTH = (
     f"fv_{name}"
     for name in (
         *("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point"),
-        *("text", "above_zero"),
+        *("text", "above_zero", "start", "length"),
     )
 )
 _ZERO = "error('division by zero')"
@@ -45,6 +45,8 @@ OWN = (
     f"{TEXT}(a) AS CASE WHEN isnan(a) THEN 'NaN' WHEN isinf(a) THEN CASE WHEN a > 0 THEN 'Infinity' ELSE '-Infinity' "
     "END ELSE CAST(a AS VARCHAR) END",
     f"{ABOVE_ZERO}(a) AS CASE WHEN a > 0 THEN a END",
+    f"{START}(a) AS CASE WHEN a = 0 THEN 1 ELSE a END",
+    f"{LENGTH}(a) AS CASE WHEN a < 0 THEN 0 ELSE a END",
 )
 """Functions of DuckDB that the rewritten text calls."""
 
@@ -259,14 +261,12 @@ def _cast(node: Node) -> None:
 
 
 def _from_one(node: Node) -> None:
-    """The first character of a text is at 1, and at 0."""
+    """The first character of a text is at 1, and at 0. A piece of a negative length is empty."""
     _text(node)
-    start = node.args.get("start")
-    if isinstance(start, exp.Literal) and start.name == "0":
-        node.set("start", exp.Literal.number(1))
-    elif isinstance(start, exp.Column):
-        is_zero = exp.EQ(this=start.copy(), expression=exp.Literal.number(0))
-        node.set("start", exp.Case(ifs=[exp.If(this=is_zero, true=exp.Literal.number(1))], default=start))
+    for name, function in (("start", START), ("length", LENGTH)):
+        one = node.args.get(name)
+        if one is not None and not (isinstance(one, exp.Literal) and one.name.strip("0").isdigit()):
+            node.set(name, _own(function, one))
 
 
 def _text(node: Node) -> None:
@@ -291,7 +291,7 @@ def _piece(node: Node) -> None:
     _text(node)
     length = node.expression
     if not (isinstance(length, exp.Literal) and length.name.isdigit()):
-        node.set("expression", exp.Greatest(this=length, expressions=[exp.Literal.number(0)]))
+        node.set("expression", _own(LENGTH, length))
 
 
 def _pattern(node: Node) -> None:

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshviews.asking.question import Question
 from freshviews.errors import ArgumentError, SqlError, shown
+from freshviews.sql.statements.parameters import without_numpy
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
@@ -78,8 +79,7 @@ def _by_name(
 
 def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
     """A value of Python, and its type in SQL."""
-    if hasattr(value, "item") and hasattr(value, "dtype"):
-        value = value.item()  # a number of numpy
+    value = without_numpy(value)
     if value is None:
         return None, None
     if isinstance(value, bool):
@@ -101,7 +101,10 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
             raise ArgumentError(f"parameter {name}: {shown(value)} has half of a character") from None
         return str(value), STRING
     if isinstance(value, datetime):
-        return (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)), TIMESTAMP
+        try:
+            return (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)), TIMESTAMP
+        except OverflowError:
+            raise ArgumentError(f"parameter {name}: {shown(value)} has no year in UTC") from None
     if isinstance(value, date):
         return value, DATE
     raise ArgumentError(

@@ -106,7 +106,9 @@ def _bind(question: Question, tree: Node, kinds: Sequence[SqlType | None]) -> No
         kind = kinds[number]
         # DuckDB wants no value that its text lacks, so NULL is written.
         bound = exp.Placeholder(this=str(number + 1 - kinds[:number].count(None)))
-        one.replace(exp.Null() if kind is None else exp.Cast(this=bound, to=as_node(kind)))
+        made = exp.Null() if kind is None else exp.Cast(this=bound, to=as_node(kind))
+        made.meta.update(one.meta)
+        one.replace(made)
 
 
 def _outer(tree: Node) -> exp.Select | None:

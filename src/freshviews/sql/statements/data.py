@@ -17,13 +17,13 @@ from sqlglot import exp
 from freshviews.catalog.catalog import Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.errors import NameProblem
-from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.nodes import Expr
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_subquery_value
 from freshviews.sql.names.scope import Scope, Source, table_scope
-from freshviews.sql.statements.parameters import Given, given, literal_of
+from freshviews.sql.statements.parameters import Given, given, literal_of, text_literal
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import STRING, SqlType
 
@@ -308,13 +308,13 @@ def _assigned(
 
 def reading_of(text: SqlText, node: Node, value: str, column: ColumnDef, table: str) -> Expr:
     """A text for a column: of a DATE or TIMESTAMP it is read."""
-    literal = Literal(value, STRING)
-    if column.type.name not in ("DATE", "TIMESTAMP"):
-        return assigned(text, node, literal, column, table)
     try:
-        return cast(literal, column.type)
+        literal = text_literal(value)
+        if column.type.name in ("DATE", "TIMESTAMP"):
+            return cast(literal, column.type)
     except Fault as fault:
         raise text.error(node, f"column {table}.{column.name}: {fault}") from None
+    return assigned(text, node, literal, column, table)
 
 
 def assigned(text: SqlText, node: Node, value: Expr, column: ColumnDef, table: str) -> Expr:

@@ -20,6 +20,7 @@ from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTA
 
 _VALUE = "freshviews_value"
 _EPOCH = date(1970, 1, 1)
+_MOST_DIGITS = 38
 
 
 @dataclass(frozen=True)
@@ -114,10 +115,28 @@ def literal_of(text: SqlText, node: Node) -> Literal | None:
         raise text.error(node, f"the value of {text.of(node)}: {fault}") from None
 
 
+def text_literal(value: str) -> Literal:
+    """A text as a constant. Raises Fault."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Fault(f"{shown(value)} has half of a character") from None
+    return Literal(value, STRING)
+
+
+def without_numpy(value: Any) -> Any:
+    """The value of Python for a scalar of NumPy or a missing value of pandas; another value itself."""
+    if hasattr(value, "dtype") and hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        found = value.item()
+        # A moment in nanoseconds would become a number.
+        return value if value.dtype.kind in "mM" and isinstance(found, int) else found
+    missing = type(value).__name__ in ("NaTType", "NAType") and type(value).__module__.startswith("pandas.")
+    return None if missing else value
+
+
 def _literal(value: Any) -> Literal:
     """A value of Python as a constant of Spark's SQL. Raises Fault."""
-    if hasattr(value, "item") and hasattr(value, "dtype"):
-        value = value.item()  # a scalar of NumPy
+    value = without_numpy(value)
     if value is None:
         return null(VOID)
     if isinstance(value, bool):
@@ -129,12 +148,17 @@ def _literal(value: Any) -> Literal:
     if isinstance(value, float):
         return Literal(value, DOUBLE)
     if isinstance(value, str):
-        return Literal(value, STRING)
+        return text_literal(value)
     if isinstance(value, Decimal) and value.is_finite():
+        if abs(value.adjusted()) > _MOST_DIGITS or -int(value.as_tuple().exponent) > _MOST_DIGITS:
+            raise Fault(f"{shown(value)} has more digits than a DECIMAL")
         made = literal_decimal(f"{abs(value):f}")
         return made if not value.is_signed() else Literal(-int(made.value or 0), made.type)
     if isinstance(value, datetime):
-        naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        try:
+            naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
+        except OverflowError:
+            raise Fault(f"{shown(value)} has no year in UTC") from None
         passed = naive - datetime(1970, 1, 1)
         return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, TIMESTAMP)
     if isinstance(value, date):
