@@ -210,8 +210,8 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
          [("NaN", "-Infinity", "INFINITY", "Infinity1")]),
         ("SELECT concat(qty) AS a, left(part, qty - 4) AS b, right(part, -1) AS c FROM items",
          [("3", "", ""), ("5", "n", "")]),
-        ("SELECT left(part, CAST(NULL AS INT)) AS a, substring(part, qty - 3, 1) AS b, substring(part, 2, 2 - qty) AS c "
-         "FROM items WHERE qty = 3", [(None, "b", "")]),
+        ("SELECT left(part, CAST(NULL AS INT)) AS a, substring(part, qty - 3, 1) AS b, "
+         "substring(part, 2, 2 - qty) AS c FROM items WHERE qty = 3", [(None, "b", "")]),
         ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],

@@ -21,10 +21,11 @@ pytest.importorskip("google.protobuf", reason="protobuf is not installed; pip in
 
 import grpc
 
-from freshviews.wire import FlightServer, Rows, read_token
+from freshviews.wire import FlightServer, Rows, held, read_token
 from freshviews.wire import server as wire_server
-from freshviews.wire.arrow_data import stream_of
-from freshviews.wire.messages import made, packed, parsed
+from freshviews.wire.arrow_data import rows_of, stream_of
+from freshviews.wire.held import Gone, Prepared, held_statements
+from freshviews.wire.messages import BadMessage, made, packed, parsed
 from tests.wire.kept import BY_PART, TOKEN, Kept, serving
 
 pytestmark = pytest.mark.plain_python(only=True)
@@ -174,6 +175,46 @@ def test_junk_of_arrow_as_parameters_is_refused(server: FlightServer) -> None:
     status, details = call(server, "DoPut", begun.SerializeToString(), b"\xff" * 50)
     assert status == "INVALID_ARGUMENT" and details == "the request is no message FlightData"
     assert select(server)
+
+
+_MANY = 10_000_000
+BOMBS: list[tuple[pa.Array, str | None, str]] = [
+    (pa.nulls(_MANY), None, "more than 4,194,304 parameters"),
+    (pa.array([0] * 1000), "zstd", "are compressed"),
+    (pa.array(["x"] * 1000).dictionary_encode(), None, "of the type dictionary"),
+    (pa.array([[None]] * 3), None, "of the type list"),
+    (pa.RunEndEncodedArray.from_arrays(pa.array([_MANY], pa.int32()), pa.array([1])), None, "of the type run_end"),
+    (pa.array(["x"] * 3, pa.string_view()), None, "of the type string_view"),
+]
+
+
+@pytest.mark.parametrize(("column", "compression", "message"), BOMBS)
+def test_few_bytes_that_stand_for_many_rows_are_refused(
+    column: pa.Array, compression: str | None, message: str
+) -> None:
+    sink = pa.BufferOutputStream()
+    batch = pa.record_batch([column], ["1"])
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as stream:
+        stream.write_batch(batch)
+    reader = pa.ipc.MessageReader.open_stream(sink.getvalue())
+    parts = [
+        made("FlightData", data_header=one.metadata.to_pybytes(), data_body=one.body.to_pybytes()).SerializeToString()
+        for one in reader
+    ]
+    assert sum(map(len, parts)) < 100_000
+    with pytest.raises(BadMessage, match=message):
+        rows_of(parts, 1 << 20)
+
+
+def test_parameters_of_prepared_statements_count_as_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(held, "RESULT_BYTES", 10_000)
+    statements = held_statements()
+    one, other = statements.add(Prepared("SELECT ?", 1)), statements.add(Prepared("SELECT ?", 1))
+    for handle in (one, other):
+        statements.get(handle).bind([("x" * 6000,)])
+    with pytest.raises(Gone):
+        statements.get(one)
+    assert statements.get(other).bound
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,11 @@ from freshviews.asking.typing import CALLED, DATES, SECONDS, as_node, kind_of, l
 from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType, decimal
 
-DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT, TEXT, ABOVE_ZERO, START, LENGTH = (
+DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER, POINT = (
     f"fv_{name}"
-    for name in (
-        *("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point"),
-        *("text", "above_zero", "start", "length"),
-    )
+    for name in ("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point")
 )
+TEXT, ABOVE_ZERO, START, LENGTH = (f"fv_{name}" for name in ("text", "above_zero", "start", "length"))
 _ZERO = "error('division by zero')"
 _INTEGER = "regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*')"
 _OTHER = "CAST(error(chr(39) || a || chr(39) || ' is not a whole number') AS VARCHAR)"

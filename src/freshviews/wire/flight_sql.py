@@ -84,7 +84,7 @@ class FlightSql:
             count = self._update(prepared.sql, _fitting(prepared, rows) or [()])
         elif name == "CommandPreparedStatementQuery":
             prepared = self._statements.get(command.prepared_statement_handle)
-            prepared.bound = _fitting(prepared, rows)
+            prepared.bind(_fitting(prepared, rows))
             yield made("PutResult").SerializeToString()
             return
         else:

@@ -22,6 +22,7 @@ STATEMENT_SECONDS = 3600.0
 MOST_RESULTS = 256
 MOST_STATEMENTS = 1024
 _HANDLE_BYTES = 16
+_VALUE_BYTES = 64
 
 _Kept = TypeVar("_Kept")
 
@@ -37,6 +38,13 @@ class Prepared:
     sql: str
     parameters: int
     bound: list[tuple[object, ...]] = field(default_factory=list)
+    bound_bytes: int = 0
+
+    def bind(self, rows: list[tuple[object, ...]]) -> None:
+        """Take parameters in the place of those before."""
+        self.bound_bytes = sum(_VALUE_BYTES * (1 + len(row)) for row in rows)
+        self.bound_bytes += sum(len(value) for row in rows for value in row if isinstance(value, str | bytes))
+        self.bound = rows
 
 
 class Held(Generic[_Kept]):
@@ -97,4 +105,4 @@ def held_results() -> Held[pa.Table]:
 
 def held_statements() -> Held[Prepared]:
     """Prepared statements."""
-    return Held(STATEMENT_SECONDS, MOST_STATEMENTS, RESULT_BYTES, lambda one: len(one.sql))
+    return Held(STATEMENT_SECONDS, MOST_STATEMENTS, RESULT_BYTES, lambda one: len(one.sql) + one.bound_bytes)
