@@ -5,17 +5,22 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterator
 from decimal import Decimal
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sqlglot import exp
 
 import freshviews as fv
+from freshviews import asking
+from freshviews.asking import question, translation
 from freshviews.engine import asked
 from freshviews.engine.asked import AskedRows
 from freshviews.engine.relations import Relation
+from freshviews.sql.text.parse import SqlText, parse
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -180,6 +185,37 @@ def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monk
     assert db.sql("SELECT qty FROM by_part WHERE part = 'nut'").fetchall() == [(6,)]
     db.execute("ALTER TABLE parts ADD COLUMN c INT DEFAULT 4")
     assert db.sql("SELECT SUM(c) AS c, SUM(weight) AS w FROM parts").fetchall() == [(12, 5)]
+
+
+def test_others_do_not_wait_while_a_select_is_translated(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one whose table changes meanwhile is translated again."""
+    made = asking.translated
+    calls = []
+
+    def translated(*given: Any) -> Any:
+        found = made(*given)
+        if not calls:
+            other = Thread(target=db.execute, args=("ALTER TABLE parts ADD COLUMNS (colour STRING DEFAULT 'red')",))
+            other.start()
+            other.join(20)
+            assert not other.is_alive()
+        calls.append(found)
+        return found
+
+    monkeypatch.setattr(asking, "translated", translated)
+    assert sorted(db.sql("SELECT * FROM parts")) == [("bolt", 3, "red"), ("nut", 7, "red")]
+    assert len(calls) == 2
+
+
+def test_a_long_text_is_not_kept_and_its_conditions_are_no_deep_tree(db: fv.Database) -> None:
+    text = "SELECT part FROM items WHERE " + " AND ".join(f"qty <> {number}" for number in range(4, 2000))
+    kept = question._known.cache_info().currsize, translation._known.cache_info().currsize
+    assert db.sql(text).fetchall() == [("bolt",)]
+    assert (question._known.cache_info().currsize, translation._known.cache_info().currsize) == kept
+    tree = parse(SqlText(text))[0]
+    translation._balance(tree)
+    terms = list(tree.find_all(exp.NEQ))
+    assert len(terms) == 1996 and max(term.depth for term in terms) < 20
 
 
 def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,31 +13,42 @@ from freshviews.sql.text.parse import Node, SqlText, parse
 
 LONGEST = 1 << 20
 """Most characters of a SELECT."""
+_KEPT = 10_000
+"""Most characters of a SELECT whose tree and translation are kept."""
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A SELECT: its text and its tree, which nobody changes."""
+    """A SELECT: its text and its tree, which nobody changes. ``repeats``: its translation is kept."""
 
     text: SqlText
     tree: Node
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         _check(self.text, self.tree)
 
 
-@lru_cache(256)
 def question_of(sql: str) -> Question:
     """The SELECT of a text. Raises SqlError, with line and column, if it is not one SELECT."""
     if len(sql) > LONGEST:
         raise SqlError(f"the text has {len(sql):,} characters; a SELECT of at most {LONGEST:,} is accepted")
+    return _known(sql) if len(sql) <= _KEPT else _read(sql, False)
+
+
+@lru_cache(256)
+def _known(sql: str) -> Question:
+    return _read(sql, True)
+
+
+def _read(sql: str, repeats: bool) -> Question:
     text = SqlText(sql)
     trees = parse(text)
     if not trees:
         raise SqlError("a SELECT is expected, not an empty text")
     if len(trees) > 1:
         raise text.error(trees[1], "one SELECT is accepted, not several statements")
-    return Question(text, trees[0])
+    return Question(text, trees[0], repeats)
 
 
 def _check(text: SqlText, tree: Node) -> None:

@@ -31,6 +31,7 @@ from freshviews.types import SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
+_LONG_CHAIN = 32
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,6 @@ class Translation:
     names: tuple[str, ...]
 
 
-@lru_cache(256)
 def translated(
     question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
 ) -> Translation:
@@ -51,11 +51,25 @@ def translated(
 
     Raises SqlError for unknown columns and functions, and UnsupportedSql for what DuckDB lacks.
     """
+    return (_known if question.repeats else _made)(question, relations, kinds)
+
+
+@lru_cache(256)
+def _known(
+    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+) -> Translation:
+    return _made(question, relations, kinds)
+
+
+def _made(
+    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+) -> Translation:
     by_name = {one.name.lower(): one for one in relations}
     tree = question.tree.copy()
     try:
         expand(tree, by_name)
         _bind(question, tree, kinds)
+        _balance(tree)
         _plain_lists(tree)
         name_functions(question.text, tree)
         _plain_groups(tree)
@@ -109,6 +123,25 @@ def _bind(question: Question, tree: Node, kinds: Sequence[SqlType | None]) -> No
         made = exp.Null() if kind is None else exp.Cast(this=bound, to=as_node(kind))
         made.meta.update(one.meta)
         one.replace(made)
+
+
+def _balance(tree: Node) -> None:
+    """Make long chains of AND and of OR as flat as they can be: sqlglot climbs from each column to its SELECT."""
+    for node in list(tree.find_all(exp.And, exp.Or)):
+        if type(node.parent) is type(node):
+            continue
+        terms = list(node.flatten(unnest=False))
+        if len(terms) > _LONG_CHAIN:
+            made = _halved(type(node), terms)
+            made.meta.update(node.meta)
+            node.replace(made)
+
+
+def _halved(kind: type[Node], terms: Sequence[Node]) -> Node:
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return kind(this=_halved(kind, terms[:half]), expression=_halved(kind, terms[half:]))
 
 
 def _outer(tree: Node) -> exp.Select | None:

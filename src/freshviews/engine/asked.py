@@ -93,16 +93,26 @@ def answered(
     limits: Limits | None = None,
 ) -> Answer:
     """The answer of a SELECT, given as text or as a tree. ``captured``: the relations and the version; called with
-    the lock, which is held while rows are read, not while the SELECT runs. ``limits``: what it may take."""
+    the lock, which is held while rows are read, not while the SELECT is translated or runs. ``limits``: what it may
+    take."""
     # Imported here: it takes longer than all else that opening a database needs.
     from freshviews.asking import Answer, bound, question_of, relations_of, run, translated
 
     question = question_of(query) if isinstance(query, str) else query
     values, kinds = bound(question, parameters)
     with lock:
-        relations, version = captured()
-        translation = translated(question, relations_of(question, relations.catalog), kinds)
-        tables = _tables(rows, relations, translation)
+        relations, _ = captured()
+        asked = relations_of(question, relations.catalog)
+    while True:
+        # Without the lock: a long text takes long.
+        translation = translated(question, asked, kinds)
+        with lock:
+            relations, version = captured()
+            now = relations_of(question, relations.catalog)
+            if now == asked:
+                tables = _tables(rows, relations, translation)
+                break
+            asked = now
     return Answer(run(translation, tables, values, limits), version)
 
 
