@@ -157,6 +157,29 @@ def test_an_error_of_a_batch_names_its_statement_and_the_line_in_it(connection: 
     assert error.value.cause.line == 2
 
 
+def test_a_statement_of_a_batch_may_end_in_a_comment(db: fv.Database, connection: dbapi.Connection) -> None:
+    cursor = connection.cursor().execute("BEGIN")
+    cursor.execute("INSERT INTO items VALUES (11, 'bolt', 1) -- the first").execute("DELETE FROM items WHERE id = 11;")
+    connection.commit()
+    assert db.version == 2
+    cursor.execute("BEGIN").execute("DELETE FROM items -- all\nWHERE id = 1").execute("DELETE FROM items WHERE\n nope = 1")
+    with pytest.raises(dbapi.ProgrammingError, match="line 2, column 2: .*nope.* in 'DELETE FROM items WHERE"):
+        connection.commit()
+
+
+@pytest.mark.parametrize("parameters", ["ab", 5, b"ab"])
+def test_parameters_that_are_no_row_are_refused(connection: dbapi.Connection, parameters: Any) -> None:
+    sql = "INSERT INTO items (id, part) VALUES (?, ?)"
+    for execute in (
+        lambda: connection.cursor().executemany(sql, [parameters]),
+        lambda: connection.cursor().execute("BEGIN").execute(sql, parameters),
+    ):
+        with pytest.raises(dbapi.ProgrammingError, match="parameters must be a list, a tuple or a dict"):
+            execute()
+    with pytest.raises(dbapi.ProgrammingError, match="executemany takes an iterable of parameters, not 5"):
+        connection.cursor().executemany(sql, 5)  # type: ignore[arg-type]
+
+
 def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:
     with pytest.raises(KeyError), dbapi.connect(db) as connection:
         connection.cursor().execute("BEGIN").execute("DELETE FROM items")

@@ -209,6 +209,8 @@ class Connection:
         if has_rows(sql):
             raise ProgrammingError("executemany is for statements that change rows; execute a SELECT for each")
         _check_can_wait(sql)
+        if not isinstance(many, Iterable):
+            raise ProgrammingError(f"executemany takes an iterable of parameters, not {shown(many)}")
         given = [_given(sql, parameters) for parameters in many]
         if self._waiting is not None:
             self._waiting += given
@@ -243,6 +245,8 @@ def _given(sql: str, parameters: Parameters) -> Given:
             if name not in parameters:
                 raise ProgrammingError(f"parameter :{name} has no value")
         return text, tuple(parameters[name] for name in names)
+    if isinstance(parameters, str | bytes) or not isinstance(parameters, Iterable | None):
+        raise ProgrammingError(f"parameters must be a list, a tuple or a dict, not {shown(parameters)}")
     return sql, tuple(parameters or ())
 
 

@@ -41,7 +41,8 @@ def as_one(execute: Callable[[str, Sequence[Any]], object], given: Sequence[Give
     """
     statements = _joined(given)
     texts = [sql.strip().rstrip(";") for sql, _ in statements]
-    script = ";\n".join(["BEGIN", *texts, "COMMIT"])
+    # On lines of their own, as a statement may end in a comment.
+    script = "\n;\n".join(["BEGIN", *texts, "COMMIT"])
     try:
         return execute(script, [*chain.from_iterable(values for _, values in statements)])
     except SqlError as error:
@@ -50,14 +51,14 @@ def as_one(execute: Callable[[str, Sequence[Any]], object], given: Sequence[Give
 
 
 def _place(error: SqlError, texts: Sequence[str]) -> None:
-    line = error.line - 1
+    line = error.line - 2
     for text in texts:
         lines = text.count("\n") + 1
         if 0 < line <= lines:
             message = str(error).replace(f"line {error.line}, ", f"line {line}, ", 1)
             error.line, error.args = line, (message if len(texts) == 1 else f"{message}; in {shown(text)}",)
             return
-        line -= lines
+        line -= lines + 1
 
 
 def _joined(given: Sequence[Given]) -> list[Given]:
