@@ -190,7 +190,7 @@ def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monk
 def test_others_do_not_wait_while_a_select_is_translated(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """And one whose table changes meanwhile is translated again."""
     made = asking.translated
-    calls = []
+    calls: list[Any] = []
 
     def translated(*given: Any) -> Any:
         found = made(*given)

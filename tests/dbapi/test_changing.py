@@ -162,22 +162,23 @@ def test_a_statement_of_a_batch_may_end_in_a_comment(db: fv.Database, connection
     cursor.execute("INSERT INTO items VALUES (11, 'bolt', 1) -- the first").execute("DELETE FROM items WHERE id = 11;")
     connection.commit()
     assert db.version == 2
-    cursor.execute("BEGIN").execute("DELETE FROM items -- all\nWHERE id = 1").execute("DELETE FROM items WHERE\n nope = 1")
-    with pytest.raises(dbapi.ProgrammingError, match="line 2, column 2: .*nope.* in 'DELETE FROM items WHERE"):
+    cursor.execute("BEGIN").execute("DELETE FROM items -- all\nWHERE id = 1")
+    cursor.execute("DELETE FROM items WHERE\n nope = 1")
+    with pytest.raises(dbapi.ProgrammingError, match=r"line 2, column 2: .*nope.* in 'DELETE FROM items WHERE"):
         connection.commit()
 
 
 @pytest.mark.parametrize("parameters", ["ab", 5, b"ab"])
 def test_parameters_that_are_no_row_are_refused(connection: dbapi.Connection, parameters: Any) -> None:
-    sql = "INSERT INTO items (id, part) VALUES (?, ?)"
-    for execute in (
-        lambda: connection.cursor().executemany(sql, [parameters]),
-        lambda: connection.cursor().execute("BEGIN").execute(sql, parameters),
-    ):
-        with pytest.raises(dbapi.ProgrammingError, match="parameters must be a list, a tuple or a dict"):
-            execute()
+    sql, words = "INSERT INTO items (id, part) VALUES (?, ?)", "parameters must be a list, a tuple or a dict"
+    cursor = connection.cursor()
+    with pytest.raises(dbapi.ProgrammingError, match=words):
+        cursor.executemany(sql, [parameters])
     with pytest.raises(dbapi.ProgrammingError, match="executemany takes an iterable of parameters, not 5"):
-        connection.cursor().executemany(sql, 5)  # type: ignore[arg-type]
+        cursor.executemany(sql, 5)  # type: ignore[arg-type]
+    cursor.execute("BEGIN")
+    with pytest.raises(dbapi.ProgrammingError, match=words):
+        cursor.execute(sql, parameters)
 
 
 def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:
