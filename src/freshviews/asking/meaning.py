@@ -15,8 +15,14 @@ DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER
     f"fv_{name}"
     for name in ("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point")
 )
-TEXT, ABOVE_ZERO, START, LENGTH = (f"fv_{name}" for name in ("text", "above_zero", "start", "length"))
+TEXT, ABOVE_ZERO, START, LENGTH, TIMES = (
+    f"fv_{name}" for name in ("text", "above_zero", "start", "length", "times")
+)
+LONGEST_TEXT = 1 << 20
+"""Most characters that repeat, lpad, rpad and space make. DuckDB makes the texts of 2,048 rows before it looks at
+limits of time and memory."""
 _ZERO = "error('division by zero')"
+_TOO_LONG = f"error('a text of more than {LONGEST_TEXT:,} characters is too long')"
 _INTEGER = "regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*')"
 _OTHER = "CAST(error(chr(39) || a || chr(39) || ' is not a whole number') AS VARCHAR)"
 _PADDED = "lpad(CAST(abs(a) AS VARCHAR), CAST(greatest(length(CAST(abs(a) AS VARCHAR)), n + 1) AS INTEGER), '0')"
@@ -45,6 +51,7 @@ OWN = (
     f"{ABOVE_ZERO}(a) AS CASE WHEN a > 0 THEN a END",
     f"{START}(a) AS CASE WHEN a = 0 THEN 1 ELSE a END",
     f"{LENGTH}(a) AS CASE WHEN a < 0 THEN 0 ELSE a END",
+    f"{TIMES}(n, width) AS CASE WHEN CAST(n AS HUGEINT) * width > {LONGEST_TEXT} THEN {_TOO_LONG} ELSE n END",
 )
 """Functions of DuckDB that the rewritten text calls."""
 
@@ -292,6 +299,23 @@ def _piece(node: Node) -> None:
         node.set("expression", _own(LENGTH, length))
 
 
+def _repeated(node: Node) -> None:
+    _text(node)
+    times = node.args["times"]
+    node.set("times", _own(TIMES, times, _own("strlen", node.this.copy())))
+
+
+def _padded(node: Node) -> None:
+    _text(node)
+    kind = kind_of(node.expression)
+    if kind is None or kind.is_integer:
+        node.set("expression", exp.Cast(this=_own(TIMES, node.expression, exp.Literal.number(1)), to=as_node(INT)))
+
+
+def _spaces(node: Node) -> None:
+    node.set("this", _own(TIMES, node.this, exp.Literal.number(1)))
+
+
 def _pattern(node: Node) -> None:
     """``\\`` stands before ``%`` and ``_`` of a pattern unless ESCAPE names another sign."""
     _text(node)
@@ -462,14 +486,17 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     **dict.fromkeys((exp.Length, exp.StrPosition, exp.Ascii, exp.RegexpCount), _measured_text),
     **dict.fromkeys(
         (
-            *(exp.Pad, exp.Initcap, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Replace),
-            *(exp.Upper, exp.Lower, exp.Trim, exp.Reverse, exp.Repeat, exp.RegexpLike, exp.SHA, exp.MD5),
+            *(exp.Initcap, exp.StartsWith, exp.EndsWith, exp.Contains, exp.Replace),
+            *(exp.Upper, exp.Lower, exp.Trim, exp.Reverse, exp.RegexpLike, exp.SHA, exp.MD5),
             *(exp.RegexpExtract, exp.RegexpReplace),
         ),
         _text,
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
+    exp.Repeat: _repeated,
+    exp.Pad: _padded,
+    exp.Space: _spaces,
     **dict.fromkeys((exp.Like, exp.ILike), _pattern),
     **dict.fromkeys((exp.Left, exp.Right), _piece),
     **dict.fromkeys((exp.Concat, exp.ConcatWs, exp.DPipe), _joined),
