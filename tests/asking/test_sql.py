@@ -252,6 +252,8 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
          [("3", "", ""), ("5", "n", "")]),
         ("SELECT left(part, CAST(NULL AS INT)) AS a, substring(part, qty - 3, 1) AS b, "
          "substring(part, 2, 2 - qty) AS c FROM items WHERE qty = 3", [(None, "b", "")]),
+        ("SELECT unix_seconds(TIMESTAMP '1969-12-31 23:59:59.5') AS a, "
+         "unix_millis(TIMESTAMP '1969-12-31 23:59:59.9999') AS b", [(-1, -1)]),
         ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],

@@ -15,8 +15,8 @@ DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER
     f"fv_{name}"
     for name in ("divide", "digits", "quotient", "whole", "to_integer", "perhaps_integer", "seconds", "number", "point")
 )
-TEXT, ABOVE_ZERO, START, LENGTH, TIMES = (
-    f"fv_{name}" for name in ("text", "above_zero", "start", "length", "times")
+TEXT, ABOVE_ZERO, START, LENGTH, TIMES, MILLISECONDS = (
+    f"fv_{name}" for name in ("text", "above_zero", "start", "length", "times", "milliseconds")
 )
 LONGEST_TEXT = 1 << 20
 """Most characters that repeat, lpad, rpad and space make. DuckDB makes the texts of 2,048 rows before it looks at
@@ -41,6 +41,7 @@ OWN = (
     f"{TO_INTEGER}(a) AS CASE WHEN {_INTEGER} THEN trim(a) ELSE CASE WHEN a IS NOT NULL THEN {_OTHER} END END",
     f"{PERHAPS_INTEGER}(a) AS CASE WHEN {_INTEGER} THEN trim(a) END",
     f"{SECONDS_OF}(a) AS CAST(floor(epoch_us(a) / 1000000) AS BIGINT)",
+    f"{MILLISECONDS}(a) AS CAST(floor(epoch_us(a) / 1000) AS BIGINT)",
     # The text of an integer with a point before its last digits.
     f"{POINT}(a, n) AS CASE WHEN a < 0 THEN '-' ELSE '' END || left({_PADDED}, length({_PADDED}) - n) || '.' || "
     f"right({_PADDED}, n)",
@@ -299,6 +300,15 @@ def _piece(node: Node) -> None:
         node.set("expression", _own(LENGTH, length))
 
 
+def _since_1970(node: Node) -> None:
+    """Whole seconds or milliseconds, rounded down."""
+    name = SECONDS_OF if isinstance(node, exp.UnixSeconds) else MILLISECONDS
+    made = _own(name)
+    made.type = as_node(BIGINT)
+    node.replace(made)
+    made.set("expressions", [cast(node.this, TIMESTAMP)])
+
+
 def _repeated(node: Node) -> None:
     _text(node)
     times = node.args["times"]
@@ -494,6 +504,7 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
+    **dict.fromkeys((exp.UnixSeconds, exp.UnixMillis), _since_1970),
     exp.Repeat: _repeated,
     exp.Pad: _padded,
     exp.Space: _spaces,
