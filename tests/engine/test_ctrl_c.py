@@ -23,6 +23,7 @@ from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.maintained import MaintainedView
+from freshviews.engine.views.view_block import ViewBlock
 from freshviews.kernel.hash import base_store
 from freshviews.kernel.machine import beside, compiling
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -106,6 +107,51 @@ def test_an_insert_stops_and_leaves_nothing(
     assert len(calls) >= number
     db.insert("t", rows(first, 300))
     assert contents(db) == contents(database(first=first + 300))
+
+
+def test_an_open_reader_keeps_its_version_while_views_are_backfilled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The groups of the view are in another order after the backfill."""
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (id INT, q INT); CREATE MATERIALIZED VIEW a AS SELECT q, MAX(id) AS m FROM t GROUP BY q;"
+        "CREATE MATERIALIZED VIEW b AS SELECT q, COUNT(*) AS n FROM t GROUP BY q"
+    )
+    db.insert("t", [(i, i) for i in range(200)])
+    db.insert("t", [(1000 + i, i) for i in reversed(range(200))])
+    db.delete("t", [(i, i) for i in range(200)])
+    reader = db.view("b").to_batches(50)
+    read = next(reader).to_pylist()
+    press(monkeypatch, MaintainedView, "apply", 8)
+    stopped(db, lambda: db.insert("t", [(i, 7) for i in range(400)]))
+    for batch in reader:
+        read += batch.to_pylist()
+    assert sorted((row["q"], row["n"]) for row in read) == [(i, 1) for i in range(200)]
+
+
+def test_a_backfill_may_overflow_on_the_way_to_the_sums_that_were_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT, x BIGINT); CREATE MATERIALIZED VIEW a AS SELECT SUM(x) AS s FROM t")
+    large = 9 * 10**18
+    for id, x in enumerate((-large, large, large, -large, 0)):
+        db.insert("t", [(id, x)])
+    db.delete("t", [(0, -large)])
+    press(monkeypatch, MaintainedView, "apply", 3)
+    stopped(db, lambda: db.insert("t", [(i, 1) for i in range(400)]))
+    monkeypatch.undo()
+    db.insert("t", [(5, 1)])
+    assert list(db.view("a")) == [(large + 1,)]
+
+
+def test_a_view_of_several_selects_stops_before_the_first_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (part STRING); CREATE MATERIALIZED VIEW a AS SELECT upper(part) AS p, COUNT(*) AS n FROM t "
+        "GROUP BY upper(part) UNION ALL SELECT reverse(part) AS p, COUNT(*) AS n FROM t GROUP BY reverse(part)"
+    )
+    db.insert("t", [(f"p{i}",) for i in range(30)])
+    calls = press(monkeypatch, ViewBlock, "columns", 2)
+    stopped(db, lambda: db.insert("t", [(f"q{i}",) for i in range(30)]))
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
