@@ -462,10 +462,12 @@ class _Compiler:
         if process is None:
             return True
         assert process.stdout is not None
+        answers = select.poll()  # select.select takes no file whose number is above 1023.
         try:
-            return bool(select.select([process.stdout], [], [], seconds)[0])
+            answers.register(process.stdout, select.POLLIN)
         except (OSError, ValueError):  # Another thread has closed it.
             return True
+        return bool(answers.poll(1000 * seconds))
 
     def _end(self) -> None:
         """Let the process end after its present orders."""
