@@ -18,6 +18,7 @@ import freshviews as fv
 from freshviews.engine.codes import arrow_plan, encoding
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.commit import commit
+from freshviews.engine.commit.data.changes import Changes
 from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
@@ -253,6 +254,24 @@ def test_a_batch_stops_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         both(batch)
     assert late.value.version == batch.version == db.version == 3
+
+
+@pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
+def test_an_interrupt_of_a_script_says_which_statements_are_in(
+    place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = database()
+    insert = "INSERT INTO s VALUES ('x', 1)"
+    press(monkeypatch, place, name, 1)
+    if place is Changes:
+        stopped(db, lambda: db.execute(f"SELECT 1; {insert}; {insert}"))
+    monkeypatch.undo()
+    press(monkeypatch, place, name, 2)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        db.execute(f"{insert}; {insert}; {insert}")
+    assert late.value.version == db.version == 1 + count and len(db.table("s")) == 7 + count
+    said = f"statement{'s 1 to' if count > 1 else ''} {count} of the script took effect"
+    assert said in "\n".join(late.value.__notes__)
 
 
 @pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])
