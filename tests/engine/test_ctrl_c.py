@@ -174,6 +174,21 @@ def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: 
         stopped(db, lambda: db.insert("t", given))
 
 
+def test_rows_that_a_database_did_not_take_let_it_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database with many rows waits for the compiler, also to be closed."""
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
+    with pytest.raises(fv.BatchError):
+        db.insert("t", [*((i,) for i in range(20_000)), ("x",)])
+    press(monkeypatch, TableEncoder, "_column_piece", 3)
+    stopped(db, lambda: db.insert("t", [(i,) for i in range(20_000)]))
+    assert db._taken.rows == 0
+    db.view("v").subscribe(lambda change: 1 / 0)
+    with pytest.raises(fv.SubscriberError):
+        db.insert("t", [(1,), (2,)])
+    assert db._taken.rows == 2
+
+
 CHANGES: dict[str, Callable[[fv.Database], Any]] = {
     "upsert": lambda db: db.upsert("t", rows(950, 300)),
     "update": lambda db: db.update("t", [{"id": i, "qty": 9} for i in range(300)]),
