@@ -18,11 +18,13 @@ import freshviews as fv
 from freshviews.engine.codes import arrow_plan, encoding
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.commit import commit
+from freshviews.engine.commit.data.changes import Changes
 from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.maintained import MaintainedView
+from freshviews.engine.views.view_block import ViewBlock
 from freshviews.kernel.hash import base_store
 from freshviews.kernel.machine import beside, compiling
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -108,6 +110,51 @@ def test_an_insert_stops_and_leaves_nothing(
     assert contents(db) == contents(database(first=first + 300))
 
 
+def test_an_open_reader_keeps_its_version_while_views_are_backfilled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The groups of the view are in another order after the backfill."""
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (id INT, q INT); CREATE MATERIALIZED VIEW a AS SELECT q, MAX(id) AS m FROM t GROUP BY q;"
+        "CREATE MATERIALIZED VIEW b AS SELECT q, COUNT(*) AS n FROM t GROUP BY q"
+    )
+    db.insert("t", [(i, i) for i in range(200)])
+    db.insert("t", [(1000 + i, i) for i in reversed(range(200))])
+    db.delete("t", [(i, i) for i in range(200)])
+    reader = db.view("b").to_batches(50)
+    read = next(reader).to_pylist()
+    press(monkeypatch, MaintainedView, "apply", 8)
+    stopped(db, lambda: db.insert("t", [(i, 7) for i in range(400)]))
+    for batch in reader:
+        read += batch.to_pylist()
+    assert sorted((row["q"], row["n"]) for row in read) == [(i, 1) for i in range(200)]
+
+
+def test_a_backfill_may_overflow_on_the_way_to_the_sums_that_were_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT, x BIGINT); CREATE MATERIALIZED VIEW a AS SELECT SUM(x) AS s FROM t")
+    large = 9 * 10**18
+    for id, x in enumerate((-large, large, large, -large, 0)):
+        db.insert("t", [(id, x)])
+    db.delete("t", [(0, -large)])
+    press(monkeypatch, MaintainedView, "apply", 3)
+    stopped(db, lambda: db.insert("t", [(i, 1) for i in range(400)]))
+    monkeypatch.undo()
+    db.insert("t", [(5, 1)])
+    assert list(db.view("a")) == [(large + 1,)]
+
+
+def test_a_view_of_several_selects_stops_before_the_first_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (part STRING); CREATE MATERIALIZED VIEW a AS SELECT upper(part) AS p, COUNT(*) AS n FROM t "
+        "GROUP BY upper(part) UNION ALL SELECT reverse(part) AS p, COUNT(*) AS n FROM t GROUP BY reverse(part)"
+    )
+    db.insert("t", [(f"p{i}",) for i in range(30)])
+    calls = press(monkeypatch, ViewBlock, "columns", 2)
+    stopped(db, lambda: db.insert("t", [(f"q{i}",) for i in range(30)]))
+    assert len(calls) == 2
+
+
 @pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
 def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
@@ -125,6 +172,21 @@ def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: 
         press(monkeypatch, TableEncoder, "_arrow_column", 1)
         press(monkeypatch, arrow_plan.ArrowPlan, "read", 1)
         stopped(db, lambda: db.insert("t", given))
+
+
+def test_rows_that_a_database_did_not_take_let_it_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database with many rows waits for the compiler, also to be closed."""
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
+    with pytest.raises(fv.BatchError):
+        db.insert("t", [*((i,) for i in range(20_000)), ("x",)])
+    press(monkeypatch, TableEncoder, "_column_piece", 3)
+    stopped(db, lambda: db.insert("t", [(i,) for i in range(20_000)]))
+    assert db._taken.rows == 0
+    db.view("v").subscribe(lambda change: 1 / 0)
+    with pytest.raises(fv.SubscriberError):
+        db.insert("t", [(1,), (2,)])
+    assert db._taken.rows == 2
 
 
 CHANGES: dict[str, Callable[[fv.Database], Any]] = {
@@ -207,6 +269,24 @@ def test_a_batch_stops_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         both(batch)
     assert late.value.version == batch.version == db.version == 3
+
+
+@pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
+def test_an_interrupt_of_a_script_says_which_statements_are_in(
+    place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = database()
+    insert = "INSERT INTO s VALUES ('x', 1)"
+    press(monkeypatch, place, name, 1)
+    if place is Changes:
+        stopped(db, lambda: db.execute(f"SELECT 1; {insert}; {insert}"))
+    monkeypatch.undo()
+    press(monkeypatch, place, name, 2)
+    with pytest.raises(fv.InterruptedAfterCommit) as late:
+        db.execute(f"{insert}; {insert}; {insert}")
+    assert late.value.version == db.version == 1 + count and len(db.table("s")) == 7 + count
+    said = f"statement{'s 1 to' if count > 1 else ''} {count} of the script took effect"
+    assert said in "\n".join(late.value.__notes__)
 
 
 @pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])

@@ -256,3 +256,25 @@ def test_a_batch_waits_only_for_the_functions_that_it_calls(tmp_path: Path) -> N
     command = [sys.executable, "-c", BATCH]
     found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
     assert found == "add_rows settle_base missing on_0 any_failed shrink_tables\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no process compiles for another one")
+def test_an_answer_is_read_from_a_file_with_a_large_number(compiling: Compiling) -> None:
+    """A server with many connections has such files."""
+    import fcntl
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most[1] != resource.RLIM_INFINITY and most[1] < 2000:
+        pytest.skip("this process may not have so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(most[0], 2000), most[1]))
+    try:
+        with compiling.process.stdout as read:
+            compiling.process.stdout = os.fdopen(fcntl.fcntl(read, fcntl.F_DUPFD, 1500), "rb", buffering=0)
+        compiling.order(TakenRows(), "add")
+        assert not compiling.compiler._answers(0)
+        compiling.process.answer(0)
+        assert compiling.compiler._answers(60)
+        compiling.process.stdout.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, most)

@@ -308,6 +308,23 @@ def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, na
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
+def test_a_view_whose_negated_batch_overflows_is_backfilled() -> None:
+    """The sum of the two rows of ``a`` is 0, so their product with the row of ``b`` does not overflow."""
+    fv.register_ring(LARGE)
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE a (g INT, x BIGINT); CREATE TABLE b (g INT, y BIGINT); CREATE MATERIALIZED VIEW v AS "
+        "SELECT a.g, LARGE(a.x, b.y) AS m FROM a JOIN b ON a.g = b.g GROUP BY a.g;"
+        "CREATE MATERIALIZED VIEW total AS SELECT SUM(y) AS s FROM b"
+    )
+    db.insert("a", [(0, 2**60)])
+    with pytest.raises(fv.EvaluationError, match=r"view total .* overflow"), db.batch() as batch:
+        batch.insert("a", [(0, 2**60 - 1)])
+        batch.insert("b", [(0, 2**40), (1, 2**62), (1, 2**62)])
+    db.insert("b", [(0, 1)])
+    assert list(db.view("v")) == [(0, 2**60)]
+
+
 def test_a_ring_whose_laws_do_not_survive_overflow_is_refused_over_trusted_tables() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true')")

@@ -25,18 +25,20 @@ def fill(
     whole: Callable[[], AbstractContextManager[None]] = nullcontext,
     at_once: bool = False,
     threads: int = 1,
+    again: bool = False,
 ) -> None:
     """Backfill an empty view. Rows of trusted tables are not stored, so they are left out.
 
     ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: join all rows together
     where that is cheaper, and maintain traced joins once, after all rows; the join, or its derivations, take memory in
-    addition. ``threads``: the most threads that share a batch. Raises EvaluationError, OutOfMemory; the view must then
-    be cleared or closed.
+    addition. ``threads``: the most threads that share a batch. ``again``: the view had these rows before, perhaps in
+    another order, so a sum that overflows on the way is right in the end. Raises EvaluationError, OutOfMemory; the view
+    must then be cleared or closed.
     """
     view.maintained.use_threads(threads)
     start = time.perf_counter()
     try:
-        _fill_whole(view, relations, whole, at_once)
+        _fill_whole(view, relations, whole, at_once, again)
         return
     except EvaluationError:
         if not view.maintained.in_lanes:
@@ -46,19 +48,23 @@ def fill(
         view.seconds += time.perf_counter() - start
     # Perhaps not the first error in the order of the rows.
     view.maintained.clear()
-    _fill_whole(view, relations, whole, at_once)
+    _fill_whole(view, relations, whole, at_once, again)
 
 
 def _fill_whole(
-    view: ViewState, relations: Relations, whole: Callable[[], AbstractContextManager[None]], at_once: bool
+    view: ViewState,
+    relations: Relations,
+    whole: Callable[[], AbstractContextManager[None]],
+    at_once: bool,
+    again: bool,
 ) -> None:
     sizes = input_rows(view, relations)
-    _fill(view, sizes, relations, whole, at_once)
+    _fill(view, sizes, relations, whole, at_once, again)
     rows = int(sum(sizes.values()))
     with whole(), reporter().rows("join", _shown(view), rows) if view.maintained.waits_for_join else nullcontext():
         done = view.maintained.joined()
     if not done:  # Deltas find the row at fault.
-        _fill(view, sizes, relations, whole)
+        _fill(view, sizes, relations, whole, again=again)
     with whole():
         failure = view.maintained.loaded()
     if failure is not None:
@@ -91,8 +97,9 @@ def _fill(
     relations: Relations,
     whole: Callable[[], AbstractContextManager[None]],
     at_once: bool = False,
+    again: bool = False,
 ) -> None:
-    """Feed relations to a view, one after the other; ``at_once`` as of ``fill``, and ``more`` of ``apply``."""
+    """Feed relations to a view, one after the other; ``at_once`` and ``again`` as of ``fill``."""
     order, names = view.maintained.passes(sizes, at_once)
     rows = int(sum(sizes.get(name, 0) for name in order))
     with closing(names), reporter().rows("backfill", _shown(view), rows) if rows else nullcontext() as task:
@@ -100,7 +107,7 @@ def _fill(
             source = relations.get(name)
             assert source is not None
             if source.is_stored:
-                _feed(view, source, whole, at_once, task)
+                _feed(view, source, whole, at_once, again, task)
 
 
 def _feed(
@@ -108,8 +115,11 @@ def _feed(
     source: TableState | ViewState,
     whole: Callable[[], AbstractContextManager[None]],
     more: bool,
+    again: bool,
     task: Task | None,
 ) -> None:
+    """Feed a relation to a view; ``more`` as of ``load``."""
+    forgives = again and not view.maintained.may_be_spoiled
     batches = source.batches(ROWS)
     while True:
         with whole():
@@ -117,7 +127,7 @@ def _feed(
             if batch is None:
                 break
             failure = view.maintained.load(batch, more)
-        if failure is None:
+        if failure is None or (forgives and failure.kind == "evaluation"):
             view.counted += len(batch)
             if task is not None:
                 task.step(task.done + len(batch))

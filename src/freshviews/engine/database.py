@@ -230,7 +230,7 @@ class Database(Shown):
         self._notices = Notices()
         self._queues = Queues(partial(self._version.__getitem__, 0))
         self._collection = Collection(self._dictionary)
-        self._taken = TakenRows(reporter=Reporter(progress))
+        self._taken = TakenRows(reporter=Reporter(progress), version=self._version)
         self._memory = FreeMemory(_spared(spare_memory))
         self._closed = False
         self._unusable: str | None = None

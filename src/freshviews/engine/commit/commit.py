@@ -299,6 +299,8 @@ def _is_less_to_backfill(way: General) -> bool:
     if any(table.stored is None for table in tables):
         return False
     stored = sum(table.stored.rows for table in tables if table.stored is not None)
+    if stored and any(view.maintained.may_be_spoiled for view in way.views):
+        return False  # In another order of the rows, an element may overflow.
     return stored < sum(len(batch) for _, batch in way.applied)
 
 
@@ -319,7 +321,8 @@ def _take_back(way: General) -> None:
     except Exception:
         _fill_again(way.views, way.relations)
         return
-    # No view has read the result of a spoiled view: the batch failed there.
+    # No view has read the result of a spoiled view: the batch failed there, or its negation did.
+    spoiled = [view for view in taken if view.maintained.spoiled]
     _fill_again(spoiled, way.relations, "an element of a ring overflowed")
 
 
@@ -341,9 +344,10 @@ def _fill_again(views: Sequence[ViewState], relations: Relations, why: str = "me
                 )
     try:
         for view in views:
+            view.readers.drain()
             view.maintained.clear()
         for view in views:
-            fill(view, relations)
+            fill(view, relations, again=True)
             view.maintained.discard_change()
     except Exception as error:
         raise Broken(f"{why}, and the views could not be restored: {error}") from error

@@ -243,7 +243,9 @@ class ViewBlocks:
             block.columns(batch)
 
     def run(self, batch: CodeBatch) -> None:
-        """Run the triggers of a batch's relation in all blocks."""
+        """Run the triggers of a batch's relation in all blocks. KeyboardInterrupt comes before any block has run."""
+        if len(self.blocks) > 1:
+            self.prepare(batch)
         m = address_of(batch.multiplicities)
         for block in self.blocks:
             names = block.needed.get(batch.relation)

@@ -63,10 +63,11 @@ serve(int(sys.argv[2]))
 @dataclass(eq=False)
 class TakenRows:
     """Counts the rows that a database has taken. Its orders stay wanted while this object exists. ``reporter``: where
-    the database reports progress."""
+    the database reports progress. ``version``: one word, the version of the database."""
 
     rows: int = 0
     reporter: Reporter = field(default_factory=Reporter)
+    version: memoryview | tuple[int] = (0,)
 
 
 class _Thread(threading.local):
@@ -92,12 +93,18 @@ def work_for(taken: TakenRows) -> None:
 @contextmanager
 def take_in(taken: TakenRows, rows: int) -> Iterator[bool]:
     """A block in which this thread adds rows to a database: if they are many, functions are compiled before they run.
-    Yields whether an uncompiled function waits for the other process."""
+    Rows do not count if an exception ends the block before a version has them. Yields whether an uncompiled function
+    waits for the other process."""
     _thread.taken = taken
+    version = taken.version[0]
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
     try:
         yield _compiler.process is not None and not may_stand_in()
+    except BaseException:
+        if taken.version[0] == version:
+            taken.rows -= rows
+        raise
     finally:
         _thread.waits -= rows > FEW_ROWS
 
@@ -144,7 +151,7 @@ def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
         finally:
             _thread.plain = False
             if _thread.taken is not None and time.monotonic() - start > _TOO_LONG:
-                _thread.taken.rows = LITTLE + 1
+                _thread.taken.rows += LITTLE + 1
 
 
 @contextmanager
@@ -462,10 +469,12 @@ class _Compiler:
         if process is None:
             return True
         assert process.stdout is not None
+        answers = select.poll()  # select.select takes no file whose number is above 1023.
         try:
-            return bool(select.select([process.stdout], [], [], seconds)[0])
+            answers.register(process.stdout, select.POLLIN)
         except (OSError, ValueError):  # Another thread has closed it.
             return True
+        return bool(answers.poll(1000 * seconds))
 
     def _end(self) -> None:
         """Let the process end after its present orders."""

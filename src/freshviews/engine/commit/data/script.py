@@ -1,7 +1,7 @@
 """Runs a script: its definitions, its statements that change rows, and its questions, in order.
 
-A unit of the script takes effect whole or not at all (``sql.statements.units``). After an error the units before it
-stay, and the error says so.
+A unit of the script takes effect whole or not at all (``sql.statements.units``). After an error or Ctrl-C the units
+before it stay, and the exception says so.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
 from freshviews.engine.commit.data.changes import Changes, Effect, Incoming, incoming
 from freshviews.engine.commit.data.counts import RowCounts
+from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
-from freshviews.errors import FreshviewsError, SqlError, hiding_secrets
+from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
 from freshviews.sql.statements.data import (
     Insert,
     change_of,
@@ -75,17 +76,29 @@ def run_script(
                 raise text.unsupported(parameter, "a parameter in a definition", "write the value as a constant")
     give(text, [node for unit in units for node in unit.nodes], parameters)
     result: Any = None
-    for number, unit in enumerate(units):
-        try:
+    done, changes = 0, False  # The number of the last statement that took effect; whether any is more than a question.
+    try:
+        for unit in units:
             result = _unit(script, text, unit, doors, len(units) == 1)
-        except FreshviewsError as error:
-            if number:
-                last = units[number - 1].last
-                done = "statement 1" if last == 1 else f"statements 1 to {last}"
-                message = f"{error}; {done} of the script took effect, so the version is {doors.version():,}"
-                error.args = (message, *error.args[1:])
-            raise
+            done, changes = unit.last, changes or unit.kind != "question"
+    except FreshviewsError as error:
+        if done:
+            message = f"{error}; {_took_effect(done)}, so the version is {doors.version():,}"
+            error.args = (message, *error.args[1:])
+        raise
+    except InterruptedAfterCommit as late:
+        if len(units) > 1:
+            late.add_note(_took_effect(unit.last))
+        raise
+    except KeyboardInterrupt as error:
+        if changes:
+            raise after_commit(error, doors.version(), _took_effect(done)) from None
+        raise
     return result
+
+
+def _took_effect(last: int) -> str:
+    return f"{'statement 1' if last == 1 else f'statements 1 to {last}'} of the script took effect"
 
 
 def _unit(script: str, text: SqlText, unit: Unit, doors: Doors, alone: bool) -> Any:
