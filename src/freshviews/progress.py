@@ -1,8 +1,8 @@
 """Reports the progress of calls that take long: a wait for the compiler, a load of many rows, a backfill.
 
-Work is a ``Task`` of the ``Reporter`` of its database. A wait for the compiler that takes more than a second is one
-line, on standard error if that is a terminal, or in the notebook, and a record at INFO of the logger ``freshviews``.
-Rows are reported only where the user asks for it.
+Work is a ``Task`` of the ``Reporter`` of its database. A wait for the compiler that takes more than a second is
+reported as one line, on standard error if that is a terminal, or in the notebook. The logger ``freshviews`` also gets a
+record at INFO. Loads and backfills are reported only if the user asks for it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Computes how a stream of updates of tables changes the rows of the bags of a cyclic query.
 
-``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag is a relation of
-distinct rows. For example, a guard of the values ``a`` of R(a, b) changes only when the first row with a value appears,
-or the last one vanishes.
+``first_order`` maintains each bag while the stream is replayed, one update at a time. The rows of a guard are distinct,
+so most updates do not change a guard. For example, the guard with the values ``a`` of R(a, b) changes only when the
+first row with a value appears, or the last row with it vanishes.
 """
 
 from __future__ import annotations

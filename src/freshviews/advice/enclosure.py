@@ -4,9 +4,10 @@ Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023),
 insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
 within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
 
-For a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in the nodes
-below its node. A tuple has two: from its begin to the first deletion in a node below, and from the last insertion in a
-node below to its end. If the enclosureness for the join tree is lambda_T, an update takes O(lambda_T) steps on average.
+In a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in the nodes
+below its node. Each tuple has two effective lifespans. The first goes from its begin to the first deletion in a node
+below, the second from the last insertion in a node below to its end. If the enclosureness for the join tree is
+lambda_T, an update takes O(lambda_T) steps on average.
 
 Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4, ...
 spans make this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted, so the

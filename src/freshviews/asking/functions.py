@@ -1,6 +1,6 @@
 """The functions that a SELECT may call: Spark's names, and what they are in sqlglot and in DuckDB.
 
-A call of any other name is refused before DuckDB sees it, so nothing reaches its files, settings and extensions.
+A call of any other name is refused before DuckDB sees it. So no SELECT reaches DuckDB's files, settings or extensions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites an annotated tree so that DuckDB computes what Spark means."""
+"""Rewrites the tree of a SELECT, whose nodes have types, so that DuckDB returns what Spark would return."""
 
 from __future__ import annotations
 

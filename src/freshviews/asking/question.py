@@ -1,4 +1,4 @@
-"""Reads the text of a SELECT: a tree of which every node and clause has a meaning here."""
+"""Parses the text of a SELECT into a tree, and refuses clauses that ``asking`` does not support."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs DuckDB's text over Arrow tables, in a DuckDB that reaches nothing else.
 
-The process has one DuckDB, in memory, without files, extensions, settings and other databases. Each SELECT has a
-connection of its own, in which only its relations exist.
+The process has one DuckDB, in memory, without files, extensions or other databases; a SELECT cannot change its
+settings. Each SELECT has a connection of its own, in which only its relations exist.
 """
 
 from __future__ import annotations

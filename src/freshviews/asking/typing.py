@@ -1,4 +1,4 @@
-"""The types of a SELECT's expressions, by Spark's rules: sqlglot's annotation, with ours for numbers."""
+"""Infers the types of a SELECT's expressions by Spark's rules: sqlglot infers most, this module those of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of views: their groups, or columns that the PRIMARY KEY and UNIQUE of joined tables make unique."""
+"""Keys of views: the grouping columns, or columns that PRIMARY KEY and UNIQUE of the joined tables make unique."""
 
 from __future__ import annotations
 

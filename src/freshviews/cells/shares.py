@@ -3,7 +3,7 @@
 The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
 Balazinska and Suciu). The product of the shares is at most the number of cells. The chosen shares have the fewest
 expected rows in the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the
-shares that split it. The rows of a new role count once more, because the role stores them.
+shares that split it. A role that the plan does not have yet also stores its rows, so these rows count once more.
 """
 
 from __future__ import annotations

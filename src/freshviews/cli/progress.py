@@ -1,7 +1,7 @@
 """Prints the progress of a pipeline: on a terminal a live line per view, else a line or a JSON object per version.
 
-Before the first version, and until rows arrive, it says at which stage the run is: in the first line on a terminal,
-else in a line on standard error.
+Before the first version, and until rows arrive, the stage of the run is printed, such as ``reading items``: in the
+first line on a terminal, else in a line on standard error.
 """
 
 from __future__ import annotations

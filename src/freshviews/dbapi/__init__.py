@@ -1,6 +1,7 @@
 """Python's interface to databases, PEP 249, for tables and views: ``freshviews.dbapi.connect``.
 
-``connection.cursor().execute("SELECT ...")`` reads one version; other statements make one each (``Connection``).
+``connection.cursor().execute("SELECT ...")`` reads one version. A statement that changes data makes a new version
+(``Connection``).
 """
 
 from freshviews.dbapi.connection import Connection, connect

@@ -1,7 +1,7 @@
 """The dialect of SQLAlchemy: ``create_engine("freshviews:///folder")``, or ``"freshviews://"`` in memory.
 
-An engine has one connection, which its threads share, as a directory is open once. SQLAlchemy's transactions do not
-begin a batch: each statement is a version, and ``rollback`` takes nothing back (``Connection``).
+An engine has one connection, which its threads share, because a folder can be opened only once at a time. SQLAlchemy's
+transactions do not begin a batch: each statement is a version, and ``rollback`` takes nothing back (``Connection``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The classes of errors that PEP 249 wants, and which of them stands for which error of freshviews."""
+"""The error classes of PEP 249, and the conversion of freshviews' errors to them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Answers SELECTs over the relations of a database.
 
-``AskedRows`` has the Arrow form of the columns that SELECTs have read, until a version changes their relation.
+``AskedRows`` keeps columns that SELECTs have read, as Arrow, until a version changes the relation of the columns.
 """
 
 from __future__ import annotations

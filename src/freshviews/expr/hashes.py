@@ -1,7 +1,7 @@
 """Hashes of texts and of rows of values, as Spark computes them.
 
-A text is hashed as its bytes in UTF-8. A BINARY value is a text with a character for each byte, and has the charset
-latin-1.
+A text is hashed as its bytes in UTF-8. A BINARY value is a text with a character for each byte; its charset is latin-1,
+which encodes each character as this byte.
 """
 
 from __future__ import annotations

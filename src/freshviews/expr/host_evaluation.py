@@ -7,9 +7,6 @@ uses it.
 
 Host operations over many values can take most of the time of a commit. They end before the commit changes anything, so
 Ctrl-C can interrupt them (``kernel.machine.interruption``).
-
-From the kernel, this module otherwise imports only the compiled operations (``kernel.scalar.operations``) and access to
-memory.
 """
 
 from __future__ import annotations

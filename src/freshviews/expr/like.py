@@ -1,8 +1,9 @@
 """LIKE: cuts a pattern at each ``%`` into segments, and finds each segment at its first place after the previous one.
 
-The first segment is anchored at the beginning of the text, the last at its end. For a segment in between, the first
-place never loses a match, so nothing is tried twice. The time is at most the length of the text times the length of the
-longest segment with ``_``. Without ``_``, the time is linear in the length of the text.
+The first segment is anchored at the beginning of the text, the last at its end. If a segment in between also occurs at
+a later place, the first place leaves more text to the next segments. So only the first place is tried. The time is at
+most the length of the text times the length of the longest segment with ``_``. Without ``_``, the time is linear in the
+length of the text.
 
 Compiled code searches for the same ``segments`` over UTF-8 in memory (``kernel.codes.texts``). The matcher here is for
 Python values, such as constants.

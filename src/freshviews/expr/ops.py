@@ -12,10 +12,10 @@ An operation is one of three kinds:
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one decides
 the result, as Spark does.
 
-As in Spark SQL's ANSI mode, a result that does not fit is an error, never wrapped and never NULL. A **fallible**
-compiled operation takes a last argument ``status``, the address of one int64. On an error the operation returns NULL.
-If the int64 is still 0, it also gets a key of ``freshviews.kernel.scalar.operations.ERRORS``. A fallible host function
-raises ``ValueError`` with the reason.
+As in Spark SQL's ANSI mode, a result that does not fit is an error and never wraps; the table names the operations that
+return NULL instead. A **fallible** compiled operation takes a last argument ``status``, the address of one int64. On an
+error the operation returns NULL. If the int64 is still 0, it also gets a key of
+``freshviews.kernel.scalar.operations.ERRORS``. A fallible host function raises ``ValueError`` with the reason.
 
 "int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and DECIMALs of one scale.
 Factors, divisors, limits, digits and units are BIGINT literals.
@@ -43,8 +43,8 @@ bit_get (x, n, width)                              bit n of x; error outside 0..
 try_add_int try_sub_int try_mul_int (a, b)         as without try_, but NULL if the result does not fit 64 bits
 try_check_range (x, low, high)                     x; NULL outside low..high
 factorial (n)                                      NULL outside 0..20
-width_bucket (x, low, high, n)                     the bucket of x, of n equal ones between low and high; 0 below,
-                                                   n + 1 above; NULL where there are none
+width_bucket (x, low, high, n)                     number of the bucket of x, if low..high is cut into n equal ones;
+                                                   0 below, n + 1 above; NULL if n <= 0 or low = high
 check_range (x, low, high)                         x; error outside low..high; checks results of CAST and arithmetic
 add_float sub_float mul_float (a, b) neg_float     IEEE
 div_float mod_float (a, b)                         error where b = 0

@@ -8,8 +8,8 @@ The statements ``rows`` of an Enumerated result become nested loops, which stop 
 The next call resumes there.
 
 If an innermost loop only emits rows, its number of turns is computed before it begins. So the loop has no test per row.
-If the result has aggregates, the function writes raw rows (``readers``), one after the other. It assembles the payload
-of a group in the last words of the frame.
+If the result has aggregates, the function writes raw rows (``readers``), row after row instead of column after column.
+It assembles the payload of a group in the last words of the frame.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Readers of a listed result: of all its rows, of one row, and of its change.
 
 A listing becomes functions that resume at a *frame*, a block of words with the position of an enumeration.
-``next_k(state, frame, variables)`` moves to the next values of the sources of a listing, in the order of nested loops,
-and returns whether there are any. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a
-given set of a union has given values. The frame of a listing::
+``next_k(state, frame, variables)`` moves to the next row of a listing, whose sources are nested loops, and returns
+whether there is one. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a set of a union
+has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds

@@ -4,15 +4,15 @@ All readers write *raw rows* into a buffer: the free variables, the values of th
 expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
 
 - ``read_change(state, out)`` reads the journal and clears it. For each changed row it writes the old raw row with
-  multiplicity -1, and the new one with 1. For a SELECT without GROUP BY and aggregates, it writes one row instead,
-  whose multiplicity is the difference.
+  multiplicity -1, and the new one with 1. A SELECT without GROUP BY and without aggregates gets one row instead, whose
+  multiplicity is the difference.
 - ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
   the next position, or -1 at the end.
 - ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words. Returns
   whether the key exists.
-- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, for a block under set operations, and sets
-  ``found`` to 1 or 0 for each key. ``columns`` has address and stride of the words of each free variable; ``key`` is
-  scratch room for one key.
+- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, and sets ``found`` to 1 or 0 for each key.
+  Set operations call it for their blocks. ``columns`` has address and stride of the words of each free variable;
+  ``key`` is scratch room for one key.
 
 ``finish(key, payload, target, multiplicity, status)`` writes a raw row.
 """

@@ -2,7 +2,7 @@
 
 An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes. It runs the body
 ``appear``, ``vanish`` or ``stay``, by what happened to the row, and removes a row with payload zero. In a scratch view
-of an evaluation (``kernel.hash.sum_table``), an Add only adds.
+of an evaluation (``kernel.hash.sum_table``), an Add only adds to the payload.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Writes bodies that nest too deep, or that long triggers repeat, as functions of their own: ``part_k(state, ...)``.
 
-Python accepts at most 20 nested loops and 100 levels of indentation; a join of many tables nests deeper. A trigger
-may also have the same statements in several places: it loops over the smaller of two slices, and after both loops the
-same follows for each row. In a long trigger these statements become one function, because compile time grows with the
-code. In a short trigger they are repeated, so that their lookups are inlined and prefetched.
+Python accepts at most 20 nested loops and 100 levels of indentation; a join of many tables nests deeper. A trigger may
+also have the same statements in several places. For example, a trigger has a loop over each of two slices, and runs the
+loop over the smaller slice; both loops have the same body. In a long trigger, the repeated statements become one
+function, because compile time grows with the code. In a short trigger they stay repeated, so that their lookups are
+inlined and prefetched.
 
 The parameters of a part are the variables, rows and sums that its statements read and the calling function binds. The
 part returns the caller's accumulators to which it adds. A repeated part is written where it is first called.

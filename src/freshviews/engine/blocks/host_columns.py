@@ -1,12 +1,12 @@
 """Takes expressions with host operations out of a program, and computes them before the program runs.
 
-The compiled program works on codes; string functions need the strings. Each subexpression whose root is a host
-operation becomes a column ``#1``, ``#2``, ... of the relation, computed once per batch. Compiled code computes it from
-the bytes of the strings if one column of strings is its only variable argument (``expr.texts``). Python computes all
-other functions, once per distinct list of arguments.
+A trigger gets the codes of strings, not the strings. So each subexpression whose root is a host operation becomes a
+column ``#1``, ``#2``, ... of the relation, computed once per batch before the triggers run. A kernel computes simple
+functions of one column from the bytes of its strings, such as LIKE with a constant pattern (``expr.texts``). Python
+computes all other functions, once per distinct list of arguments.
 
 A host expression that may fail has a second column with the error of each row, or 0. ``unless_failed`` reads both
-columns where the value is used. A row that a filter excludes, or a branch that CASE does not take, raises no error.
+columns where the value is used. So a row that a filter excludes, or a branch that CASE does not take, raises no error.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Changes by key as users give them: rows to upsert, values to update, keys to delete.
 
-Each becomes codes in two forms. ``encode`` makes a piece of a batch, which ``commit.keyed`` resolves. ``signed_words``
-makes the signed rows of a few changes at once, for the direct way (``commit.direct``). The classes are not frozen,
-because a frozen one takes three times as long to make.
+Each class has two methods that encode its changes. ``encode`` makes a piece of a batch; ``commit.keyed`` makes signed
+rows of it. ``signed_words`` makes the signed rows of a few changes directly (``commit.direct``). The classes are not
+frozen dataclasses, because an object of these takes three times as long to make.
 """
 
 from __future__ import annotations

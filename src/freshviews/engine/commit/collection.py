@@ -6,7 +6,7 @@ runs in steps after commits. The work of a step is proportional to the strings a
 collection ends before the next would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
-were deleted. It begins earlier, and each of its steps does at least ``URGENT`` work.
+were deleted. An urgent collection begins earlier, and each of its steps does at least ``URGENT`` work.
 
 These codes are marked (`docs/architecture.md`, Codes, shows that no code in use is freed):
 

@@ -5,9 +5,9 @@ to a view that only triggers maintain, and read the change of that view. The com
 state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch before a thread
 takes the batch (``CodeBatch.computed``), so no string moves while threads read strings.
 
-A version of more than a few rows uses threads if they would have saved time in the last version of this kind. Threads
-end when their views have run, so a forked child has none. If only one view runs, its lanes may use all threads
-(``engine.blocks.lanes``).
+A version of more than a few rows uses threads if they are expected to save time. The estimate multiplies the number of
+rows by the time per row that each view took last. Threads end when their views have run, so a forked child has none. If
+only one view runs, its lanes may use all threads (``engine.blocks.lanes``).
 
 If a view fails, the version is undone after all threads have ended. Then it runs again in one thread, which raises the
 error. So errors do not depend on the number of threads.

@@ -1,4 +1,4 @@
-"""EXPLAIN of a view and its internal views, with the bound of an update of them all."""
+"""EXPLAIN of a view and its internal views, with the bound of an update that passes through all of these views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the change of a view whose output columns are unchanged columns of its only block."""
+"""Reads the change of a view that has one block and computes no output expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Registers users' rings, for the views of all databases in the process."""
+"""The public function ``register_ring``: checks a user's ring and its name, and registers it (``catalog.rings``)."""
 
 from __future__ import annotations
 

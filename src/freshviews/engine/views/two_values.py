@@ -1,6 +1,6 @@
-"""Writes the error messages of ONLY_VALUE, and of subqueries used as a value, with the two values and the group.
+"""Writes the error messages of ONLY_VALUE over two values, and of a subquery used as a value that has several rows.
 
-A subquery with several rows is refused, even if their values are equal.
+The message names the group, and the two values or the number of rows. Several rows are refused even if they are equal.
 """
 
 from __future__ import annotations

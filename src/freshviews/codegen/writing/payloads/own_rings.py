@@ -1,8 +1,8 @@
 """Writes users' rings: functions ``ring_k`` of a module, from the formulas of a ring.
 
-One function adds a product of elements and lifts, times an integer, to an element. A second function writes the values
-of a result. Each function is written once per module and called by its symbol, so that triggers compile as fast as with
-built-in rings.
+One function multiplies elements, lifts and an integer, and adds the product to an element. A second function writes the
+values of a result. Each function is written once per module and called by its symbol, so that triggers compile as fast
+as with built-in rings.
 """
 
 from __future__ import annotations

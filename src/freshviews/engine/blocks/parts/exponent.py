@@ -9,8 +9,8 @@ an exponent is the mean number of steps of an update of a random row, with the t
   of heavy values.
 
 If reading also loops over heavy values, each row that is read costs one more step per heavy value. Updates and reads
-are counted from one major rebalancing to the next, which uses the exponent of least cost. Among exponents within a
-tenth of the least cost, it uses the one nearest to the current exponent, to avoid oscillation.
+are counted from one major rebalancing to the next, which uses the exponent of least cost. If several exponents cost at
+most a tenth more, the rebalancing uses the one nearest to the current exponent, to avoid oscillation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maintains the traced joins of a block: reads edits from tables, and runs triggers on derivations.
+"""Maintains the traced joins of a block: reads edits from tables, and runs triggers for changed derivations.
 
 ``program.traced`` defines a traced join; ``engine.traces.traced`` maintains its rule.
 """

@@ -1,4 +1,4 @@
-"""What a statement that changes rows has done."""
+"""How many rows a statement has inserted, deleted and updated."""
 
 from __future__ import annotations
 

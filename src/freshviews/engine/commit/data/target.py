@@ -1,4 +1,4 @@
-"""The rows of a table that a statement finds: the stored ones, with the changes that wait in an open transaction."""
+"""The rows of a table that a statement finds: the stored rows, with the changes of an open transaction applied."""
 
 from __future__ import annotations
 
