@@ -1,8 +1,8 @@
 """The columns by which the atoms of a block may be split among cells.
 
-A variable splits the atoms that bind it by a plain column. All other atoms are copied along the variable's dim. So each
-row of a split atom finds all of its partners in its own cell. A table with keys is split only by a column in all of its
-keys. So rows with equal keys meet in one cell.
+A variable splits an atom if a column of the atom, not a computed expression, binds the variable. All other atoms are
+copied along the variable's dim. So each row of a split atom finds all of its partners in its own cell. A table with
+keys is split only by a column in all of its keys. So rows with equal keys meet in one cell.
 
 An optional or negated atom is split only by variables that also split an ordinary atom. Along all other dims it is
 copied. So a lookup in the atom finds all matching rows in its own cell.

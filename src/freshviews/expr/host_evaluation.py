@@ -3,7 +3,7 @@
 A host operation is a Python function over values; it runs once per distinct list of arguments. A memo per operation
 maps the codes of arguments to the code of the result. As in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate
 an argument only for the rows that need it. A failure is returned as a value; it becomes an error only if compiled code
-uses it.
+uses that value.
 
 Host operations over many values can take most of the time of a commit. They end before the commit changes anything, so
 Ctrl-C can interrupt them (``kernel.machine.interruption``).

@@ -1,4 +1,4 @@
-"""Numbers read and printed by Spark's formats of the letters 0 9 . D , G $ S MI PR: to_number and to_char.
+"""Reads and prints numbers by Spark's formats for to_number and to_char: the letters are 0 9 . D , G $ S MI PR.
 
 Numbers are unscaled integers. Refused arguments raise a ``ValueError`` with the reason.
 """

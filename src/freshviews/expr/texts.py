@@ -1,8 +1,9 @@
-"""Expressions over one text that compiled code computes from its UTF-8 bytes.
+"""Expressions over one text that compiled code computes from the UTF-8 bytes of the text.
 
 ``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and a
 final operation that tests or measures this part. All other arguments are constants. ``host_evaluation`` computes every
-other expression, also one with a constant that an operation refuses, because a compiled function must never fail.
+other expression. It also computes an expression with a constant that an operation refuses, because a compiled function
+must never fail.
 """
 
 from __future__ import annotations

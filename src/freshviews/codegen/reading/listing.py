@@ -1,14 +1,14 @@
 """Readers of a listed result: of all its rows, of one row, and of its change.
 
-A listing becomes functions that resume at a *frame*, a block of words with the position of an enumeration.
-``next_k(state, frame, variables)`` moves to the next row of a listing, whose sources are nested loops, and returns
-whether there is one. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a set of a union
-has given values. The frame of a listing::
+A listing becomes functions, numbered by k, that resume at a *frame*: a block of words with the position of an
+enumeration. ``next_k(state, frame, variables)`` moves to the next row of a listing, whose sources are nested loops, and
+returns whether there is one. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a set of a
+union has given values. The frame of a listing::
 
     number of the source that resumes (0: begin, -1: at the end)
     per SliceSource: position, the values that it binds
-    per UnionSource: number of its ``heavy`` sets, position in its rows ``light``, address of the frames of the
-        sets, number of frames that fit there, the values that it binds
+    per UnionSource: number of sets (one per row of ``heavy``), position in the rows of ``light``, address of the
+        frames of the sets, number of frames that fit there, the values that it binds
 
 ``close_k`` releases the frames of a union's sets. The state must not change between calls.
 

@@ -2,9 +2,9 @@
 
 ``context`` describes the surroundings of a statement. ``bodies`` calls the writer for each kind of statement: in
 ``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing`` or ``payloads``. These
-modules write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``
-decides what memory is prefetched, and ``appending`` which inserts are deferred. ``parts`` moves statements into
-functions of their own.
+modules write nested bodies through the context. ``triggers`` and ``rebalancing_functions`` write whole functions.
+``ahead`` decides what memory is prefetched, and ``appending`` which inserts are deferred. ``parts`` moves statements
+into functions of their own.
 """
 
 __all__ = [

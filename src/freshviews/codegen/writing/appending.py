@@ -4,10 +4,10 @@ Under ``first_order``, the trigger of ``sales`` adds to a store of sales, which 
 While large batches of sales arrive, nothing reads the store. So the trigger *defers* the inserts
 (``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows to the index.
 
-Deferral needs a view without journal, ordered index and subset, because these need each row immediately. No statement
-may test whether a row was present before. The components of a row must be integers, so that rows with equal keys are
-merged by addition. No evaluation, and no other statement of the relation's triggers, may read the view. Otherwise every
-batch would flush its own deferred rows.
+Deferral needs a view without a journal, an ordered index or a subset, because these need each row immediately. No
+statement may test whether a row was present before. The components of a row must be integers, so that rows with equal
+keys are merged by addition. No evaluation, and no other statement of the relation's triggers, may read the view.
+Otherwise every batch would flush its own deferred rows.
 """
 
 from __future__ import annotations

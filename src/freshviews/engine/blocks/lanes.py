@@ -7,8 +7,8 @@ If a lane only adds to tables that it does not read, threads share its rows, a c
 tables of its own, the *drafts*. In the end the drafts are added to the tables of the state. Results, images and logs
 are the same as with one thread.
 
-Another process compiles the lanes once large batches have taken some time. Lanes run only if they saved time when they
-last ran; otherwise they are tried again after some batches. All other batches run the trigger as a whole.
+Another process compiles the lanes once large batches have taken some time. If the lanes saved no time when they last
+ran, the next batches run the trigger as a whole, and then lanes are tried again.
 """
 
 from __future__ import annotations

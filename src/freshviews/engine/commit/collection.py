@@ -1,9 +1,9 @@
 """Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
 
 A collection marks the codes in use, frees all other codes, and releases their memory (``kernel.codes.string_heap``). It
-begins when the strings added and rows deleted since the last collection are at least half as many as all strings. It
-runs in steps after commits. The work of a step is proportional to the strings and deletes of recent commits, so a
-collection ends before the next would begin.
+begins when the number of strings added plus the number of rows deleted since the last collection is at least half the
+number of all strings. It runs in steps after commits. The work of a step is proportional to the strings and deletes of
+recent commits, so a collection ends before the next would begin.
 
 A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
 were deleted. An urgent collection begins earlier, and each of its steps does at least ``URGENT`` work.
@@ -17,9 +17,9 @@ These codes are marked (`docs/architecture.md`, Codes, shows that no code in use
   keeps;
 - while the collection runs: every batch that a table or a view takes, and every string that a function returns.
 
-Strings that functions compute for a reader are in no store. So a reader of such a view takes its remaining rows into
-memory before a collection begins. Memos of string functions are keyed by code, and cleared when codes are freed
-(``Dictionary.freed``).
+Strings that functions compute for a reader are in no store. So a reader of a view with string functions takes its
+remaining rows into memory before a collection begins. Memos of string functions are keyed by code, and cleared when
+codes are freed (``Dictionary.freed``).
 """
 
 from __future__ import annotations

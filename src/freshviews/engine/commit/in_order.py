@@ -7,7 +7,8 @@ split. For all other views, a piece has one update. So memory holds at most a fe
 
 ``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
 first. If a result row has only one possible derivation, it either vanishes or appears, so it is returned once. In other
-views, such as projections, a row may vanish with one derivation and appear again with another.
+views, such as projections, a row may vanish with one derivation and appear again with another, and may then be returned
+twice.
 """
 
 from __future__ import annotations

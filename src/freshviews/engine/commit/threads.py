@@ -3,7 +3,7 @@
 Compiled triggers run without Python's lock and write only the memory of their own view. So a thread can apply the batch
 to a view that only triggers maintain, and read the change of that view. The committing thread does the work on shared
 state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch before a thread
-takes the batch (``CodeBatch.computed``), so no string moves while threads read strings.
+takes the batch (``CodeBatch.computed``), because new strings may move the strings that threads read.
 
 A version of more than a few rows uses threads if they are expected to save time. The estimate multiplies the number of
 rows by the time per row that each view took last. Threads end when their views have run, so a forked child has none. If
