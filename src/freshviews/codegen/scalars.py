@@ -1,6 +1,6 @@
 """Writes scalar expressions as Python source over codes.
 
-Strict operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches, which
+Compiled operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches, which
 evaluate only the arguments that SQL evaluates. A string literal becomes a word of the state's constants, because its
 code differs between databases.
 """

@@ -14,8 +14,8 @@ the result, as Spark does.
 
 As in Spark SQL's ANSI mode, a result that does not fit is an error and never wraps; the table names the operations that
 return NULL instead. A **fallible** compiled operation takes a last argument ``status``, the address of one int64. On an
-error the operation returns NULL. If the int64 is still 0, it also gets a key of
-``freshviews.kernel.scalar.operations.ERRORS``. A fallible host function raises ``ValueError`` with the reason.
+error the operation returns NULL. If the int64 is still 0, the operation also stores a key of
+``freshviews.kernel.scalar.operations.ERRORS`` there. A fallible host function raises ``ValueError`` with the reason.
 
 "int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and DECIMALs of one scale.
 Factors, divisors, limits, digits and units are BIGINT literals.

@@ -6,8 +6,9 @@ Constructs without an equivalent in RE2 are refused: references to groups, looka
 version of Java or of Unicode.
 
 RLIKE asks only whether the pattern occurs. So groups do not capture and reluctant quantifiers become greedy, except in
-``finder``. ``\b`` is a boundary of ASCII word characters, as in Java 19 and later. ``$`` is accepted only at the end,
-and consumes a line terminator there, if any. So, unlike in Java, ``\r$`` occurs in a text that ends in ``\r\n``.
+``finder``, which returns matches and groups. ``\b`` is a boundary of ASCII word characters, as in Java 19 and later.
+``$`` is accepted only at the end, and consumes a line terminator there, if any. So, unlike in Java, ``\r$`` occurs in a
+text that ends in ``\r\n``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compiles output expressions and HAVING over raw rows: ``project(raw, n, width, out, state)``.
 
-The function reads ``n`` raw rows of ``width`` words. If HAVING is TRUE, it appends to ``out`` a word per compiled
-output expression, and the multiplicity.
+The function reads ``n`` raw rows of ``width`` words. For each raw row that passes HAVING, it appends a row to ``out``:
+a word per compiled output expression, and the multiplicity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes strings that nothing refers to from the dictionary, so that their codes can be used again.
+"""Removes from the dictionary the strings that nothing refers to, so that their codes can be used again.
 
 A collection marks the codes in use, frees all other codes, and releases their memory (``kernel.codes.string_heap``). It
 begins when the number of strings added plus the number of rows deleted since the last collection is at least half the

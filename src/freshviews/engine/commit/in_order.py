@@ -1,9 +1,9 @@
 """Returns the change of a view for each update, in Arrow batches of bounded size.
 
 Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
-begins, so updates wait for a slow reader. If the view's result is enumerated, a piece may have many updates, which run
-one by one. The changes of earlier pieces determine the size of a piece. A piece whose change is too large is undone and
-split. For all other views, a piece has one update. So memory holds at most a few batches and the change of one update.
+begins, so updates wait for a slow reader. If the view's result is not enumerated, a piece has one update. Otherwise a
+piece may have many updates, which run one by one. The changes of earlier pieces determine the size of a piece. A piece
+whose change is too large is undone and split. So memory holds at most a few batches and the change of one update.
 
 ``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
 first. If a result row has only one possible derivation, it either vanishes or appears, so it is returned once. In other
