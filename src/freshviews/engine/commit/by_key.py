@@ -2,7 +2,7 @@
 
 Each class has two methods that encode its changes. ``encode`` makes a piece of a batch; ``commit.keyed`` makes signed
 rows of it. ``signed_words`` makes the signed rows of a few changes directly (``commit.direct``). The classes are not
-frozen dataclasses, because an object of these takes three times as long to make.
+frozen dataclasses, because making a frozen object takes three times as long.
 """
 
 from __future__ import annotations

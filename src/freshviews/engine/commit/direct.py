@@ -1,8 +1,8 @@
 """The direct way of a small batch: one table, a few rows, one call of compiled code.
 
 ``Direct`` prepares what a commit to one table needs: encoders, a block of words for a few rows, and the addresses for
-the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. If refused, the general
-way (``engine.commit.commit``) takes the batch, or raises the error.
+the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. The general way
+(``engine.commit.commit``) then takes the refused batch, or raises the error.
 
 A batch takes the general way from the start if it needs anything besides row checks and triggers. Examples are windows,
 foreign keys, views of views, traces, evaluations, string functions, and multiplicities of 0.
