@@ -62,7 +62,7 @@ def present(model: Counter[Row]) -> Counter[Row]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(updates, max_size=8), pairs)
-def test_batches_add_up_and_refused_ones_are_undone_exactly(
+def test_stored_rows_equal_the_sum_of_accepted_batches_and_refused_batches_are_undone_exactly(
     batches: list[list[tuple[Row, int]]], types: tuple[SqlType, SqlType]
 ) -> None:
     stored = table(("a",), types=types)
@@ -109,7 +109,7 @@ def test_null_in_a_unique_column_is_never_a_duplicate() -> None:
     assert stored.duplicate() == (1, (2,))
 
 
-def test_a_key_of_all_columns_needs_no_second_table() -> None:
+def test_a_key_of_all_columns_uses_no_memory_for_a_separate_key_table() -> None:
     stored = table(("b", "a"), nullable=False)
     stored.add(batch([((1, 2), 1), ((2, 1), 1)]))
     assert stored.duplicate() is None
