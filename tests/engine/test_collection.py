@@ -185,7 +185,7 @@ def test_a_looked_up_row_is_decoded_before_another_commit_can_free_its_strings(m
         check(db, 40, 60)
 
 
-def test_rows_that_a_user_holds_keep_their_strings() -> None:
+def test_changes_readers_and_batches_that_a_user_holds_keep_their_strings() -> None:
     with collecting() as db:
         kept: list[Change] = []
         subscription = db.view("loud").subscribe(kept.append)

@@ -78,7 +78,7 @@ def test_changes_are_exact_when_default_rows_appear_and_vanish(strategy: str) ->
 
 
 @pytest.mark.parametrize("kind", ["EXCEPT", "INTERSECT", "UNION"])
-def test_set_operations_with_an_outer_join_on_either_side_are_right(kind: str) -> None:
+def test_set_operations_have_the_right_rows_if_either_side_is_an_outer_join(kind: str) -> None:
     left = "SELECT DISTINCT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k"
     right = "SELECT DISTINCT r.x, r.k, s.y FROM r JOIN s ON r.k = s.k AND s.y > 10"
     expected = {(1, 1, 11), (2, 1, 11)}
@@ -91,7 +91,7 @@ def test_set_operations_with_an_outer_join_on_either_side_are_right(kind: str) -
     assert back == Counter({"EXCEPT": set(), "INTERSECT": {(1, 1, 11), (2, 1, 11)}, "UNION": every}[kind])
 
 
-def test_distinct_rows_need_no_outer_join_whose_right_side_is_not_selected() -> None:
+def test_an_outer_join_is_dropped_if_rows_are_distinct_and_its_right_side_is_unused() -> None:
     select = "SELECT DISTINCT r.x, r.k, s.k AS other FROM r LEFT JOIN t ON r.k = t.y JOIN s ON s.k = r.k"
     db = database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     assert set(db.view("v")) == {(1, 1, 1), (2, 1, 1), (3, 2, 2), (6, 3, 3), (7, 2, 2)}
