@@ -140,7 +140,7 @@ def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_after_it() ->
     assert list(view) == [(2, 2.0, 2)]
 
 
-def test_create_refuses_a_view_that_cannot_be_computed_from_stored_rows() -> None:
+def test_a_new_view_is_refused_if_it_cannot_be_computed_from_the_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (b INT)")
     create = "CREATE MATERIALIZED VIEW v AS SELECT 10 / COUNT(*) AS s FROM t"
@@ -326,7 +326,7 @@ def test_a_view_created_after_inserts_is_backfilled_from_tables_and_views(db: fv
     assert list(db.view("parts")) == [(3,)] and list(db.view("units")) == [(20,)]
 
 
-def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> None:
+def test_dropping_a_relation_is_refused_while_a_view_reads_it(db: fv.Database) -> None:
     for sql, users in [("DROP TABLE items", "by_part"), ("DROP MATERIALIZED VIEW by_part", "inverse")]:
         with pytest.raises(fv.CatalogError, match=users):
             db.execute(sql)

@@ -184,7 +184,7 @@ def test_explain_shows_internal_views_and_one_bound_for_all_of_them() -> None:
     assert "whole" not in plain and plain.to_dict()["inner"] == []
 
 
-def test_an_explanation_is_drawn_and_prints_as_its_text(db: fv.Database) -> None:
+def test_an_explanation_prints_as_its_text_and_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
     explanation = db.view("by_part").explain()
     bound = explanation.to_dict()["blocks"][0]["bounds"]["update"]
     assert repr(explanation) == str(explanation) and type(str(explanation)) is str
@@ -228,7 +228,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("query", "inner"), KINDS.values(), ids=KINDS)
-def test_explain_of_every_kind_of_view_has_each_part_and_the_bound_of_all_on_top(query: str, inner: int) -> None:
+def test_explain_begins_with_the_update_bounds_of_a_view_and_of_all_its_internal_views(query: str, inner: int) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (g STRING, o INT, v INT); CREATE TABLE s (g STRING, w INT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

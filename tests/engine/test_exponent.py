@@ -43,7 +43,7 @@ def test_frequent_reads_of_heavy_values_raise_the_exponent() -> None:
     assert (degrees[0] >= 150_000**read).sum() <= 20
 
 
-def test_an_exponent_stays_if_another_is_hardly_better() -> None:
+def test_an_exponent_is_kept_unless_another_exponent_is_clearly_cheaper() -> None:
     nothing = [np.ones(1000, np.int64)]
     assert all(choose(nothing, 2000, CHOICES, used) == used for used in CHOICES)
 

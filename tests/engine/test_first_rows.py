@@ -113,7 +113,7 @@ def test_a_refused_batch_leaves_the_first_rows_unchanged() -> None:
     assert sorted(db.view("best")) == [(1, 5), (2, 4)]
 
 
-def test_order_by_a_constant_and_limit_0_are_allowed() -> None:
+def test_a_view_may_be_ordered_by_a_constant_and_limited_to_0_rows() -> None:
     db = fv.Database()
     db.execute(
         TABLE + "CREATE MATERIALIZED VIEW ones AS SELECT 'a' AS a, 1 AS one FROM t ORDER BY one LIMIT 2 OFFSET 1;"

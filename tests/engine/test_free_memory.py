@@ -421,7 +421,7 @@ def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: 
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_freshviews_spare_memory_sets_the_default_of_spare_memory(
+def test_the_environment_variable_freshviews_spare_memory_sets_the_default_reserve(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.others = machine.total

@@ -105,7 +105,7 @@ def agree(db: fv.Database, kind: str) -> None:
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=8 if PURE_PYTHON else 60, deadline=None)
 @given(several=steps)
-def test_a_lookup_finds_what_a_scan_finds(kind: str, several: list[tuple[str, Any, Any]]) -> None:
+def test_a_lookup_finds_the_same_rows_as_a_scan(kind: str, several: list[tuple[str, Any, Any]]) -> None:
     with fv.Database() as db:
         db.execute(TABLES[kind])
         agree(db, kind)

@@ -426,7 +426,7 @@ def test_a_cyclic_view_backfilled_by_one_join_is_widened(edge: float, monkeypatc
     db.close()
 
 
-def test_sums_of_select_and_having_widen_together() -> None:
+def test_sums_in_the_select_list_and_in_the_having_clause_are_widened_together() -> None:
     sums = ", ".join(f"SUM(d * {n}) AS s{n}, AVG(d / {n}) AS a{n}" for n in range(1, 7))
     select = f"SELECT k, {sums} FROM t GROUP BY k HAVING SUM(d) IS NULL OR SUM(d) < 1E200"
     one, other = fv.Database(), fv.Database()
@@ -534,7 +534,7 @@ def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_create_fails_if_the_program_with_narrow_sums_or_the_one_with_reals_cannot_be_written(
+def test_creating_a_view_fails_if_its_program_with_narrow_sums_or_with_reals_cannot_be_written(
     written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first program has narrow sums, the second one reals."""

@@ -62,7 +62,7 @@ def test_a_plain_view_has_no_rows_of_its_own(db: fv.Database) -> None:
         db.insert("p", [(1, "u")])
 
 
-def test_create_or_replace_drops_the_old_view_and_makes_the_new_one(db: fv.Database) -> None:
+def test_a_create_or_replace_statement_drops_the_old_view_and_makes_a_new_view(db: fv.Database) -> None:
     old = db.view("v")
     db.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT y FROM p; DROP VIEW q")
     assert sorted(db.view("v")) == [("u",), ("u",), ("w",)]

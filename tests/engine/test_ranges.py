@@ -216,7 +216,7 @@ def test_a_range_with_two_bounds_is_read_row_by_row_without_range_sums() -> None
     assert len(sides) == 2 and all(view.ordered for view in sides)
 
 
-def test_groups_of_one_row_each_are_visited_as_rows() -> None:
+def test_an_update_visits_rows_instead_of_groups_if_each_group_has_one_row() -> None:
     """Each key has one row: the rows in the range are visited, and no other groups."""
     keyed = "CREATE TABLE k (id BIGINT PRIMARY KEY, p BIGINT); CREATE TABLE o (id BIGINT PRIMARY KEY, p BIGINT);"
     db = fv.Database()
@@ -253,7 +253,7 @@ def most_steps(text: str, kind: str, n: int, few: str) -> float:
 
 @pytest.mark.compiled(2)
 @pytest.mark.parametrize("text", (AXFINDER, SUMS[-3]), ids=["integers", "doubles"])
-def test_steps_of_axfinder_do_not_grow_with_the_orders(text: str) -> None:
+def test_the_steps_of_axfinder_do_not_grow_with_the_number_of_orders(text: str) -> None:
     assert most_steps(text, "cyclic", 200, "g") == most_steps(text, "cyclic", 2_000, "g") <= 8
 
 

@@ -58,7 +58,7 @@ def test_a_view_over_tables_with_rows_is_planned_by_the_updates_so_far() -> None
 
 
 @pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
-def test_the_definition_of_a_view_without_a_join_tree_has_no_numbers_of_updates(strategy: str) -> None:
+def test_numbers_of_updates_are_stored_only_in_definitions_of_views_with_a_join_tree(strategy: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         db.insert("t", rows_of_t(0, 50))

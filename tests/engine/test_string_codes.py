@@ -131,7 +131,7 @@ def test_the_lowest_free_code_is_used_first_and_free_codes_at_the_end_are_droppe
     assert dictionary.encode("of another size") == 13
 
 
-def test_a_file_of_strings_that_is_refused_adds_none() -> None:
+def test_a_refused_file_of_strings_adds_no_string_to_the_dictionary() -> None:
     dictionary, store = native(["x", "y"])
     offsets = np.array([0, 1, 3, 4], np.int64)
     with pytest.raises(ValueError, match="already"):
@@ -165,7 +165,7 @@ def test_encoding_strings_together_gives_the_same_codes_as_one_by_one() -> None:
 COUNT = 2_000 if PURE_PYTHON else 200_000
 
 
-def test_a_string_takes_few_bytes_beyond_its_own() -> None:
+def test_a_string_takes_few_bytes_beyond_its_own_length() -> None:
     dictionary, store = native()
     empty = store.bytes()
     for i in range(COUNT):
@@ -282,7 +282,7 @@ def test_freed_strings_are_forgotten_even_if_memory_runs_out_afterwards(monkeypa
         assert dictionary.freed > freed or dictionary.find("lost") == 1
 
 
-def test_a_signal_handler_may_read_strings_while_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_may_read_strings_while_other_strings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     long = "long " * 100
     dictionary, store = native(["a", long])
     codes = np.array([1, 0])
