@@ -292,7 +292,7 @@ def test_no_thread_outlives_a_commit_so_a_forked_child_can_commit() -> None:
     assert threading.active_count() == running
 
 
-def test_a_commit_runs_in_one_thread_if_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_runs_in_one_thread_if_a_second_thread_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

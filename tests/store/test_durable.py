@@ -46,7 +46,7 @@ def expected() -> list[Any]:
     return history(db)
 
 
-def test_reopening_restores_what_was_committed(tmp_path: Path, expected: list[Any]) -> None:
+def test_a_reopened_database_has_all_committed_rows_of_tables_and_views(tmp_path: Path, expected: list[Any]) -> None:
     with fv.Database(tmp_path / "shop.fresh") as db:
         db.execute(SCHEMA)
         assert history(db) == expected
@@ -94,7 +94,7 @@ def test_exactly_the_committed_versions_reopen_after_a_kill_at_any_step_of_a_com
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
 @pytest.mark.parametrize("schema", [SCHEMA, SCHEMA + TRUSTED], ids=["stored", "trusted"])
-def test_a_process_killed_at_any_step_of_a_snapshot_loses_nothing(
+def test_a_kill_at_any_step_of_a_snapshot_loses_no_committed_version(
     tmp_path: Path, expected: list[Any], step: str, schema: str
 ) -> None:
     states: list[Any] = []

@@ -179,7 +179,9 @@ def test_a_database_that_replaced_the_open_one_is_not_written_to(tmp_path: Path)
         assert list(db.table("t")) == [(1,)]
 
 
-def test_a_relative_path_is_the_same_directory_after_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_opened_by_a_relative_path_keeps_its_directory_after_chdir(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with opened(Path("db")) as db:
         monkeypatch.chdir("/")

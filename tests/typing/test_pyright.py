@@ -40,7 +40,7 @@ def test_pyright_refuses_wrong_rows(tmp_path: Path) -> None:
     assert said.startswith("wrong.py:3: Argument of type") and '"rows" of type "Rows"' in said
 
 
-def test_the_examples_have_every_public_method() -> None:
+def test_the_examples_call_every_public_method() -> None:
     import freshviews as fv
 
     text = "".join((HERE / name).read_text() for name in ("examples.py", "arrow_examples.py", "test_calls.py"))
