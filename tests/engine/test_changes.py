@@ -205,7 +205,7 @@ def test_a_forked_child_that_waits_for_a_change_of_a_durable_database_gets_an_er
         assert len(changes.take(0) or ()) == 1
 
 
-def test_close_ends_a_wait_in_another_thread(db: fv.Database) -> None:
+def test_closing_an_iterator_ends_a_wait_for_a_change_in_another_thread(db: fv.Database) -> None:
     with db.view("by_part").changes("now") as changes:
         waiting = threading.Event()
 

@@ -50,7 +50,7 @@ def test_the_planner_chooses_a_join_tree_and_explain_draws_it() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
-def test_rows_can_be_read_a_few_at_a_time(rows: int) -> None:
+def test_rows_of_an_outer_join_can_be_read_in_small_batches(rows: int) -> None:
     found: list[Any] = []
     for batch in database(CHAIN).view("v").to_batches(rows):
         assert batch.num_rows <= rows

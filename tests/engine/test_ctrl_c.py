@@ -461,7 +461,7 @@ def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
         assert len(looks) == (2 if unchanged else 6)
 
 
-def test_the_compiler_stops_an_unneeded_function_if_a_call_waits_for_another_function(
+def test_compiling_an_unneeded_function_ends_if_a_call_waits_for_another_function(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[str] = []

@@ -123,7 +123,7 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
     assert seen(db) == before
 
 
-def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_after_it() -> None:
+def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_afterwards() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT);"
@@ -428,7 +428,7 @@ def test_threads_commit_one_after_the_other(db: fv.Database) -> None:
     assert db.view("by_part")["x"] == ("x", 50, 50) and db.view("by_part")["y"] == ("y", 50, 50)
 
 
-def test_every_use_of_a_closed_database_raises_an_error_that_says_so(db: fv.Database) -> None:
+def test_every_use_of_a_closed_database_raises_an_error_that_says_it_is_closed(db: fv.Database) -> None:
     view = db.view("by_part")
     reader = iter(view)
     db.close()
@@ -503,7 +503,7 @@ def test_a_refused_batch_does_not_count_as_updates_of_a_view() -> None:
         (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net: rows must be a whole number"),
     ],
 )
-def test_errors_for_wrong_arguments_say_what_is_accepted(
+def test_errors_for_wrong_arguments_say_which_values_are_accepted(
     call: Callable[[Any], object], kind: type[Exception], message: str
 ) -> None:
     db = fv.Database()

@@ -111,7 +111,7 @@ def test_stats_is_a_dict_that_prints_as_a_table_with_units(db: fv.Database) -> N
     assert "by_part" in texts_of(stats)
 
 
-def test_a_backfill_counts_as_updates_and_seconds(db: fv.Database) -> None:
+def test_stats_count_the_updates_and_seconds_of_a_backfill(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW late AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
     found = db.stats()["views"]["late"]
     assert found["updates"] == 3 and found["seconds"] > 0  # items has three distinct rows

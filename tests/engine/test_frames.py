@@ -81,7 +81,7 @@ def test_the_first_row_of_a_view_prints_and_pickles_as_a_plain_tuple(db: fv.Data
     assert sorted(db.table("copy")) == sorted([*rows, rows[0]])
 
 
-def test_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> None:
+def test_the_method_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW sorted AS SELECT part, qty FROM by_part ORDER BY qty DESC")
     view = db.view("sorted")
     assert view.head(2).to_pylist() == view.to_arrow().to_pylist()[:2] != []
@@ -92,11 +92,11 @@ def test_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> 
             view.head(wrong)  # type: ignore[arg-type]
 
 
-def test_head_repeats_a_row_by_its_multiplicity(db: fv.Database) -> None:
+def test_the_method_head_repeats_a_row_by_its_multiplicity(db: fv.Database) -> None:
     assert db.table("items").head(2).num_rows == 2
 
 
-def test_head_continues_with_the_next_block_of_a_union_view(db: fv.Database) -> None:
+def test_the_method_head_continues_with_the_next_block_of_a_union_view(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW both AS SELECT part FROM items UNION ALL SELECT part FROM by_part")
     view = db.view("both")
     assert [view.head(n).num_rows for n in range(8)] == [0, 1, 2, 3, 4, 5, 6, 6]

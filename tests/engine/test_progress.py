@@ -79,7 +79,7 @@ def test_a_batch_reports_the_encoding_of_its_rows_and_then_the_update_of_its_vie
     assert [*phases] == [("encode", "sales"), ("update", "by_region, by_name")]
 
 
-def test_small_batches_report_nothing(db: Database, records: list[Progress]) -> None:
+def test_small_batches_report_no_progress(db: Database, records: list[Progress]) -> None:
     db.execute(VIEW)
     db.insert("sales", [("a", 1)])
     db.insert("sales", ROWS[:1000])
@@ -101,7 +101,7 @@ def test_a_backfill_reports_the_rows_of_its_passes(db: Database, records: list[P
     assert sorted(db.view("by_name"))[0][0] == "name 0"
 
 
-def test_a_backfill_with_a_join_of_all_rows_reports_the_join(
+def test_a_backfill_by_one_join_reports_the_progress_of_the_join(
     db: Database, records: list[Progress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.1)

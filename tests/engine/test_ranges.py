@@ -136,7 +136,7 @@ WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("values", [SMALL, WIDE], ids=["small", "wide"])
 @pytest.mark.parametrize("text", (*SUMS, *WALKS, *APART, *GROUPED, *BANDS, *GROUPED_APART))
-def test_programs_with_ranges_give_the_same_rows_and_errors_as_loops(
+def test_programs_with_range_sums_give_the_same_rows_and_errors_as_programs_with_loops(
     text: str, values: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = views(text)
@@ -194,7 +194,7 @@ def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None
 
 
 @pytest.mark.parametrize("text", (*GROUPED, *GROUPED_APART))
-def test_an_update_that_needs_only_sums_by_group_visits_the_groups_of_the_other_side(text: str) -> None:
+def test_an_update_that_needs_only_sums_by_group_visits_groups_on_the_other_side_of_the_join(text: str) -> None:
     (made,) = programs(views(text))
     bounds = dict(made.bounds)
     update = bounds["update"]

@@ -138,7 +138,7 @@ def test_a_bitwise_aggregate_may_equal_the_least_int64_within_a_batch() -> None:
     assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 1,)]
 
 
-def test_a_batch_is_accepted_after_batches_whose_average_does_not_fit() -> None:
+def test_a_batch_is_accepted_after_refused_batches_whose_average_does_not_fit() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (d DECIMAL(18, 0)); CREATE MATERIALIZED VIEW v AS SELECT AVG(d) AS a FROM t")
     db.insert("t", [(1,)])

@@ -202,7 +202,7 @@ def test_memory_of_freed_strings_is_released_in_bounded_steps(left: float) -> No
         assert dictionary.decode(code) == text
 
 
-def test_slots_may_grow_again_while_they_are_shrinking() -> None:
+def test_the_slots_of_a_string_dictionary_may_grow_again_while_they_shrink() -> None:
     dictionary, store = native()
     count = COUNT // 10
     for i in range(count):
@@ -218,7 +218,7 @@ def test_slots_may_grow_again_while_they_are_shrinking() -> None:
     agrees(dictionary, model)
 
 
-def test_other_threads_decode_while_strings_are_added_and_freed() -> None:
+def test_other_threads_decode_strings_while_strings_are_added_and_freed() -> None:
     dictionary, _ = native([f"kept {i}" for i in range(100)])
     codes = np.arange(100)
     expected = [f"kept {i}" for i in range(100)]

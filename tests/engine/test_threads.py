@@ -315,7 +315,7 @@ def test_a_batch_whose_rows_are_all_too_late_for_the_window_changes_nothing() ->
     assert list(db.view("a")) == [(date(2026, 3, 9), 1)] and list(db.view("b")) == [(1, 1)]
 
 
-def test_a_log_written_with_threads_equals_that_of_one_thread(tmp_path: Path) -> None:
+def test_a_log_written_with_several_threads_equals_the_log_of_one_thread(tmp_path: Path) -> None:
     logs, found = [], []
     for count in (1, 2):
         folder = tmp_path / str(count)

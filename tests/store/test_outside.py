@@ -156,7 +156,7 @@ def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -
     assert not path.exists()
 
 
-def test_a_directory_removed_before_its_first_record_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_that_is_removed_before_the_first_record_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):
@@ -191,7 +191,7 @@ def test_a_database_opened_by_a_relative_path_keeps_its_directory_after_chdir(
         assert db.version == 2
 
 
-def test_a_log_file_that_is_deleted_while_it_is_open_is_noticed(tmp_path: Path) -> None:
+def test_writing_is_refused_after_the_open_log_file_was_deleted(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         only(tmp_path, "log-*").unlink()
         for write in (WRITES["insert"], WRITES["sync"]):
