@@ -161,7 +161,7 @@ def test_an_error_has_its_line_and_column_and_suggests_similar_names(db: fv.Data
     assert message in str(refused.value)
 
 
-def test_a_select_reads_only_the_columns_that_it_names_and_again_only_after_a_change(
+def test_a_select_reads_only_the_columns_that_it_names_and_keeps_them_until_they_change(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, tuple[str, ...]]] = []

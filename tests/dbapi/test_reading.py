@@ -109,7 +109,9 @@ def test_a_parameter_is_never_sql(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT id FROM items WHERE part = ?", ["x' OR '1' = '1"]).fetchall() == []
 
 
-def test_a_select_reads_one_version_and_the_cursor_has_its_number(db: fv.Database, cursor: dbapi.Cursor) -> None:
+def test_a_select_reads_one_version_and_the_cursor_has_the_number_of_the_version(
+    db: fv.Database, cursor: dbapi.Cursor
+) -> None:
     cursor.execute("SELECT SUM(n) FROM by_part")
     db.insert("items", [(4, "nut", None, None, None, None, None)])
     assert (cursor.version, cursor.fetchall()) == (1, [(3,)])
@@ -201,7 +203,7 @@ def test_execute_refuses_a_number_and_executemany_refuses_a_select(cursor: dbapi
         cursor.executemany("SELECT ?", [(1,)])
 
 
-def test_a_directory_is_opened_and_closed_with_the_connection(tmp_path: Path) -> None:
+def test_a_connection_opens_a_database_directory_and_closes_the_database_at_its_end(tmp_path: Path) -> None:
     for version in (0, 0):
         with dbapi.connect(tmp_path / "shop", sync="interval") as connection:
             if not connection.database.tables:

@@ -156,7 +156,7 @@ def test_a_backfill_of_few_rows_uses_deltas(monkeypatch: pytest.MonkeyPatch, han
     assert handed == []
 
 
-def test_a_backfill_by_one_join_reports_an_overflow_like_one_by_deltas(handed: list[bool]) -> None:
+def test_a_backfill_by_one_join_reports_an_overflow_like_a_backfill_by_deltas(handed: list[bool]) -> None:
     query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
     with fv.Database() as db:
         db.execute(TABLES)

@@ -112,7 +112,7 @@ def test_stats_count_the_bytes_of_strings_and_of_rows_in_a_window() -> None:
         assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
 
 
-def test_a_reopened_database_keeps_the_strings_in_use_and_frees_others(tmp_path: Path) -> None:
+def test_a_reopened_database_keeps_the_strings_in_use_and_frees_unused_strings(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)
         db.snapshot()

@@ -122,7 +122,7 @@ def test_ivm_eps_and_ivm_eps_linear_refuse_outer_joins_and_negation(strategy: st
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
 
 
-def test_a_union_is_replanned_although_one_part_has_no_join_tree() -> None:
+def test_a_union_is_replanned_although_one_of_its_blocks_has_no_join_tree() -> None:
     part = "SELECT r.x, r.k, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     db = database(f"SELECT r.x, s.k, s.y FROM r JOIN s ON r.k = s.k UNION ALL {part}")
     before = Counter(db.view("v"))

@@ -240,7 +240,7 @@ def test_an_unexpected_exception_in_a_view_undoes_the_batch(db: fv.Database, mon
     assert seen(db) == before
 
 
-def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database) -> None:
+def test_all_subscribers_are_called_in_order_even_if_one_subscriber_raises(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -257,7 +257,7 @@ def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database)
     assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
 
 
-def test_a_batch_committed_by_a_subscriber_is_reported_after_the_current_one(db: fv.Database) -> None:
+def test_a_batch_committed_by_a_subscriber_is_reported_after_the_current_batch(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 

@@ -84,7 +84,7 @@ def outcome(step: Callable[[Database], object], db: Database) -> str | None:
 
 @pytest.mark.parametrize("mapped", [1, 1 << 18], ids=["mapped", "read"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_one(
+def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mapped: int
 ) -> None:
     """Contents, changes, and refusals with their messages agree, over images of images."""
@@ -262,7 +262,7 @@ def test_views_that_differ_from_the_image_are_backfilled(
             assert contents(db) == before and name not in read and len(read) == 4
 
 
-def test_opening_an_image_refuses_changed_tables_and_leaves_new_ones_empty(tmp_path: Path) -> None:
+def test_opening_an_image_refuses_changed_tables_and_leaves_new_tables_empty(tmp_path: Path) -> None:
     folder = tmp_path / "image"
     with filled() as db:
         db.write_image(folder)

@@ -150,7 +150,7 @@ def test_hostile_text_is_escaped_in_every_printed_object(shown: Callable[[Any], 
         ElementTree.fromstring(thing.svg())
 
 
-def test_explain_shows_internal_views_and_one_bound_for_all_of_them() -> None:
+def test_explain_shows_internal_views_and_the_bound_of_an_update_that_passes_through_all() -> None:
     db = fv.Database()
     db.execute("""CREATE TABLE t (id INT, g STRING, x INT);
     CREATE MATERIALIZED VIEW lagged AS SELECT id, g, LAG(x) OVER (PARTITION BY g ORDER BY id) AS p FROM t;

@@ -28,7 +28,7 @@ def test_the_price_of_an_exponent_adds_the_costs_of_light_and_heavy_values() -> 
     assert price(degrees, 2, 0.5) == pytest.approx(2 / 10 + 0.8 * 2 + 0.5 * 2)
 
 
-def test_few_frequent_values_become_heavy_and_many_rare_ones_stay_light() -> None:
+def test_few_frequent_values_become_heavy_and_many_rare_values_stay_light() -> None:
     n = 100_000
     hubs = [np.array([500] * 150 + [1] * 25_000, np.int64)]
     even = [np.array([60] * (n // 60), np.int64)]

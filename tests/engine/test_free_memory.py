@@ -144,7 +144,7 @@ def test_refused_rows_leave_no_strings_behind(db: fv.Database, machine: Machine)
     assert len(db.view("n")) == 5_001
 
 
-def test_rows_that_replace_deleted_ones_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
+def test_rows_that_replace_deleted_rows_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
     """Deletes release no memory until a table shrinks."""
     db.execute(SCRIPT)
     there = filled(db, 1_000)

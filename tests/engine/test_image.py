@@ -142,7 +142,7 @@ CASES = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name, strategy, mapped", CASES)
-def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_one(
+def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_view(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, strategy: str | None, mapped: int
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", mapped)

@@ -75,7 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_lanes_give_the_same_contents_changes_and_errors_as_one_thread(
+def test_lanes_give_the_same_contents_changes_and_errors_as_a_trigger_in_one_thread(
     view: str, strategy: str, ran: list[int]
 ) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""

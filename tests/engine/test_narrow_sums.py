@@ -244,7 +244,7 @@ def test_narrow_and_wide_sums_survive_a_reopen(trusted: bool, snapshot: bool, tm
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_a_value_that_does_not_fit_widens_only_the_views_that_sum_it(edge: float) -> None:
+def test_a_value_that_does_not_fit_widens_only_the_views_that_sum_the_value(edge: float) -> None:
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW groups AS {VIEWS['groups']};")
     db.execute("CREATE MATERIALIZED VIEW positive AS SELECT g, SUM(d) AS s FROM t WHERE g > 1 GROUP BY g")
@@ -467,7 +467,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_backfill_widens_a_block_before_it_joins_the_next_one(
+def test_a_backfill_widens_a_block_before_it_joins_the_next_block(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)

@@ -110,7 +110,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_several_threads_give_the_same_contents_changes_and_errors_as_one(seed: int) -> None:
+def test_several_threads_give_the_same_contents_changes_and_errors_as_one_thread(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     both.execute(TABLES + VIEWS)
     for db in (one, several):

@@ -164,7 +164,7 @@ def test_a_directory_that_is_removed_before_the_first_record_raises_a_store_erro
         assert db.tables == ()
 
 
-def test_a_database_that_replaced_the_open_one_is_not_written_to(tmp_path: Path) -> None:
+def test_a_database_that_replaced_the_open_database_in_its_directory_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         path.rename(tmp_path / "elsewhere")

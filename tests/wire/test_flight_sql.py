@@ -65,7 +65,7 @@ def test_parameters_of_a_prepared_statement_are_values(server: FlightServer) -> 
     assert rows(server, f"SELECT {', '.join('?' * len(values))}", *values) == [values]
 
 
-def test_a_prepared_statement_is_executed_again_with_other_values(server: FlightServer) -> None:
+def test_a_prepared_statement_is_executed_again_with_other_parameters(server: FlightServer) -> None:
     with connected(server) as connection, connection.cursor() as cursor:
         for least, expected in ((1, 2), (3, 1), (9, 0)):
             cursor.execute("SELECT part FROM by_part WHERE qty > ?", (least,))
