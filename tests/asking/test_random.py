@@ -24,7 +24,7 @@ def scenario_of(choose: Choices) -> Scenario:
 
 
 @pytest.mark.seeds(100)
-def test_a_random_select_has_the_rows_of_its_view(seed: int) -> None:
+def test_a_random_select_returns_the_rows_of_a_view_with_the_same_query(seed: int) -> None:
     found = scenario_of(seeded(seed))
     if any(table.trusted for table in found.tables) or not found.duckdb:
         return
@@ -68,7 +68,7 @@ def expression(choose: Choices, kind: str, depth: int) -> str:
 
 
 @pytest.mark.seeds(100)
-def test_operators_without_parentheses_bind_as_in_a_view(seed: int) -> None:
+def test_operators_without_parentheses_have_the_same_precedence_in_a_select_and_in_a_view(seed: int) -> None:
     choose = seeded(seed)
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b INT, s STRING, p BOOLEAN)")

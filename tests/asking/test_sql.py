@@ -61,18 +61,18 @@ def test_tables_and_views_are_joined_summed_and_ordered(db: fv.Database) -> None
     assert db.sql("VALUES (1, 'a'), (2, 'b')").columns == ("col1", "col2")
 
 
-def test_a_plain_view_has_the_columns_of_its_creation_and_the_names_that_it_gives(db: fv.Database) -> None:
+def test_a_plain_view_keeps_the_columns_and_column_names_of_its_definition(db: fv.Database) -> None:
     db.execute("ALTER TABLE parts ADD COLUMN colour STRING")
     assert db.sql("SELECT * FROM heavy").columns == ("part", "weight")
     assert db.sql("SELECT W, p FROM heaviest h").fetchall() == [(7, "nut")]
     assert db.sql("SELECT COLOUR FROM parts").columns == ("COLOUR",)
 
 
-def test_a_view_with_an_order_is_read_in_it(db: fv.Database) -> None:
+def test_a_select_from_a_view_with_an_order_by_clause_returns_rows_in_that_order(db: fv.Database) -> None:
     assert db.sql("SELECT part FROM ordered").fetchall() == [("nut",), ("bolt",)]
 
 
-def test_an_answer_is_read_in_every_form(db: fv.Database) -> None:
+def test_the_answer_of_a_select_is_read_as_tuples_arrow_pandas_polars_and_html(db: fv.Database) -> None:
     answer = db.sql("SELECT part, qty FROM items ORDER BY qty")
     assert answer.fetchone() == ("bolt", 3) and answer.fetchmany(5) == [("nut", 5)]
     assert answer.fetchone() is None and answer.fetchall() == []
@@ -86,7 +86,7 @@ def test_an_answer_is_read_in_every_form(db: fv.Database) -> None:
         answer.version = 3  # type: ignore[misc]
 
 
-def test_parameters_are_values_and_never_text(db: fv.Database) -> None:
+def test_parameters_are_passed_as_values_and_never_parsed_as_sql(db: fv.Database) -> None:
     for value, column in zip(ROWS[0], ("part", "qty", "price", "at", "day", "big", "x"), strict=True):
         assert db.sql(f"SELECT part FROM items WHERE {column} = ?", [value]).fetchall() == [("bolt",)], column
     assert db.sql("SELECT :a AS a, :b AS b, :a AS c", {"a": "x' OR 1=1 --", "b": None}).fetchall() == [
@@ -155,13 +155,15 @@ def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message:
         ("SELECT qty FROM main.items", "line 1, column 17: the name main.items is not supported"),
     ],
 )
-def test_errors_have_the_place_and_the_names_that_are_close(db: fv.Database, sql: str, message: str) -> None:
+def test_an_error_has_its_line_and_column_and_suggests_similar_names(db: fv.Database, sql: str, message: str) -> None:
     with pytest.raises(fv.FreshviewsError) as refused:
         db.sql(sql)
     assert message in str(refused.value)
 
 
-def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_select_reads_only_the_columns_that_it_names_and_keeps_them_until_they_change(
+    db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read: list[tuple[str, tuple[str, ...]]] = []
     decode = AskedRows.__dict__["columns"]
     inner = decode.__globals__["_read"]
@@ -191,7 +193,9 @@ def test_only_what_a_select_names_is_read_once_per_version(db: fv.Database, monk
     assert db.sql("SELECT SUM(c) AS c, SUM(weight) AS w FROM parts").fetchall() == [(12, 5)]
 
 
-def test_others_do_not_wait_while_a_select_is_translated(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_thread_may_alter_a_table_while_a_select_is_translated(
+    db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And one whose table changes meanwhile is translated again."""
     made = asking.translated
     calls: list[Any] = []
@@ -211,7 +215,7 @@ def test_others_do_not_wait_while_a_select_is_translated(db: fv.Database, monkey
     assert len(calls) == 2
 
 
-def test_a_long_text_is_not_kept_and_its_conditions_are_no_deep_tree(db: fv.Database) -> None:
+def test_a_long_select_is_not_cached_and_its_conditions_become_a_balanced_tree(db: fv.Database) -> None:
     text = "SELECT part FROM items WHERE " + " AND ".join(f"qty <> {number}" for number in range(4, 2000))
     kept = question._known.cache_info().currsize, translation._known.cache_info().currsize
     assert db.sql(text).fetchall() == [("bolt",)]
@@ -222,7 +226,7 @@ def test_a_long_text_is_not_kept_and_its_conditions_are_no_deep_tree(db: fv.Data
     assert len(terms) == 1996 and max(term.depth for term in terms) < 20
 
 
-def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_above_the_size_limit_are_not_cached(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked, "KEPT_BYTES", 10)
     assert db.sql("SELECT SUM(qty) AS q FROM items JOIN parts USING (part)").fetchall() == [(8,)]
     assert len(db._asked._kept) == 0
@@ -258,19 +262,19 @@ def test_columns_beyond_a_size_are_not_kept(db: fv.Database, monkeypatch: pytest
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],
 )  # fmt: skip
-def test_a_select_means_what_it_means_in_spark(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
+def test_a_select_returns_the_rows_that_spark_returns(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
     assert db.sql(sql).fetchall() == rows
 
 
 @pytest.mark.parametrize(
     "expression", ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()"]
 )
-def test_a_function_that_duckdb_would_compute_otherwise_is_refused(db: fv.Database, expression: str) -> None:
+def test_a_function_that_duckdb_computes_differently_from_spark_is_refused(db: fv.Database, expression: str) -> None:
     with pytest.raises(fv.SqlError, match="line 1, column 8"):
         db.sql(f"SELECT {expression} AS x FROM items")
 
 
-def test_names_of_with_are_not_those_that_duckdb_gets(db: fv.Database) -> None:
+def test_names_in_a_with_clause_never_clash_with_the_internal_names_given_to_duckdb(db: fv.Database) -> None:
     queries = "WITH r0 AS (SELECT 9 AS weight), R2 AS (SELECT 8 AS weight)"
     found = sorted(db.sql(f"{queries} SELECT parts.weight, i.qty FROM parts, r0, r2, items i"))
     assert found == [(3, 3), (3, 5), (7, 3), (7, 5)]
@@ -290,7 +294,7 @@ def test_names_of_with_are_not_those_that_duckdb_gets(db: fv.Database) -> None:
         ("(qty + ~qty + 2 ^ qty) = 2", ["bolt"]),
     ],
 )
-def test_lists_and_comparisons_of_comparisons_mean_what_they_mean_in_spark(
+def test_comparisons_with_lists_and_with_other_comparisons_have_the_results_of_spark(
     db: fv.Database, condition: str, parts: list[str]
 ) -> None:
     answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)

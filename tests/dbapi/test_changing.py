@@ -41,7 +41,9 @@ def rows(connection: dbapi.Connection) -> list[tuple[Any, ...]]:
     return connection.cursor().execute("SELECT * FROM items ORDER BY id").fetchall()
 
 
-def test_each_statement_is_a_version_and_counts_its_rows(db: fv.Database, connection: dbapi.Connection) -> None:
+def test_each_statement_makes_one_version_and_sets_rowcount_to_its_changed_rows(
+    db: fv.Database, connection: dbapi.Connection
+) -> None:
     cursor = connection.cursor()
     assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == 1 and db.version == 2
     assert cursor.description is None
@@ -53,7 +55,7 @@ def test_each_statement_is_a_version_and_counts_its_rows(db: fv.Database, connec
     assert rows(connection) == [(1, "bolt", 4), (3, "bolt", 5)]
 
 
-def test_executemany_is_one_version(db: fv.Database, connection: dbapi.Connection) -> None:
+def test_one_call_of_executemany_makes_one_version(db: fv.Database, connection: dbapi.Connection) -> None:
     cursor = connection.cursor()
     assert cursor.executemany(INSERT, [(n, "nut", n) for n in range(3, 503)]).rowcount == 500
     assert db.version == 2 and len(db.table("items")) == 502
@@ -76,7 +78,9 @@ def test_executemany_is_one_version(db: fv.Database, connection: dbapi.Connectio
         ("INSERT INTO days VALUES (?, ?, DEFAULT)", (1, None), (1, None, "none")),
     ],
 )
-def test_executemany_means_what_execute_does(sql: str, row: Any, expected: tuple[Any, ...]) -> None:
+def test_executemany_stores_the_same_rows_as_repeated_calls_of_execute(
+    sql: str, row: Any, expected: tuple[Any, ...]
+) -> None:
     found = []
     for many in (False, True):
         with fv.Database() as db, dbapi.connect(db) as connection:
@@ -101,7 +105,9 @@ def test_executemany_means_what_execute_does(sql: str, row: Any, expected: tuple
         ("INSERT INTO items VALUES (?, ?, ?)", "table items, row 1, column qty: 'x'"),
     ],
 )
-def test_a_wrong_insert_of_executemany_names_its_place(connection: dbapi.Connection, sql: str, message: str) -> None:
+def test_executemany_refuses_a_wrong_insert_and_names_the_table_column_or_row_at_fault(
+    connection: dbapi.Connection, sql: str, message: str
+) -> None:
     with pytest.raises(dbapi.DatabaseError, match=message):
         connection.cursor().executemany(sql, [(3, "a", 1), (4, "b", "x")])
     assert len(rows(connection)) == 2
@@ -116,7 +122,9 @@ def test_executemany_that_fails_changes_nothing(db: fv.Database, connection: dba
 
 
 @pytest.mark.parametrize("begin", ["BEGIN", "begin transaction;", "START TRANSACTION", " BEGIN WORK "])
-def test_after_begin_statements_wait_for_commit(db: fv.Database, connection: dbapi.Connection, begin: str) -> None:
+def test_statements_between_begin_and_commit_take_effect_only_at_the_commit(
+    db: fv.Database, connection: dbapi.Connection, begin: str
+) -> None:
     cursor = connection.cursor().execute(begin)
     assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == -1
     cursor.execute("UPDATE items SET qty = ? WHERE id = 3", (40,)).execute("DELETE FROM items WHERE part = 'nut';")
@@ -130,7 +138,9 @@ def test_after_begin_statements_wait_for_commit(db: fv.Database, connection: dba
     assert db.version == 2
 
 
-def test_commit_and_rollback_are_statements_too(db: fv.Database, connection: dbapi.Connection) -> None:
+def test_commit_and_rollback_may_also_be_executed_as_sql_statements(
+    db: fv.Database, connection: dbapi.Connection
+) -> None:
     cursor = connection.cursor().execute("BEGIN").execute(INSERT, (3, "bolt", 4))
     assert cursor.execute("COMMIT").rowcount == 1 and db.version == 2
     cursor.execute("BEGIN").execute("DELETE FROM items").execute("ROLLBACK")
@@ -149,7 +159,9 @@ def test_a_batch_that_fails_has_no_effect_and_is_closed(db: fv.Database, connect
     assert cursor.execute(INSERT, (3, "bolt", 4)).rowcount == 1
 
 
-def test_an_error_of_a_batch_names_its_statement_and_the_line_in_it(connection: dbapi.Connection) -> None:
+def test_the_error_of_a_batch_names_the_statement_at_fault_and_the_line_in_that_statement(
+    connection: dbapi.Connection
+) -> None:
     cursor = connection.cursor().execute("BEGIN").execute("DELETE FROM items\nWHERE id = 1")
     cursor.execute("UPDATE items SET qty = 1\n  WHERE ids = 2").execute("DELETE FROM items")
     with pytest.raises(dbapi.ProgrammingError, match=r"^line 2, column 9: unknown .*; in 'UPDATE") as error:
@@ -169,7 +181,9 @@ def test_a_statement_of_a_batch_may_end_in_a_comment(db: fv.Database, connection
 
 
 @pytest.mark.parametrize("parameters", ["ab", 5, b"ab"])
-def test_parameters_that_are_no_row_are_refused(connection: dbapi.Connection, parameters: Any) -> None:
+def test_parameters_that_are_not_a_list_tuple_or_dict_are_refused(
+    connection: dbapi.Connection, parameters: Any
+) -> None:
     sql, words = "INSERT INTO items (id, part) VALUES (?, ?)", "parameters must be a list, a tuple or a dict"
     cursor = connection.cursor()
     with pytest.raises(dbapi.ProgrammingError, match=words):
@@ -181,7 +195,7 @@ def test_parameters_that_are_no_row_are_refused(connection: dbapi.Connection, pa
         cursor.execute(sql, parameters)
 
 
-def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:
+def test_an_exception_in_the_with_block_of_a_connection_drops_the_open_batch(db: fv.Database) -> None:
     with pytest.raises(KeyError), dbapi.connect(db) as connection:
         connection.cursor().execute("BEGIN").execute("DELETE FROM items")
         raise KeyError
@@ -190,7 +204,9 @@ def test_a_block_that_raises_drops_its_batch(db: fv.Database) -> None:
     assert db.version == 2 and len(db.table("items")) == 0
 
 
-def test_a_script_of_several_statements_is_executed_as_it_is(db: fv.Database, connection: dbapi.Connection) -> None:
+def test_execute_takes_a_script_of_several_statements_with_its_own_begin_and_commit(
+    db: fv.Database, connection: dbapi.Connection
+) -> None:
     cursor = connection.cursor()
     cursor.execute("BEGIN; INSERT INTO items VALUES (3, 'a', 1); INSERT INTO items VALUES (4, 'b', 2); COMMIT")
     assert db.version == 2
@@ -210,7 +226,7 @@ def test_a_script_of_several_statements_is_executed_as_it_is(db: fv.Database, co
         (INSERT.replace("?", ":a", 1), {"a": 1}, dbapi.ProgrammingError),
     ],
 )
-def test_a_refused_change_has_a_class_of_pep_249(
+def test_a_refused_change_raises_an_exception_class_of_pep_249(
     db: fv.Database, connection: dbapi.Connection, sql: str, parameters: Any, kind: type[dbapi.Error]
 ) -> None:
     with pytest.raises(kind):
@@ -226,14 +242,18 @@ def test_a_refused_change_has_a_class_of_pep_249(
         ("DELETE FROM items; COMMIT", "line 1, column 20: COMMIT without BEGIN"),
     ],
 )
-def test_what_cannot_wait_is_refused_at_once(connection: dbapi.Connection, sql: str, message: str) -> None:
+def test_a_statement_that_an_open_batch_cannot_take_is_refused_at_once(
+    connection: dbapi.Connection, sql: str, message: str
+) -> None:
     cursor = connection.cursor().execute("BEGIN")
     with pytest.raises(dbapi.DatabaseError, match=message):
         cursor.execute(sql)
     assert cursor.execute("COMMIT").rowcount == -1
 
 
-def test_questions_have_rows_also_while_a_batch_is_open(connection: dbapi.Connection) -> None:
+def test_the_statements_show_describe_and_explain_return_rows_while_a_batch_is_open(
+    connection: dbapi.Connection
+) -> None:
     cursor = connection.cursor().execute("BEGIN")
     assert [row[0] for row in cursor.execute("SHOW TABLES")] == ["items"]
     assert cursor.execute("DESCRIBE items").rowcount == 3 and cursor.description is not None
@@ -246,7 +266,9 @@ def test_questions_have_rows_also_while_a_batch_is_open(connection: dbapi.Connec
     assert len(rows(connection)) == 2
 
 
-def test_an_insert_with_named_queries_is_no_question(db: fv.Database, connection: dbapi.Connection) -> None:
+def test_an_insert_that_begins_with_a_with_clause_is_executed_as_a_change(
+    db: fv.Database, connection: dbapi.Connection
+) -> None:
     insert = "WITH new AS (SELECT ? AS id) INSERT INTO items BY NAME SELECT id FROM new"
     assert connection.cursor().execute(insert, [3]).rowcount == 1
     assert connection.cursor().execute("WITH a AS (SELECT id FROM items) SELECT MAX(id) FROM a").fetchall() == [(3,)]

@@ -46,7 +46,7 @@ def cursor(db: fv.Database) -> dbapi.Cursor:
     return dbapi.connect(db).cursor()
 
 
-def test_the_module_has_what_pep_249_asks_for() -> None:
+def test_the_module_has_all_names_that_pep_249_requires() -> None:
     assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 2, "qmark")
     parents = {
         "Warning": "FreshviewsError", "Error": "FreshviewsError", "InterfaceError": "Error", "DatabaseError": "Error",
@@ -62,7 +62,7 @@ def test_the_module_has_what_pep_249_asks_for() -> None:
     assert dbapi.Date(2026, 1, 31) == DAY and dbapi.Binary(b"x") == b"x"
 
 
-def test_rows_are_fetched_one_by_one_some_and_all(cursor: dbapi.Cursor) -> None:
+def test_a_cursor_fetches_one_row_several_rows_or_all_remaining_rows(cursor: dbapi.Cursor) -> None:
     cursor.execute("SELECT id FROM items ORDER BY id")
     assert (cursor.rowcount, cursor.fetchone(), cursor.fetchmany(1), cursor.fetchmany(5)) == (3, (1,), [(2,)], [(3,)])
     assert (cursor.fetchone(), cursor.fetchmany(), cursor.fetchall()) == (None, [], [])
@@ -74,11 +74,11 @@ def test_rows_are_fetched_one_by_one_some_and_all(cursor: dbapi.Cursor) -> None:
     assert cursor.fetchall() == [] and cursor.fetch_arrow_table().num_rows == 0
 
 
-def test_values_have_the_types_of_python(cursor: dbapi.Cursor) -> None:
+def test_fetched_values_have_the_expected_python_types(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT * FROM items ORDER BY id").fetchall() == ROWS
 
 
-def test_a_description_names_columns_and_types(cursor: dbapi.Cursor) -> None:
+def test_the_description_of_a_cursor_lists_column_names_and_types(cursor: dbapi.Cursor) -> None:
     assert cursor.description is None
     found = cursor.execute("SELECT * FROM items").description
     assert found is not None and all(len(column) == 7 for column in found)
@@ -101,7 +101,7 @@ def test_a_description_names_columns_and_types(cursor: dbapi.Cursor) -> None:
         ("SELECT id FROM items WHERE part || '?' = ? -- ?\n AND id < 2", ["bolt?"]),
     ],
 )
-def test_parameters_are_values_by_place_and_by_name(cursor: dbapi.Cursor, sql: str, parameters: Any) -> None:
+def test_parameters_are_given_by_position_or_by_name(cursor: dbapi.Cursor, sql: str, parameters: Any) -> None:
     assert cursor.execute(sql, parameters).fetchall() == [(1,)]
 
 
@@ -109,7 +109,9 @@ def test_a_parameter_is_never_sql(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT id FROM items WHERE part = ?", ["x' OR '1' = '1"]).fetchall() == []
 
 
-def test_a_select_reads_one_version_and_names_it(db: fv.Database, cursor: dbapi.Cursor) -> None:
+def test_a_select_reads_one_version_and_the_cursor_has_the_number_of_the_version(
+    db: fv.Database, cursor: dbapi.Cursor
+) -> None:
     cursor.execute("SELECT SUM(n) FROM by_part")
     db.insert("items", [(4, "nut", None, None, None, None, None)])
     assert (cursor.version, cursor.fetchall()) == (1, [(3,)])
@@ -124,7 +126,7 @@ def test_commit_and_rollback_without_begin_do_nothing(db: fv.Database) -> None:
     assert db.version == 1
 
 
-def test_what_is_closed_is_refused(db: fv.Database) -> None:
+def test_a_closed_cursor_or_connection_refuses_every_call(db: fv.Database) -> None:
     connection = dbapi.connect(db)
     cursor, other = connection.cursor(), connection.cursor()
     cursor.execute("SELECT 1")
@@ -140,7 +142,7 @@ def test_what_is_closed_is_refused(db: fv.Database) -> None:
     assert len(db.table("items")) == 3
 
 
-def test_there_are_no_rows_before_a_select(cursor: dbapi.Cursor) -> None:
+def test_fetching_rows_before_a_select_is_refused(cursor: dbapi.Cursor) -> None:
     for call in (cursor.fetchone, cursor.fetchall, cursor.fetchmany, cursor.fetch_arrow_table):
         with pytest.raises(dbapi.InterfaceError, match="there are no rows to fetch"):
             call()
@@ -158,7 +160,7 @@ def test_there_are_no_rows_before_a_select(cursor: dbapi.Cursor) -> None:
         ("CREATE MATERIALIZED VIEW r AS SELECT RAND() AS r FROM items", [], dbapi.NotSupportedError, fv.UnsupportedSql),
     ],
 )
-def test_an_error_is_of_a_class_of_pep_249_and_has_its_cause(
+def test_an_error_has_a_class_of_pep_249_and_the_error_of_freshviews_as_its_cause(
     cursor: dbapi.Cursor, sql: str, parameters: Any, kind: type[dbapi.Error], cause: type[fv.FreshviewsError]
 ) -> None:
     with pytest.raises(kind) as error:
@@ -194,14 +196,14 @@ def test_every_error_of_freshviews_has_a_class_of_pep_249() -> None:
     assert error_for(error := dbapi.DataError("x")) is error
 
 
-def test_a_statement_that_is_no_text_is_refused(cursor: dbapi.Cursor) -> None:
+def test_execute_refuses_a_number_and_executemany_refuses_a_select(cursor: dbapi.Cursor) -> None:
     with pytest.raises(dbapi.ProgrammingError, match="a statement must be a str, not int"):
         cursor.execute(5)  # type: ignore[arg-type]
     with pytest.raises(dbapi.ProgrammingError, match="executemany is for statements that change rows"):
         cursor.executemany("SELECT ?", [(1,)])
 
 
-def test_a_directory_is_opened_and_closed_with_the_connection(tmp_path: Path) -> None:
+def test_a_connection_opens_a_database_directory_and_closes_the_database_at_its_end(tmp_path: Path) -> None:
     for version in (0, 0):
         with dbapi.connect(tmp_path / "shop", sync="interval") as connection:
             if not connection.database.tables:

@@ -52,7 +52,7 @@ def test_tables_views_columns_and_keys_are_reflected(engine: sa.Engine) -> None:
         found.get_columns("nothing")
 
 
-def test_expressions_of_sqlalchemy_are_answered(engine: sa.Engine) -> None:
+def test_selects_built_with_sqlalchemy_expressions_return_the_expected_rows(engine: sa.Engine) -> None:
     meta = sa.MetaData()
     by_part, items = sa.Table("by_part", meta, autoload_with=engine), sa.Table("items", meta, autoload_with=engine)
     joined = (
@@ -70,7 +70,7 @@ def test_expressions_of_sqlalchemy_are_answered(engine: sa.Engine) -> None:
         assert connection.execute(sa.text("SELECT n FROM by_part WHERE part = :part"), {"part": "nut"}).scalar() == 1
 
 
-def test_tables_are_created_and_rows_written(db: fv.Database, engine: sa.Engine) -> None:
+def test_sqlalchemy_creates_tables_and_inserts_updates_and_deletes_rows(db: fv.Database, engine: sa.Engine) -> None:
     notes = sa.Table(
         "notes", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("text", sa.String), sa.Column("short", sa.String(3)), sa.Column("at", sa.DateTime),
@@ -85,7 +85,7 @@ def test_tables_are_created_and_rows_written(db: fv.Database, engine: sa.Engine)
     assert str(db.table("notes").schema.field("at").type) == "timestamp[us]"
 
 
-def test_pandas_reads_and_writes_by_sqlalchemy(db: fv.Database, engine: sa.Engine) -> None:
+def test_pandas_reads_and_writes_tables_through_sqlalchemy(db: fv.Database, engine: sa.Engine) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     found = pandas.read_sql("SELECT part, n FROM by_part ORDER BY part", engine)
     assert found.to_dict("list") == {"part": ["bolt", "nut"], "n": [2, 1]}
@@ -96,7 +96,7 @@ def test_pandas_reads_and_writes_by_sqlalchemy(db: fv.Database, engine: sa.Engin
     assert pandas.read_sql("SELECT * FROM scores ORDER BY name", engine).equals(frame)
 
 
-def test_a_url_names_a_directory(tmp_path: Path) -> None:
+def test_a_sqlalchemy_url_names_the_directory_of_a_database(tmp_path: Path) -> None:
     engine = sa.create_engine(f"freshviews:///{tmp_path / 'shop'}?sync=interval")
     with engine.connect() as connection:
         connection.execute(sa.text("CREATE TABLE items (id INT)"))
@@ -106,7 +106,7 @@ def test_a_url_names_a_directory(tmp_path: Path) -> None:
         assert db.tables == ("items",)
 
 
-def test_an_error_keeps_its_class(engine: sa.Engine) -> None:
+def test_a_sqlalchemy_error_wraps_the_pep_249_error_of_the_same_class(engine: sa.Engine) -> None:
     with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError) as error:
         connection.execute(sa.text("SELECT nothing FROM items"))
     cause: Any = error.value.orig

@@ -339,7 +339,9 @@ def test_a_trusted_table_with_rows_does_not_count_as_empty_after_alter_table(db:
         ("STRING", ""),
     ],
 )
-def test_alter_table_may_only_raise_the_limit_of_a_varchar(kind: str, refused: str) -> None:
+def test_an_alter_table_statement_may_raise_but_never_lower_the_limit_of_a_varchar_column(
+    kind: str, refused: str
+) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, s VARCHAR(5))")
     if refused:

@@ -188,7 +188,7 @@ def test_the_error_of_swapped_arguments_names_the_argument(method: str) -> None:
             getattr(given, method)([("screw", 1)], "items")
 
 
-def test_the_error_of_an_unknown_arrow_column_names_it() -> None:
+def test_the_error_of_an_unknown_arrow_column_names_the_column() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT)")
     with pytest.raises(fv.BatchError, match="there is no column x"):

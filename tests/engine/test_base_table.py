@@ -62,7 +62,7 @@ def present(model: Counter[Row]) -> Counter[Row]:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(updates, max_size=8), pairs)
-def test_batches_add_up_and_refused_ones_are_undone_exactly(
+def test_stored_rows_equal_the_sum_of_accepted_batches_and_refused_batches_are_undone_exactly(
     batches: list[list[tuple[Row, int]]], types: tuple[SqlType, SqlType]
 ) -> None:
     stored = table(("a",), types=types)
@@ -109,7 +109,7 @@ def test_null_in_a_unique_column_is_never_a_duplicate() -> None:
     assert stored.duplicate() == (1, (2,))
 
 
-def test_a_key_of_all_columns_needs_no_second_table() -> None:
+def test_a_key_of_all_columns_uses_no_memory_for_a_separate_key_table() -> None:
     stored = table(("b", "a"), nullable=False)
     stored.add(batch([((1, 2), 1), ((2, 1), 1)]))
     assert stored.duplicate() is None
@@ -262,7 +262,7 @@ def test_narrow_columns_share_a_word() -> None:
     assert packing_of([ColumnDef("a", TINYINT), ColumnDef("b", TINYINT)], 1).words == 2
 
 
-def test_a_row_takes_eight_bytes_per_word_and_eight_for_its_count() -> None:
+def test_a_row_takes_eight_bytes_per_word_and_eight_bytes_for_its_multiplicity() -> None:
     kinds = {"a": BIGINT, "b": BOOLEAN, "c": TINYINT, "d": TINYINT}
     stored = BaseTable(TableDef("t", tuple(ColumnDef(name, kind, False) for name, kind in kinds.items())))
     ones = np.ones(4000, np.int64)

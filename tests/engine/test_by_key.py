@@ -112,7 +112,7 @@ def recomputed(model: Model, others: list[Row]) -> dict[str, Counter[Row]]:
 
 @pytest.mark.parametrize("way", ["direct", "general", "batch", "read", "durable"])
 @pytest.mark.parametrize("seed", range(3))
-def test_changes_by_key_make_of_a_table_what_they_make_of_a_dict(way: str, seed: int, tmp_path: Path) -> None:
+def test_changes_by_key_leave_the_same_rows_in_a_table_as_in_a_dict(way: str, seed: int, tmp_path: Path) -> None:
     chosen = random.Random(seed)
     path = tmp_path / "db" if way == "durable" else None
     others = [(a, v) for a in range(3) for v in (1, 2)]
@@ -160,14 +160,14 @@ def test_a_small_change_by_key_takes_the_direct_way(db: fv.Database, monkeypatch
     assert db.version == 5 and list(db.table("t")) == [(6, 1, "p", "none")]
 
 
-def test_of_rows_with_one_key_the_last_one_counts(db: fv.Database) -> None:
+def test_the_last_value_given_for_a_key_in_one_call_is_stored(db: fv.Database) -> None:
     db.upsert("t", [(1, 1, "p", "x"), (2, 1, "p", "y"), (3, 1, "p", "z")])
     assert list(db.table("t")) == [(3, 1, "p", "z")]
     db.update("t", [{"a": 1, "b": "p", "v": 4}, {"b": "p", "a": 1, "w": "u"}, {"b": "p", "a": 1, "v": 5}])
     assert list(db.table("t")) == [(5, 1, "p", "u")]
 
 
-def test_a_subscriber_sees_one_change_without_rows_that_stay(db: fv.Database) -> None:
+def test_a_subscriber_gets_only_the_rows_that_a_change_by_key_really_changes(db: fv.Database) -> None:
     db.upsert("t", [(1, 1, "p", "x"), (2, 2, "p", "x")])
     changes: list[list[tuple[Row, int]]] = []
     db.view("by_w").subscribe(lambda change: changes.append(sorted(change)))
@@ -178,7 +178,7 @@ def test_a_subscriber_sees_one_change_without_rows_that_stay(db: fv.Database) ->
     assert changes == [[(("x", 2, 3), -1), (("x", 2, 4), 1)]] and db.version == 5
 
 
-def test_a_batch_acts_on_the_row_that_a_key_has_at_that_point(db: fv.Database) -> None:
+def test_each_change_by_key_in_a_batch_sees_the_earlier_changes_of_the_same_batch(db: fv.Database) -> None:
     db.insert("t", [(1, 1, "p", "x"), (2, 2, "p", "x")])
     with db.batch() as batch:
         batch.delete("t", [(1, 1, "p", "x")])
@@ -194,7 +194,7 @@ def test_a_batch_acts_on_the_row_that_a_key_has_at_that_point(db: fv.Database) -
     assert batch.version is None and db.table("t")["p", 2] == (4, 2, "p", "x")
 
 
-def test_columns_that_an_open_batch_does_not_know_are_added(db: fv.Database) -> None:
+def test_changes_by_key_of_an_open_batch_keep_the_values_of_columns_added_meanwhile(db: fv.Database) -> None:
     db.insert("t", [(1, 1, "p", "x"), (2, 2, "p", "x")])
     with db.batch() as batch:
         batch.upsert("t", [(5, 1, "p", "x")])
@@ -234,7 +234,7 @@ REFUSED: list[tuple[Callable[[Any], Any], type[Exception], str]] = [
 
 @pytest.mark.parametrize("of", ["database", "batch"])
 @pytest.mark.parametrize(("act", "kind", "words"), REFUSED, ids=[words for _, _, words in REFUSED])
-def test_what_is_refused_names_the_place_and_the_remedy(
+def test_the_error_of_a_refused_change_by_key_names_the_place_and_the_remedy(
     db: fv.Database, act: Callable[[Any], Any], kind: type[Exception], words: str, of: str
 ) -> None:
     db.insert("t", [(1, 1, "p", "x")])
@@ -255,7 +255,7 @@ def test_an_update_of_a_key_without_a_row_is_refused_with_the_key(db: fv.Databas
     assert list(db.table("t")) == [(1, 1, "p", "x")]
 
 
-def test_a_delete_of_a_row_that_is_not_there_names_keys(db: fv.Database) -> None:
+def test_the_error_of_deleting_a_missing_row_suggests_a_delete_by_primary_key(db: fv.Database) -> None:
     words = r"not there: .*; rows are deleted whole, or by the PRIMARY KEY \(b, a\): delete\('t', keys=\[...\]\)$"
     with pytest.raises(fv.BatchError, match=words):
         db.delete("t", [{"a": 1, "b": "p"}])
@@ -263,7 +263,7 @@ def test_a_delete_of_a_row_that_is_not_there_names_keys(db: fv.Database) -> None
         db.delete("s", [(9, 9)])
 
 
-def test_trusted_tables_and_tables_with_a_window_are_refused_with_the_reason() -> None:
+def test_changes_by_key_are_refused_for_trusted_tables_and_tables_with_a_window() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE far (id INT PRIMARY KEY, v INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
             CREATE TABLE recent (id INT PRIMARY KEY, v INT) TBLPROPERTIES ('freshviews.window' = '10 rows')""")
@@ -277,7 +277,7 @@ def test_trusted_tables_and_tables_with_a_window_are_refused_with_the_reason() -
                     act()
 
 
-def test_other_constraints_hold_for_what_comes() -> None:
+def test_changes_by_key_are_checked_against_unique_columns_and_foreign_keys() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE towns (id INT PRIMARY KEY, name STRING UNIQUE);
             CREATE TABLE people (id INT PRIMARY KEY, town INT REFERENCES towns (id))""")
@@ -327,7 +327,7 @@ def test_a_row_is_found_by_a_key_of_each_type(kind: str, key: Any, other: Any, w
         assert list(table) == []
 
 
-def test_a_table_without_a_primary_key_has_no_row_by_key(db: fv.Database) -> None:
+def test_a_table_without_a_primary_key_refuses_lookups_by_key(db: fv.Database) -> None:
     for ask in (db.table("s").get, db.table("s").__getitem__, db.table("s").__contains__):
         with pytest.raises(fv.CatalogError, match="table s has no PRIMARY KEY to look rows up by"):
             ask(1)
@@ -345,7 +345,7 @@ class Named:
     Name: str
 
 
-def test_dataclasses_and_dicts_are_rows_alone_and_in_lists() -> None:
+def test_a_dataclass_or_dict_is_accepted_as_one_row_and_as_a_row_in_a_list() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE p (id INT PRIMARY KEY, name STRING, n INT DEFAULT 4)")
         db.insert("p", Person(1, "a"))
@@ -369,7 +369,7 @@ def test_dataclasses_and_dicts_are_rows_alone_and_in_lists() -> None:
                 db.insert("p", wrong)
 
 
-def test_pydantic_models_are_rows() -> None:
+def test_pydantic_models_are_accepted_as_rows() -> None:
     pydantic = pytest.importorskip("pydantic")
     model = pydantic.create_model("Person", id=(int, ...), name=(str | None, None))
     with fv.Database() as db:
@@ -392,7 +392,7 @@ COLUMNS_OF_KEYS: list[Callable[[], Any]] = [
 
 
 @pytest.mark.parametrize("column", COLUMNS_OF_KEYS)
-def test_a_column_of_any_library_has_keys(column: Callable[[], Any]) -> None:
+def test_a_delete_takes_its_keys_from_an_array_or_series_of_any_library(column: Callable[[], Any]) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE k (id INT PRIMARY KEY)")
         db.insert("k", [(1,), (2,)])
@@ -400,7 +400,7 @@ def test_a_column_of_any_library_has_keys(column: Callable[[], Any]) -> None:
         assert list(db.table("k")) == [(2,)]
 
 
-def test_keys_and_lookups_take_the_texts_that_rows_take() -> None:
+def test_keys_and_lookups_accept_text_for_dates_and_timestamps_as_rows_do() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE days (at TIMESTAMP, day DATE, v INT, PRIMARY KEY (day, at));
             CREATE MATERIALIZED VIEW by_day AS SELECT day, SUM(v) AS v FROM days GROUP BY day""")
@@ -420,7 +420,7 @@ def test_keys_and_lookups_take_the_texts_that_rows_take() -> None:
             db.delete("days", keys=pa.table({"day": ["x"], "at": ["x"]}))
 
 
-def test_keys_that_python_takes_for_equal_are_equal() -> None:
+def test_all_nans_are_one_key_and_zero_and_minus_zero_are_one_key() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE d (k DOUBLE PRIMARY KEY, v INT)")
         db.upsert("d", [(float("nan"), 1), (float("nan"), 2), (-0.0, 3), (0.0, 4)])

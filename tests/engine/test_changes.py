@@ -68,7 +68,7 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_all_rows_come_first_and_then_each_change(db: fv.Database) -> None:
+def test_an_iterator_over_changes_returns_a_snapshot_first_and_then_each_change(db: fv.Database) -> None:
     changes = db.view("by_part").changes()
     db.insert("items", [("bolt", 1)])
     first = next(changes)
@@ -80,7 +80,7 @@ def test_all_rows_come_first_and_then_each_change(db: fv.Database) -> None:
     assert changes.take(0) is None
 
 
-def test_an_iterator_from_now_has_only_later_changes_and_those_that_are_not_empty(db: fv.Database) -> None:
+def test_an_iterator_from_now_returns_only_later_changes_that_are_not_empty(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     assert changes.take(0) is None
     db.insert("items", [("bolt", 0)])
@@ -90,25 +90,25 @@ def test_an_iterator_from_now_has_only_later_changes_and_those_that_are_not_empt
     assert (change.is_snapshot, change.version, changes.take(0.01)) == (False, 4, None)
 
 
-def test_the_rows_of_an_empty_view_are_a_snapshot_without_rows(db: fv.Database) -> None:
+def test_the_snapshot_of_an_empty_view_has_no_rows(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW none AS SELECT part, qty FROM items WHERE qty > 100")
     found = next(db.view("none").changes())
     assert (found.is_snapshot, found.version, list(found), len(found)) == (True, 1, [], 0)
     assert found.to_arrow().schema.names == ["part", "qty", "_multiplicity"]
 
 
-def test_a_snapshot_has_each_row_as_often_as_it_is_there(db: fv.Database) -> None:
+def test_a_snapshot_has_each_row_with_its_multiplicity(db: fv.Database) -> None:
     db.insert("items", [("bolt", 3), ("bolt", 3)])
     assert sorted(next(db.view("pairs").changes())) == [(("bolt", 3), 3), (("nut", 5), 1)]
 
 
-def test_several_views_begin_at_one_version(db: fv.Database) -> None:
+def test_iterators_of_several_views_can_begin_at_the_same_version(db: fv.Database) -> None:
     with db.at_one_version() as version:
         found = [next(db.view(name).changes()) for name in ("by_part", "pairs")]
     assert [change.version for change in found] == [version, version]
 
 
-def test_changes_after_a_version_are_known_while_they_are_kept(db: fv.Database) -> None:
+def test_an_iterator_can_begin_at_an_old_version_while_its_changes_are_kept(db: fv.Database) -> None:
     view = db.view("by_part")
     assert view.changes(1).take(0) is None
     view.keep_changes(4)
@@ -127,7 +127,7 @@ def test_changes_after_a_version_are_known_while_they_are_kept(db: fv.Database) 
         view.changes(3)
 
 
-def test_changes_are_known_after_the_version_at_which_a_database_is_opened(tmp_path: Path) -> None:
+def test_an_iterator_can_begin_at_the_version_at_which_a_database_was_opened(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "d") as db:
         db.execute(SCRIPT)
         db.insert("items", [("bolt", 3)])
@@ -137,7 +137,7 @@ def test_changes_are_known_after_the_version_at_which_a_database_is_opened(tmp_p
         assert next(changes).version == 2
 
 
-def test_changes_that_are_not_taken_become_all_rows(db: fv.Database) -> None:
+def test_changes_beyond_the_queue_size_are_replaced_by_a_snapshot(db: fv.Database) -> None:
     replica, changes = Replica(), db.view("by_part").changes("now", size=4)
     for number in range(50):
         db.insert("items", [("bolt", 1 + number % 3)])
@@ -149,7 +149,7 @@ def test_changes_that_are_not_taken_become_all_rows(db: fv.Database) -> None:
     assert replica.contents == sorted(db.view("by_part")) and replica.versions == [51, 52]
 
 
-def test_a_change_of_more_rows_than_the_queue_may_hold_is_taken_whole(db: fv.Database) -> None:
+def test_a_change_larger_than_the_queue_size_is_returned_whole(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now", size=1)
     db.insert("items", [(str(number), 1) for number in range(100)])
     found = next(changes)
@@ -186,7 +186,7 @@ def test_the_iteration_ends_when_the_view_is_dropped_or_the_database_closed(db: 
     assert list(changes) == []
 
 
-def test_a_replanned_view_goes_on(db: fv.Database) -> None:
+def test_an_iterator_continues_after_its_view_is_replanned(db: fv.Database) -> None:
     replica, changes = Replica(), db.view("by_part").changes()
     replica.add(next(changes))
     db.execute("ALTER VIEW by_part SET TBLPROPERTIES ('freshviews.strategy' = 'recompute')")
@@ -195,7 +195,7 @@ def test_a_replanned_view_goes_on(db: fv.Database) -> None:
     assert replica.contents == sorted(db.view("by_part"))
 
 
-def test_a_forked_child_that_cannot_use_the_database_waits_for_no_change(tmp_path: Path) -> None:
+def test_a_forked_child_that_waits_for_a_change_of_a_durable_database_gets_an_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop") as durable:
         durable.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) FROM t GROUP BY a")
         changes = durable.view("v").changes("now")
@@ -205,7 +205,7 @@ def test_a_forked_child_that_cannot_use_the_database_waits_for_no_change(tmp_pat
         assert len(changes.take(0) or ()) == 1
 
 
-def test_close_ends_a_wait_in_another_thread(db: fv.Database) -> None:
+def test_closing_an_iterator_ends_a_wait_for_a_change_in_another_thread(db: fv.Database) -> None:
     with db.view("by_part").changes("now") as changes:
         waiting = threading.Event()
 
@@ -220,7 +220,7 @@ def test_close_ends_a_wait_in_another_thread(db: fv.Database) -> None:
     assert repr(changes) == "<changes of view by_part, ended>"
 
 
-def test_waiting_where_no_change_can_come_is_refused(db: fv.Database) -> None:
+def test_waiting_for_a_change_is_refused_while_the_thread_holds_the_version(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     with db.at_one_version(), pytest.raises(fv.FreshviewsError, match="while this thread holds the version"):
         next(changes)
@@ -243,7 +243,9 @@ def test_waiting_where_no_change_can_come_is_refused(db: fv.Database) -> None:
         ({"timeout": "long"}, r"changes\(timeout\): a number is expected"),
     ],
 )
-def test_a_wrong_argument_is_named(db: fv.Database, arguments: dict[str, Any], message: str) -> None:
+def test_the_error_of_a_wrong_argument_of_changes_names_the_argument(
+    db: fv.Database, arguments: dict[str, Any], message: str
+) -> None:
     with pytest.raises(fv.ArgumentError, match=message):
         db.view("by_part").changes(**arguments)
 
@@ -251,7 +253,7 @@ def test_a_wrong_argument_is_named(db: fv.Database, arguments: dict[str, Any], m
 # Iterators that are left
 
 
-def test_an_iterator_that_is_left_is_forgotten_by_the_next_commit_or_iterator(db: fv.Database) -> None:
+def test_an_abandoned_iterator_is_forgotten_at_the_next_commit_or_new_iterator(db: fv.Database) -> None:
     view = db.view("by_part")
     for _ in view.changes():
         break
@@ -263,7 +265,7 @@ def test_an_iterator_that_is_left_is_forgotten_by_the_next_commit_or_iterator(db
     assert queues_of(view) == 0 and not view.state.wants_change and not db._queues.waited
 
 
-def test_an_iterator_that_is_garbage_lets_a_waiting_commit_go_on(db: fv.Database) -> None:
+def test_a_commit_that_waits_for_an_iterator_continues_when_the_iterator_is_garbage_collected(db: fv.Database) -> None:
     kept = [db.view("by_part").changes("now", size=1, full="wait")]
     db.insert("items", [("bolt", 1)])
     thread = in_thread(lambda: db.insert("items", [("bolt", 1)]))
@@ -276,7 +278,7 @@ def test_an_iterator_that_is_garbage_lets_a_waiting_commit_go_on(db: fv.Database
 # Commits that wait
 
 
-def test_a_commit_waits_until_changes_are_taken(db: fv.Database) -> None:
+def test_a_commit_waits_for_room_in_the_queue_of_an_iterator(db: fv.Database) -> None:
     view, replica = db.view("by_part"), Replica()
     changes = view.changes(size=4, full="wait")
     most = 0
@@ -318,7 +320,7 @@ def test_a_commit_that_would_wait_for_its_own_thread_is_refused_and_applies_noth
     db.insert("items", [("bolt", 1)])
 
 
-def test_a_commit_within_a_subscriber_does_not_wait(db: fv.Database) -> None:
+def test_a_commit_inside_a_subscriber_fails_instead_of_waiting_for_a_full_queue(db: fv.Database) -> None:
     full = db.view("pairs").changes("now", size=1, full="wait")
     db.view("by_part").subscribe(lambda change: db.insert("items", [("nut", 9)]))
     with pytest.raises(fv.SubscriberError, match="cannot wait for room"):
@@ -364,7 +366,7 @@ def test_replicas_of_many_threads_follow_writers_of_many_threads(db: fv.Database
         assert full == "snapshot" or replica.snapshots == 1
 
 
-def test_each_change_comes_to_one_of_the_threads_that_share_an_iterator(db: fv.Database) -> None:
+def test_each_change_goes_to_exactly_one_of_the_threads_that_share_an_iterator(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     taken: list[int] = []
     threads = [in_thread(lambda: taken.extend(change.version for change in changes)) for _ in range(3)]
@@ -424,7 +426,7 @@ def test_a_task_in_each_of_several_event_loops_follows_a_view(db: fv.Database) -
     assert all(replica.contents == sorted(db.view("by_part")) for replica in replicas)
 
 
-def test_a_cancelled_task_loses_no_change_of_an_iterator_that_others_go_on_with(db: fv.Database) -> None:
+def test_cancelling_a_task_loses_no_change_of_the_iterator_that_it_waits_for(db: fv.Database) -> None:
     async def main() -> list[int]:
         changes = db.view("by_part").changes("now")
         versions: list[int] = []
@@ -442,7 +444,7 @@ def test_a_cancelled_task_loses_no_change_of_an_iterator_that_others_go_on_with(
     assert asyncio.run(main()) == list(range(2, 52))
 
 
-def test_a_time_limit_ends_a_wait(db: fv.Database) -> None:
+def test_a_timeout_of_asyncio_ends_the_wait_for_a_change(db: fv.Database) -> None:
     async def main() -> None:
         changes = db.view("by_part").changes("now")
         with pytest.raises(asyncio.TimeoutError):
@@ -497,7 +499,7 @@ def test_a_closed_event_loop_blocks_no_commit_and_its_iterator_is_forgotten(db: 
     assert queues_of(view) == 0
 
 
-def test_the_version_may_be_held_while_a_task_takes_all_rows(db: fv.Database) -> None:
+def test_a_task_can_take_a_snapshot_while_its_thread_holds_the_version(db: fv.Database) -> None:
     async def main() -> None:
         with db.at_one_version() as version:
             assert (await anext(db.view("by_part").changes())).version == version
@@ -505,7 +507,7 @@ def test_the_version_may_be_held_while_a_task_takes_all_rows(db: fv.Database) ->
     asyncio.run(main())
 
 
-def test_a_loop_that_takes_changes_is_not_blocked_by_its_own_inserts(db: fv.Database) -> None:
+def test_an_insert_by_the_event_loop_that_takes_the_changes_is_refused_instead_of_waiting(db: fv.Database) -> None:
     async def main() -> None:
         changes = db.view("by_part").changes("now", size=1, full="wait")
         task = asyncio.ensure_future(anext(changes))
@@ -522,7 +524,7 @@ def test_a_loop_that_takes_changes_is_not_blocked_by_its_own_inserts(db: fv.Data
 # Functions
 
 
-def test_a_subscription_ends_with_its_block(db: fv.Database) -> None:
+def test_a_subscription_ends_at_the_end_of_its_with_block(db: fv.Database) -> None:
     seen: list[fv.Change] = []
     with db.view("by_part").subscribe(seen.append) as subscription:
         db.insert("items", [("bolt", 1)])
@@ -540,12 +542,12 @@ async def later(change: fv.Change) -> None:
 
 
 @pytest.mark.parametrize("callback", [later, Later()], ids=["function", "object"])
-def test_an_async_def_is_refused_with_what_awaits_changes(db: fv.Database, callback: Any) -> None:
+def test_subscribe_refuses_an_async_function_and_suggests_an_async_for_loop(db: fv.Database, callback: Any) -> None:
     with pytest.raises(fv.ArgumentError, match=r"cannot be an async def; await .* async for change in"):
         db.view("by_part").subscribe(callback)
 
 
-def test_a_function_that_returns_a_coroutine_is_an_error_of_the_subscriber(db: fv.Database) -> None:
+def test_a_subscriber_that_returns_a_coroutine_raises_a_subscriber_error(db: fv.Database) -> None:
     db.view("by_part").subscribe(lambda change: later(change))
     with pytest.raises(fv.SubscriberError, match="a coroutine, which nothing awaits; await them in a task: async for"):
         db.insert("items", [("bolt", 1)])

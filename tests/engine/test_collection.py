@@ -112,7 +112,7 @@ def test_stats_count_the_bytes_of_strings_and_of_rows_in_a_window() -> None:
         assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
 
 
-def test_a_reopened_database_keeps_the_strings_in_use_and_frees_others(tmp_path: Path) -> None:
+def test_a_reopened_database_keeps_the_strings_in_use_and_frees_unused_strings(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)
         db.snapshot()
@@ -185,7 +185,7 @@ def test_a_looked_up_row_is_decoded_before_another_commit_can_free_its_strings(m
         check(db, 40, 60)
 
 
-def test_rows_that_a_user_holds_keep_their_strings() -> None:
+def test_changes_readers_and_batches_that_a_user_holds_keep_their_strings() -> None:
     with collecting() as db:
         kept: list[Change] = []
         subscription = db.view("loud").subscribe(kept.append)

@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_no_half_written_rows(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view")
-def test_the_setting_ahead_compiles_a_view_before_its_first_batch(tmp_path: Path) -> None:
+def test_a_view_is_compiled_before_its_first_batch_if_freshviews_compile_is_ahead(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
     assert found == "True\n"
 
@@ -212,7 +212,7 @@ def test_ctrl_c_interrupts_a_batch_that_waits_for_the_compiler(tmp_path: Path) -
     assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
 
 
-def test_a_wait_for_the_compiler_is_a_line_on_the_terminal_and_in_the_log(tmp_path: Path) -> None:
+def test_a_wait_for_the_compiler_is_reported_on_the_terminal_and_in_the_log(tmp_path: Path) -> None:
     """The line counts all functions that are compiled, and vanishes when the wait ends, also by Ctrl-C."""
     log = tmp_path / "log"
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}

@@ -110,7 +110,7 @@ def test_the_cost_of_a_complement_grows_with_its_gaps() -> None:
     assert done[0] == done[1] and max(done[0]) <= 12, done
 
 
-def test_runs_of_codes_may_begin_with_the_least_code_and_end_with_the_greatest() -> None:
+def test_runs_of_codes_in_a_complement_may_begin_with_the_least_and_end_with_the_greatest_code() -> None:
     ends = [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]
     some = {(code,): 1 for code in ends}
     plain = MaintainedRule(rule("x", "A x", "!B x"), INTEGER)

@@ -75,7 +75,7 @@ def test_constants_survive_a_reopen(tmp_path: Path) -> None:
         assert sorted(db.view("w")) == [(1, "one"), (2, "two")]
 
 
-def test_a_view_of_constants_is_read_like_any_other() -> None:
+def test_a_view_of_constants_is_read_like_any_other_view() -> None:
     with fv.Database() as db:
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT * FROM VALUES (2, 'b'), (1, 'a') AS k(n, s) ORDER BY s")
         assert db.view("v").to_arrow().to_pylist() == [{"n": 1, "s": "a"}, {"n": 2, "s": "b"}]

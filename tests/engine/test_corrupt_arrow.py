@@ -108,7 +108,7 @@ def test_a_last_offset_outside_of_the_column_is_refused_naming_the_row(db: fv.Da
 
 
 @pytest.mark.parametrize("many", [2_000, 20_000])
-def test_one_decreasing_offset_among_many_is_found(db: fv.Database, many: int) -> None:
+def test_a_single_decreasing_offset_in_a_string_column_is_refused_naming_the_row(db: fv.Database, many: int) -> None:
     offsets = np.arange(0, 5 * many + 1, 5, dtype=np.int32)
     offsets[many // 2] = 10 * many
     column = strings(offsets.tolist(), b"abcde" * many)

@@ -50,7 +50,7 @@ def test_the_planner_chooses_a_join_tree_and_explain_draws_it() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 2, 3, 100])
-def test_rows_can_be_read_a_few_at_a_time(rows: int) -> None:
+def test_rows_of_an_outer_join_can_be_read_in_small_batches(rows: int) -> None:
     found: list[Any] = []
     for batch in database(CHAIN).view("v").to_batches(rows):
         assert batch.num_rows <= rows
@@ -78,7 +78,7 @@ def test_changes_are_exact_when_default_rows_appear_and_vanish(strategy: str) ->
 
 
 @pytest.mark.parametrize("kind", ["EXCEPT", "INTERSECT", "UNION"])
-def test_set_operations_with_an_outer_join_on_either_side_are_right(kind: str) -> None:
+def test_set_operations_have_the_right_rows_if_either_side_is_an_outer_join(kind: str) -> None:
     left = "SELECT DISTINCT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k"
     right = "SELECT DISTINCT r.x, r.k, s.y FROM r JOIN s ON r.k = s.k AND s.y > 10"
     expected = {(1, 1, 11), (2, 1, 11)}
@@ -91,7 +91,7 @@ def test_set_operations_with_an_outer_join_on_either_side_are_right(kind: str) -
     assert back == Counter({"EXCEPT": set(), "INTERSECT": {(1, 1, 11), (2, 1, 11)}, "UNION": every}[kind])
 
 
-def test_distinct_rows_need_no_outer_join_whose_right_side_is_not_selected() -> None:
+def test_an_outer_join_is_dropped_if_rows_are_distinct_and_its_right_side_is_unused() -> None:
     select = "SELECT DISTINCT r.x, r.k, s.k AS other FROM r LEFT JOIN t ON r.k = t.y JOIN s ON s.k = r.k"
     db = database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     assert set(db.view("v")) == {(1, 1, 1), (2, 1, 1), (3, 2, 2), (6, 3, 3), (7, 2, 2)}
@@ -122,7 +122,7 @@ def test_ivm_eps_and_ivm_eps_linear_refuse_outer_joins_and_negation(strategy: st
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
 
 
-def test_a_union_is_replanned_although_one_part_has_no_join_tree() -> None:
+def test_a_union_is_replanned_although_one_of_its_blocks_has_no_join_tree() -> None:
     part = "SELECT r.x, r.k, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
     db = database(f"SELECT r.x, s.k, s.y FROM r JOIN s ON r.k = s.k UNION ALL {part}")
     before = Counter(db.view("v"))

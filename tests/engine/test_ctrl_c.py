@@ -97,7 +97,7 @@ PLACES += [(MaintainedView, "apply", 5)]
 
 @pytest.mark.parametrize("first", [0, 1000])
 @pytest.mark.parametrize("place, name, number", PLACES)
-def test_an_insert_stops_and_leaves_nothing(
+def test_ctrl_c_stops_an_insert_and_none_of_its_rows_is_applied(
     place: Any, name: str, number: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views over few rows are backfilled, those over many take the negated batch."""
@@ -110,7 +110,9 @@ def test_an_insert_stops_and_leaves_nothing(
     assert contents(db) == contents(database(first=first + 300))
 
 
-def test_an_open_reader_keeps_its_version_while_views_are_backfilled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_reader_keeps_its_version_while_views_are_backfilled_after_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The groups of the view are in another order after the backfill."""
     db = fv.Database()
     db.execute(
@@ -129,7 +131,7 @@ def test_an_open_reader_keeps_its_version_while_views_are_backfilled(monkeypatch
     assert sorted((row["q"], row["n"]) for row in read) == [(i, 1) for i in range(200)]
 
 
-def test_a_backfill_may_overflow_on_the_way_to_the_sums_that_were_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_after_ctrl_c_restores_sums_even_if_partial_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT, x BIGINT); CREATE MATERIALIZED VIEW a AS SELECT SUM(x) AS s FROM t")
     large = 9 * 10**18
@@ -143,7 +145,7 @@ def test_a_backfill_may_overflow_on_the_way_to_the_sums_that_were_there(monkeypa
     assert list(db.view("a")) == [(large + 1,)]
 
 
-def test_a_view_of_several_selects_stops_before_the_first_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_union_view_before_its_first_select_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (part STRING); CREATE MATERIALIZED VIEW a AS SELECT upper(part) AS p, COUNT(*) AS n FROM t "
@@ -156,7 +158,9 @@ def test_a_view_of_several_selects_stops_before_the_first_has_taken_the_rows(mon
 
 
 @pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
-def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_an_insert_of_rows_in_any_accepted_form_while_they_are_encoded(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database()
     given: Any = pa.table([list(column) for column in zip(*rows(0, 300), strict=True)], ["id", "part", "qty"])
     if form == "dicts":
@@ -174,7 +178,9 @@ def test_rows_of_every_form_stop_while_they_are_encoded(form: str, monkeypatch: 
         stopped(db, lambda: db.insert("t", given))
 
 
-def test_rows_that_a_database_did_not_take_let_it_run_uncompiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_refused_or_interrupted_batches_never_make_a_database_wait_for_the_compiler(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A database with many rows waits for the compiler, also to be closed."""
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
@@ -199,14 +205,16 @@ CHANGES: dict[str, Callable[[fv.Database], Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_every_kind_of_change_stops_and_leaves_nothing(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_every_kind_of_change_and_leaves_the_database_unchanged(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database(first=1000)
     press(monkeypatch, MaintainedView, "apply", 3)
     stopped(db, lambda: CHANGES[change](db))
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_an_interrupt_after_the_commit_says_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exception_of_ctrl_c_after_a_commit_has_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db, other = database(first=1000), database(first=1000)
     press(monkeypatch, commit, "settle_base", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
@@ -217,7 +225,7 @@ def test_an_interrupt_after_the_commit_says_the_version(change: str, monkeypatch
     assert contents(db) == contents(other)
 
 
-def test_an_interrupted_subscriber_says_the_version() -> None:
+def test_the_exception_of_ctrl_c_inside_a_subscriber_has_the_version() -> None:
     db = database()
     db.view("a").subscribe(lambda change: signal.raise_signal(signal.SIGINT))
     for count in (1, 300):
@@ -228,7 +236,7 @@ def test_an_interrupted_subscriber_says_the_version() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="one call of machine code makes the version")
-def test_an_interrupt_of_one_row_says_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exception_of_ctrl_c_after_an_insert_of_one_row_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE u (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM u GROUP BY a")
         db.insert("u", [(1,)])
@@ -250,7 +258,7 @@ def test_an_interrupt_of_one_row_says_the_version(monkeypatch: pytest.MonkeyPatc
             assert db.version == rows and list(db.view("v")) == [(1, rows)]
 
 
-def test_a_batch_stops_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_interrupted_by_ctrl_c_is_dropped_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
 
     def both(batch: fv.Batch) -> None:
@@ -272,7 +280,7 @@ def test_a_batch_stops_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
-def test_an_interrupt_of_a_script_says_which_statements_are_in(
+def test_the_exception_of_ctrl_c_in_a_script_says_which_statements_took_effect(
     place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -290,7 +298,9 @@ def test_an_interrupt_of_a_script_says_which_statements_are_in(
 
 
 @pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])
-def test_changes_in_pieces_say_how_many_updates_are_in(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exception_of_ctrl_c_between_pieces_of_updates_says_how_many_are_applied(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database()
     changes = getattr(db, method)("t", [(*row, 1) for row in rows(0, 20)], "c")
     press(monkeypatch, commit, "settle_base", 5)
@@ -301,7 +311,7 @@ def test_changes_in_pieces_say_how_many_updates_are_in(method: str, monkeypatch:
     assert late.value.__notes__[1] == f"{done} of 20 updates are in, and nothing of the others"
 
 
-def test_a_backfill_stops_and_defines_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_backfill_and_no_relation_of_the_script_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=300)
     before = contents(db)
     for place, name in ((MaintainedView, "load"), (MaintainedView, "prepare"), (MaintainedView, "joined")):
@@ -313,7 +323,9 @@ def test_a_backfill_stops_and_defines_nothing(monkeypatch: pytest.MonkeyPatch) -
         assert contents(db) == before
 
 
-def test_an_interrupt_after_a_script_says_that_it_is_in_effect(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exception_of_ctrl_c_after_a_script_says_that_its_definitions_are_in_effect(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database(first=10)
     press(monkeypatch, Relations, "connect", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
@@ -321,7 +333,7 @@ def test_an_interrupt_after_a_script_says_that_it_is_in_effect(monkeypatch: pyte
     assert late.value.__notes__ == ["the definitions are in effect: version 2"] and "w" in db.tables
 
 
-def test_a_table_of_a_frame_is_made_whole_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_ctrl_c_a_table_made_from_a_frame_is_complete_or_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     frame = pa.table({"a": [*range(300)], "b": ["x"] * 300})
     for place, name in ((Relations, "connect"), (arrow_plan.ArrowPlan, "read"), (BaseTable, "add")):
@@ -334,7 +346,9 @@ def test_a_table_of_a_frame_is_made_whole_or_not_at_all(monkeypatch: pytest.Monk
     assert late.value.version == db.version == 2 and len(db.table("w")) == 300
 
 
-def test_a_snapshot_stops_and_the_directory_stays_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_snapshot_and_the_directory_can_still_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database(tmp_path, first=300)
     before = contents(db)
     press(monkeypatch, MaintainedView, "write_image", 1)
@@ -354,7 +368,9 @@ def test_a_snapshot_stops_and_the_directory_stays_whole(tmp_path: Path, monkeypa
         assert contents(again) == after != before
 
 
-def test_a_durable_batch_stops_before_it_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_before_a_durable_batch_is_logged_drops_the_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     db = database(tmp_path, first=300)
     before = contents(db)
     press(monkeypatch, commit, "record_of", 1)
@@ -364,7 +380,7 @@ def test_a_durable_batch_stops_before_it_is_logged(tmp_path: Path, monkeypatch: 
         assert contents(again) == before
 
 
-def test_a_thread_that_waits_for_another_one_stops_at_once() -> None:
+def test_ctrl_c_stops_a_thread_that_waits_while_another_thread_holds_the_version() -> None:
     db = database()
     held, go_on = threading.Event(), threading.Event()
 
@@ -387,7 +403,7 @@ def test_a_thread_that_waits_for_another_one_stops_at_once() -> None:
     assert db.version == 1 and not len(db.table("t"))
 
 
-def test_signals_at_random_moments_leave_all_rows_or_none(tmp_path: Path) -> None:
+def test_signals_at_random_moments_leave_all_rows_of_an_insert_or_none(tmp_path: Path) -> None:
     size, draw = (400 if PURE_PYTHON else 20_000), random.Random(5)
     db, total, stops = database(tmp_path), 0, 0
     start = time.perf_counter()
@@ -419,7 +435,7 @@ def test_signals_at_random_moments_leave_all_rows_or_none(tmp_path: Path) -> Non
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_a_step_that_waits_for_the_compiler_stops_unless_it_has_changed_something(
+def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from freshviews.engine.commit.interrupts import Uninterrupted
@@ -445,7 +461,7 @@ def test_a_step_that_waits_for_the_compiler_stops_unless_it_has_changed_somethin
         assert len(looks) == (2 if unchanged else 6)
 
 
-def test_a_function_that_no_database_needs_makes_way_for_one_that_a_call_waits_for(
+def test_compiling_an_unneeded_function_ends_if_a_call_waits_for_another_function(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[str] = []

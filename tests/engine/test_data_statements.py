@@ -43,7 +43,7 @@ def players(db: fv.Database) -> list[tuple[Any, ...]]:
     return sorted(db.table("players"))
 
 
-def test_insert_takes_constants_parameters_and_default(db: fv.Database) -> None:
+def test_an_insert_statement_takes_constants_parameters_and_the_keyword_default(db: fv.Database) -> None:
     found = db.execute("INSERT INTO players VALUES (4, 'Kim', 2 + 3, NULL), (?, ?, ?, ?)", 5, "Lo", None, "x")
     assert (found.inserted, found.deleted, found.updated, found.rows, found.version) == (2, 0, 0, 2, 2)
     assert repr(found) == "2 rows inserted, version 2"
@@ -60,7 +60,7 @@ def test_insert_takes_constants_parameters_and_default(db: fv.Database) -> None:
     ]
 
 
-def test_insert_takes_the_rows_of_a_query_in_order_or_by_name(db: fv.Database) -> None:
+def test_an_insert_statement_maps_the_columns_of_a_query_by_position_or_by_name(db: fv.Database) -> None:
     db.execute("INSERT INTO games VALUES (1, 3), (1, 4), (2, 5)")
     sums = "SELECT player + 10, SUM(won) FROM games GROUP BY player"
     assert db.execute(f"INSERT INTO players (id, points) {sums}").rows == 2
@@ -72,13 +72,13 @@ def test_insert_takes_the_rows_of_a_query_in_order_or_by_name(db: fv.Database) -
     assert players(db)[3:] == new
 
 
-def test_update_sets_columns_from_the_old_row(db: fv.Database) -> None:
+def test_an_update_statement_computes_new_values_from_the_old_row(db: fv.Database) -> None:
     found = db.execute("UPDATE players AS p SET points = p.points + 1, code = name, name = DEFAULT WHERE name = 'Ida'")
     assert repr(found) == "2 rows updated, version 2"
     assert players(db) == [(1, "nobody", 6, "Ida"), (2, "Bo", 7, "b"), (3, "nobody", None, "Ida")]
 
 
-def test_update_and_delete_take_subqueries(db: fv.Database) -> None:
+def test_update_and_delete_statements_may_have_subqueries(db: fv.Database) -> None:
     db.execute("INSERT INTO games VALUES (1, 3), (1, 4), (2, 5)")
     sums = "UPDATE players SET points = (SELECT SUM(won) FROM games WHERE player = id), code = ? WHERE id < ?"
     assert db.execute(sums, "new", 3).updated == 2
@@ -86,20 +86,20 @@ def test_update_and_delete_take_subqueries(db: fv.Database) -> None:
     assert db.execute("DELETE FROM players WHERE id NOT IN (SELECT player FROM games)").deleted == 1
 
 
-def test_delete_counts_equal_rows_and_truncate_deletes_all(db: fv.Database) -> None:
+def test_a_delete_statement_counts_equal_rows_and_a_truncate_statement_deletes_all_rows(db: fv.Database) -> None:
     db.insert("games", [(1, 3)] * 3 + [(2, 4)])
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "3 rows deleted, version 3"
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "no rows changed, version 3"
     assert repr(db.execute("TRUNCATE TABLE games")) == "1 row deleted, version 4"
 
 
-def test_equal_rows_are_updated_together(db: fv.Database) -> None:
+def test_an_update_statement_changes_all_copies_of_a_row(db: fv.Database) -> None:
     db.insert("games", [(1, 3)] * 3)
     assert db.execute("UPDATE games SET won = won + 1").updated == 3
     assert list(db.table("games")) == [(1, 4)] * 3
 
 
-def test_keys_may_move_within_one_update(db: fv.Database) -> None:
+def test_one_update_statement_may_give_a_row_the_old_key_of_another_row(db: fv.Database) -> None:
     assert db.execute("UPDATE players SET id = id + 1").rows == 3
     assert [row[0] for row in players(db)] == [2, 3, 4]
 
@@ -125,14 +125,16 @@ def test_a_statement_by_key_does_not_scan_the_table(
     assert db.execute(statement, *parameters).rows == 1
 
 
-def test_constants_need_no_duckdb(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_insert_update_and_delete_statements_with_constants_run_without_duckdb(
+    db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     db.execute("INSERT INTO players (id) VALUES (?) ON CONFLICT (id) DO NOTHING", 4)
     db.execute("UPDATE players SET points = 3 WHERE points > 4; DELETE FROM players WHERE id = 1")
     assert sorted(db.table("players"))[0] == (2, "Bo", 3, "b")
 
 
-def test_merge_takes_the_first_clause_that_holds(db: fv.Database) -> None:
+def test_a_merge_statement_applies_the_first_clause_whose_condition_holds(db: fv.Database) -> None:
     db.execute("CREATE TABLE news (id INT, name STRING, points INT, code STRING)")
     db.insert("news", [(2, "Bo", 70, "n"), (3, "Kim", 1, "n"), (4, None, 2, "n"), (5, "Lo", 3, "n")])
     found = db.execute("""
@@ -150,7 +152,7 @@ def test_merge_takes_the_first_clause_that_holds(db: fv.Database) -> None:
     assert players(db) == [(3, "Kim", 1, "c"), (4, "nobody", 7, None), (5, "Lo", 3, "n")]
 
 
-def test_merge_joins_by_any_condition_and_reads_views(db: fv.Database) -> None:
+def test_a_merge_statement_may_join_on_any_condition_and_read_from_views(db: fv.Database) -> None:
     on = "p.name = v.name AND p.points < v.points"
     db.insert("players", [(4, "Bo", 1, None)])
     db.execute(f"MERGE INTO players p USING by_name AS v ON {on} WHEN MATCHED THEN UPDATE SET points = v.points")
@@ -159,7 +161,7 @@ def test_merge_joins_by_any_condition_and_reads_views(db: fv.Database) -> None:
     assert db.table("players")[1] == (1, "Ida", 4, None)
 
 
-def test_a_row_that_matches_several_rows_of_the_source_is_refused_unless_all_are_deleted(db: fv.Database) -> None:
+def test_a_merge_of_several_source_rows_into_one_row_is_refused_unless_it_deletes_that_row(db: fv.Database) -> None:
     twice = "MERGE INTO players p USING (SELECT 1 AS id UNION ALL SELECT 1) s ON p.id = s.id WHEN MATCHED"
     with pytest.raises(fv.BatchError, match=r"table players: MERGE: several rows of the source match the row \(id = 1"):
         db.execute(f"{twice} AND p.points > 100 THEN UPDATE SET points = 1")
@@ -167,7 +169,7 @@ def test_a_row_that_matches_several_rows_of_the_source_is_refused_unless_all_are
     assert db.execute(f"{twice} THEN DELETE").deleted == 1
 
 
-def test_on_conflict_updates_or_keeps_the_row_of_a_key(db: fv.Database) -> None:
+def test_an_on_conflict_clause_updates_or_keeps_the_stored_row_with_the_same_key(db: fv.Database) -> None:
     adding = "ON CONFLICT (id) DO UPDATE SET points = players.points + excluded.points, name = excluded.name"
     found = db.execute(f"INSERT INTO players (id, name, points) VALUES (1, 'Eve', 10), (9, 'New', 1) {adding}")
     assert repr(found) == "1 row inserted, 1 updated, version 2"
@@ -189,7 +191,7 @@ def test_rows_whose_unique_columns_are_null_never_conflict(db: fv.Database) -> N
     assert sorted(row[0] for row in db.table("mails")) == [2, 4, 5, 6, 7]
 
 
-def test_a_transaction_is_one_version_whose_statements_see_those_before(db: fv.Database) -> None:
+def test_a_transaction_makes_one_version_and_each_statement_sees_the_earlier_statements(db: fv.Database) -> None:
     seen: list[Any] = []
     db.view("by_name").subscribe(lambda change: seen.append(change.version))
     found = db.execute("""
@@ -206,7 +208,7 @@ def test_a_transaction_is_one_version_whose_statements_see_those_before(db: fv.D
     assert db.execute("BEGIN; TRUNCATE TABLE players; ROLLBACK").rows == 0 and len(players(db)) == 4
 
 
-def test_a_script_runs_in_order_and_an_error_says_what_took_effect(db: fv.Database) -> None:
+def test_a_script_runs_in_order_and_an_error_says_which_statements_took_effect(db: fv.Database) -> None:
     answer = db.execute("CREATE TABLE a (x INT); INSERT INTO a VALUES (1), (2); SELECT SUM(x) AS s FROM a")
     assert answer.fetchall() == [(3,)]
     assert db.execute("CREATE TABLE b (x INT)") is None
@@ -221,7 +223,7 @@ def test_a_script_runs_in_order_and_an_error_says_what_took_effect(db: fv.Databa
     assert list(db.table("c")) == [(1,)] and "d" not in db.tables
 
 
-def test_statements_of_a_durable_database_are_there_after_it_is_opened_again(tmp_path: Path) -> None:
+def test_changes_by_statements_are_kept_when_a_durable_database_is_reopened(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute(SCRIPT + ";INSERT INTO players (id) VALUES (1), (2); CREATE TABLE later (x INT)")
         db.execute("UPDATE players SET points = 1 WHERE id = 1; DELETE FROM players WHERE id = 2")
@@ -318,7 +320,7 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
 
 
 @pytest.mark.parametrize(("statement", "kind", "message"), ERRORS)
-def test_an_error_names_the_place_and_changes_nothing(
+def test_a_refused_statement_changes_no_row_and_its_error_names_the_place(
     db: fv.Database, statement: str, kind: type[Exception], message: str
 ) -> None:
     db.execute("""CREATE TABLE gone (k INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
@@ -329,7 +331,7 @@ def test_an_error_names_the_place_and_changes_nothing(
     assert players(db) == before and db.version == 1
 
 
-def test_tables_without_stored_rows_and_with_windows_take_inserts(db: fv.Database) -> None:
+def test_trusted_tables_and_tables_with_a_window_accept_insert_statements(db: fv.Database) -> None:
     db.execute("""CREATE TABLE gone (k INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
         CREATE TABLE recent (at INT) TBLPROPERTIES ('freshviews.window' = '2 rows');
         CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n FROM gone;
@@ -376,19 +378,19 @@ def test_parameters_that_are_missing_extra_or_wrong_are_refused(
     ],
 )
 @pytest.mark.parametrize("statement", ["UPDATE players SET name = ?", "DELETE FROM players WHERE name = ?"])
-def test_a_value_that_is_no_constant_is_refused(
+def test_a_parameter_that_cannot_become_a_sql_constant_is_refused(
     db: fv.Database, statement: str, value: object, message: str
 ) -> None:
     with pytest.raises(fv.SqlError, match=f"line 1.*{message}"):
         db.execute(statement, value)
 
 
-def test_a_definition_takes_no_parameter(db: fv.Database) -> None:
+def test_a_parameter_in_a_view_definition_is_refused(db: fv.Database) -> None:
     with pytest.raises(fv.errors.UnsupportedSql, match="a parameter in a definition"):
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT id FROM players WHERE id = ?", 1)
 
 
-def test_parameters_have_the_types_of_constants(db: fv.Database) -> None:
+def test_parameters_may_have_every_type_that_constants_have(db: fv.Database) -> None:
     db.execute("CREATE TABLE moments (d DATE, t TIMESTAMP, x DECIMAL(6, 2), y DOUBLE, b BOOLEAN)")
     row = (dt.date(2026, 1, 2), dt.datetime(2026, 1, 2, 3, 4, 5, 6), Decimal("-1.25"), -0.5, True)
     db.execute("INSERT INTO moments VALUES (?, ?, ?, ?, ?)", row)
@@ -398,7 +400,7 @@ def test_parameters_have_the_types_of_constants(db: fv.Database) -> None:
     assert sorted(db.table("moments"), key=str)[1] == (dt.date(2027, 1, 1), row[1], Decimal("2.00"), -0.5, True)
 
 
-def test_show_and_describe_list_what_is_there(db: fv.Database) -> None:
+def test_the_statements_show_and_describe_list_tables_views_and_columns(db: fv.Database) -> None:
     db.execute("CREATE TABLE `a b` (x DECIMAL(6, 2) NOT NULL DEFAULT 0.05, "
                "d DATE DEFAULT DATE '2026-01-02', n INT UNIQUE)")  # fmt: skip
     assert db.execute("SHOW TABLES").fetchall() == [("players", None), ("games", None), ("a b", None)]
@@ -413,7 +415,7 @@ def test_show_and_describe_list_what_is_there(db: fv.Database) -> None:
     assert db.execute("DESC players").fetchall()[0] == ("id", "BIGINT", "NO", "PRIMARY KEY", None, None)
 
 
-def test_show_create_makes_the_same_table_and_view() -> None:
+def test_the_text_of_show_create_recreates_the_same_table_or_view() -> None:
     script = """
         CREATE TABLE p (id BIGINT PRIMARY KEY, name STRING NOT NULL DEFAULT 'it\\'s', y DOUBLE DEFAULT 1.5,
             v VARCHAR(3) UNIQUE COMMENT 'short', ts TIMESTAMP DEFAULT TIMESTAMP '2026-01-01 03:04:05',
@@ -434,7 +436,7 @@ def test_show_create_makes_the_same_table_and_view() -> None:
         ]
 
 
-def test_explain_takes_a_view_a_select_or_a_view_that_would_be(db: fv.Database) -> None:
+def test_the_explain_statement_takes_a_view_a_select_or_a_create_view_statement(db: fv.Database) -> None:
     assert db.execute("EXPLAIN by_name") == db.view("by_name").explain()
     text = db.execute("EXPLAIN SELECT name, COUNT(*) AS n FROM players GROUP BY name")
     assert text.startswith("view the query(name STRING, n BIGINT)\nreads players\n")
@@ -455,7 +457,9 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("question", "message"), QUESTIONS)
-def test_a_question_about_what_is_not_there_is_refused(db: fv.Database, question: str, message: str) -> None:
+def test_a_wrong_show_describe_or_explain_statement_is_refused_with_the_reason(
+    db: fv.Database, question: str, message: str
+) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(question)
 
@@ -488,12 +492,12 @@ COMMENTS = [
 
 
 @pytest.mark.parametrize(("statement", "message"), COMMENTS)
-def test_a_comment_on_what_is_not_there_is_refused(db: fv.Database, statement: str, message: str) -> None:
+def test_a_wrong_comment_statement_is_refused_with_the_reason(db: fv.Database, statement: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(statement)
 
 
-def test_a_script_of_definitions_alone_and_of_a_pipeline_takes_no_statement_of_rows() -> None:
+def test_a_pipeline_script_and_a_script_of_definitions_refuse_statements_that_change_rows() -> None:
     with pytest.raises(fv.errors.UnsupportedSql, match=r"line 1, column 25: INSERT in .* Database.execute takes it"):
         parse_script("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)", Catalog())
     script = "CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in');\nDELETE FROM t"
@@ -501,7 +505,7 @@ def test_a_script_of_definitions_alone_and_of_a_pipeline_takes_no_statement_of_r
         split_streaming(script)
 
 
-def test_a_repeated_statement_takes_new_values_also_inside_a_subscriber(db: fv.Database) -> None:
+def test_a_repeated_statement_uses_its_new_parameters_also_inside_a_subscriber(db: fv.Database) -> None:
     adding = "INSERT INTO players (id, points) VALUES (?, ?); INSERT INTO games VALUES (?, 1)"
 
     def again(change: fv.Change) -> None:

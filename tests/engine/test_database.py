@@ -123,7 +123,7 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
     assert seen(db) == before
 
 
-def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_after_it() -> None:
+def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_afterwards() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT);"
@@ -140,7 +140,7 @@ def test_a_batch_is_refused_if_an_output_column_cannot_be_computed_after_it() ->
     assert list(view) == [(2, 2.0, 2)]
 
 
-def test_create_refuses_a_view_that_cannot_be_computed_from_stored_rows() -> None:
+def test_a_new_view_is_refused_if_it_cannot_be_computed_from_the_stored_rows() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (b INT)")
     create = "CREATE MATERIALIZED VIEW v AS SELECT 10 / COUNT(*) AS s FROM t"
@@ -240,7 +240,7 @@ def test_an_unexpected_exception_in_a_view_undoes_the_batch(db: fv.Database, mon
     assert seen(db) == before
 
 
-def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database) -> None:
+def test_all_subscribers_are_called_in_order_even_if_one_subscriber_raises(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -257,7 +257,7 @@ def test_all_subscribers_are_called_in_order_even_if_one_raises(db: fv.Database)
     assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
 
 
-def test_a_batch_committed_by_a_subscriber_is_reported_after_the_current_one(db: fv.Database) -> None:
+def test_a_batch_committed_by_a_subscriber_is_reported_after_the_current_batch(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 
@@ -326,7 +326,7 @@ def test_a_view_created_after_inserts_is_backfilled_from_tables_and_views(db: fv
     assert list(db.view("parts")) == [(3,)] and list(db.view("units")) == [(20,)]
 
 
-def test_drop_is_refused_while_a_view_reads_the_relation(db: fv.Database) -> None:
+def test_dropping_a_relation_is_refused_while_a_view_reads_it(db: fv.Database) -> None:
     for sql, users in [("DROP TABLE items", "by_part"), ("DROP MATERIALIZED VIEW by_part", "inverse")]:
         with pytest.raises(fv.CatalogError, match=users):
             db.execute(sql)
@@ -428,7 +428,7 @@ def test_threads_commit_one_after_the_other(db: fv.Database) -> None:
     assert db.view("by_part")["x"] == ("x", 50, 50) and db.view("by_part")["y"] == ("y", 50, 50)
 
 
-def test_every_use_of_a_closed_database_raises_an_error_that_says_so(db: fv.Database) -> None:
+def test_every_use_of_a_closed_database_raises_an_error_that_says_it_is_closed(db: fv.Database) -> None:
     view = db.view("by_part")
     reader = iter(view)
     db.close()
@@ -503,7 +503,7 @@ def test_a_refused_batch_does_not_count_as_updates_of_a_view() -> None:
         (lambda db: db.apply_net("t", [], "v", None), TypeError, "apply_net: rows must be a whole number"),
     ],
 )
-def test_errors_for_wrong_arguments_say_what_is_accepted(
+def test_errors_for_wrong_arguments_say_which_values_are_accepted(
     call: Callable[[Any], object], kind: type[Exception], message: str
 ) -> None:
     db = fv.Database()

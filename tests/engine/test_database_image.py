@@ -84,7 +84,7 @@ def outcome(step: Callable[[Database], object], db: Database) -> str | None:
 
 @pytest.mark.parametrize("mapped", [1, 1 << 18], ids=["mapped", "read"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_one(
+def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mapped: int
 ) -> None:
     """Contents, changes, and refusals with their messages agree, over images of images."""
@@ -164,7 +164,7 @@ def test_keys_and_foreign_keys_are_enforced_for_rows_restored_from_an_image(tmp_
             assert contents(db) == contents(never)
 
 
-def test_an_image_is_written_whole_or_not_at_all_and_never_over_another(
+def test_an_image_is_written_whole_or_not_at_all_and_never_overwrites_another_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "image"
@@ -197,7 +197,7 @@ def test_an_image_is_written_whole_or_not_at_all_and_never_over_another(
             assert contents(again) == contents(db)
 
 
-def test_missing_and_damaged_files_are_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_or_damaged_image_file_names_the_file(tmp_path: Path) -> None:
     with filled() as db:
         db.write_image(tmp_path / "image")
         expected = contents(db)
@@ -262,7 +262,7 @@ def test_views_that_differ_from_the_image_are_backfilled(
             assert contents(db) == before and name not in read and len(read) == 4
 
 
-def test_opening_an_image_refuses_changed_tables_and_leaves_new_ones_empty(tmp_path: Path) -> None:
+def test_opening_an_image_refuses_changed_tables_and_leaves_new_tables_empty(tmp_path: Path) -> None:
     folder = tmp_path / "image"
     with filled() as db:
         db.write_image(folder)
@@ -299,7 +299,7 @@ def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled
             db.insert("t", [(1, "x")])
 
 
-def test_define_is_for_databases_in_memory_and_refuses_names_in_use(tmp_path: Path) -> None:
+def test_the_method_define_is_only_for_databases_in_memory_and_refuses_names_in_use(tmp_path: Path) -> None:
     with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match=r"use Database\.execute"):
         db.define(statements())
     with Database() as db:

@@ -261,7 +261,7 @@ def test_ctrl_c_loses_no_change_and_applies_no_batch_partly() -> None:
         assert sum(n for _, n, _ in db.view("groups")) == db.version == len(db.table("r"))
 
 
-def test_a_batch_made_of_rows_equals_one_made_of_columns() -> None:
+def test_a_batch_made_of_rows_equals_a_batch_made_of_columns() -> None:
     rows = np.array([[1, 2, 1], [3, 4, -1]])
     late, now = ViewRows("v", ("a", "b"), rows), CodeBatch("v", {"a": rows[:, 0], "b": rows[:, 1]}, rows[:, 2])
     assert len(late) == 2

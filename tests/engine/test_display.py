@@ -111,7 +111,7 @@ def test_stats_is_a_dict_that_prints_as_a_table_with_units(db: fv.Database) -> N
     assert "by_part" in texts_of(stats)
 
 
-def test_a_backfill_counts_as_updates_and_seconds(db: fv.Database) -> None:
+def test_stats_count_the_updates_and_seconds_of_a_backfill(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW late AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
     found = db.stats()["views"]["late"]
     assert found["updates"] == 3 and found["seconds"] > 0  # items has three distinct rows
@@ -150,7 +150,7 @@ def test_hostile_text_is_escaped_in_every_printed_object(shown: Callable[[Any], 
         ElementTree.fromstring(thing.svg())
 
 
-def test_explain_shows_internal_views_and_one_bound_for_all_of_them() -> None:
+def test_explain_shows_internal_views_and_the_bound_of_an_update_that_passes_through_all() -> None:
     db = fv.Database()
     db.execute("""CREATE TABLE t (id INT, g STRING, x INT);
     CREATE MATERIALIZED VIEW lagged AS SELECT id, g, LAG(x) OVER (PARTITION BY g ORDER BY id) AS p FROM t;
@@ -184,7 +184,7 @@ def test_explain_shows_internal_views_and_one_bound_for_all_of_them() -> None:
     assert "whole" not in plain and plain.to_dict()["inner"] == []
 
 
-def test_an_explanation_is_drawn_and_prints_as_its_text(db: fv.Database) -> None:
+def test_an_explanation_prints_as_its_text_and_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
     explanation = db.view("by_part").explain()
     bound = explanation.to_dict()["blocks"][0]["bounds"]["update"]
     assert repr(explanation) == str(explanation) and type(str(explanation)) is str
@@ -228,7 +228,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("query", "inner"), KINDS.values(), ids=KINDS)
-def test_explain_of_every_kind_of_view_has_each_part_and_the_bound_of_all_on_top(query: str, inner: int) -> None:
+def test_explain_begins_with_the_update_bounds_of_a_view_and_of_all_its_internal_views(query: str, inner: int) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (g STRING, o INT, v INT); CREATE TABLE s (g STRING, w INT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

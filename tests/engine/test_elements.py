@@ -54,7 +54,7 @@ def query_of(ring: Ring[Any], joined: bool) -> Query:
     return Query("v", ("h",) if joined else ("k",), (t, u) if joined else (t,), aggregates)
 
 
-def test_a_word_of_a_real_may_equal_the_code_of_null() -> None:
+def test_a_word_of_a_ring_element_may_equal_the_code_of_null() -> None:
     ring, elements = ELEMENTS["real"]
     assert NULL in ring.to_words(elements[0])
 

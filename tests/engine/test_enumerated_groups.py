@@ -26,7 +26,7 @@ def made() -> Database:
     return database
 
 
-def test_stored_rows_grow_with_the_tables_and_not_with_the_groups() -> None:
+def test_the_stored_rows_of_a_view_with_enumerated_groups_do_not_grow_with_the_number_of_groups() -> None:
     with made() as db:
         view = db.view("v")
         db.insert("r", [(i, 0, 1) for i in range(200)])

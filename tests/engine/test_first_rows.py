@@ -113,7 +113,7 @@ def test_a_refused_batch_leaves_the_first_rows_unchanged() -> None:
     assert sorted(db.view("best")) == [(1, 5), (2, 4)]
 
 
-def test_order_by_a_constant_and_limit_0_are_allowed() -> None:
+def test_a_view_may_be_ordered_by_a_constant_and_limited_to_0_rows() -> None:
     db = fv.Database()
     db.execute(
         TABLE + "CREATE MATERIALIZED VIEW ones AS SELECT 'a' AS a, 1 AS one FROM t ORDER BY one LIMIT 2 OFFSET 1;"
@@ -130,7 +130,7 @@ def test_order_by_a_constant_and_limit_0_are_allowed() -> None:
     assert list(db.view("mixed")) == [(1, "a")]
 
 
-def test_the_strategy_property_applies_to_the_rows_before_the_limit() -> None:
+def test_the_strategy_property_applies_to_the_internal_view_below_the_limit_clause() -> None:
     db = fv.Database()
     join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"
     db.execute(
@@ -150,7 +150,7 @@ def test_the_strategy_property_applies_to_the_rows_before_the_limit() -> None:
     assert not db.views
 
 
-def test_the_strategy_property_applies_to_the_rows_before_nested_limits() -> None:
+def test_the_strategy_property_applies_to_the_internal_view_below_nested_limit_clauses() -> None:
     nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
     create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
     db = fv.Database()

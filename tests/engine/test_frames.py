@@ -29,7 +29,9 @@ def db() -> Iterator[fv.Database]:
 
 
 @pytest.mark.parametrize("name", ["orders", "items", "by_part", "bought"])
-def test_libraries_read_tables_and_views_by_the_arrow_interface(db: fv.Database, name: str) -> None:
+def test_polars_duckdb_and_pyarrow_read_tables_and_views_through_the_arrow_interface(
+    db: fv.Database, name: str
+) -> None:
     rows: fv.Table | fv.View = db.table(name) if name in db.tables else db.view(name)
     arrow = rows.to_arrow()
     assert pa.table(rows).equals(arrow) and pa.schema(rows) == arrow.schema
@@ -38,7 +40,7 @@ def test_libraries_read_tables_and_views_by_the_arrow_interface(db: fv.Database,
     assert duckdb.sql("SELECT COUNT(*) FROM rows").fetchall() == [(len(rows),)]
 
 
-def test_a_change_is_a_frame_with_multiplicities(db: fv.Database) -> None:
+def test_a_change_is_read_as_a_frame_with_a_column_of_multiplicities(db: fv.Database) -> None:
     changes: list[fv.Change] = []
     db.view("by_part").subscribe(changes.append)
     db.insert("items", [(1, "bolt", 4)])
@@ -52,7 +54,7 @@ def test_a_change_is_a_frame_with_multiplicities(db: fv.Database) -> None:
     assert change.head(0).num_rows == 0 and change.head(9).num_rows == len(change) == 2
 
 
-def test_a_change_of_one_view_is_applied_to_a_table(db: fv.Database) -> None:
+def test_the_change_of_a_view_can_be_applied_to_a_table(db: fv.Database) -> None:
     db.execute("CREATE TABLE copy (part STRING, qty BIGINT, n BIGINT)")
     db.insert("copy", db.view("by_part"))
     changes: list[fv.Change] = []
@@ -69,7 +71,7 @@ def test_pandas_takes_the_column_names_from_the_first_row_of_a_view_or_table(db:
     assert [*pd.DataFrame(db.table("items")).columns] == ["o_id", "part", "qty"]
 
 
-def test_the_first_row_is_equal_to_a_plain_tuple_and_pickled_as_one(db: fv.Database) -> None:
+def test_the_first_row_of_a_view_prints_and_pickles_as_a_plain_tuple(db: fv.Database) -> None:
     rows = [*db.view("by_part")]
     assert repr(rows[:1]) == "[('bolt', 6, 2)]"
     assert type(pickle.loads(pickle.dumps(rows[0]))) is tuple
@@ -79,7 +81,7 @@ def test_the_first_row_is_equal_to_a_plain_tuple_and_pickled_as_one(db: fv.Datab
     assert sorted(db.table("copy")) == sorted([*rows, rows[0]])
 
 
-def test_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> None:
+def test_the_method_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW sorted AS SELECT part, qty FROM by_part ORDER BY qty DESC")
     view = db.view("sorted")
     assert view.head(2).to_pylist() == view.to_arrow().to_pylist()[:2] != []
@@ -90,18 +92,18 @@ def test_head_reads_the_first_rows_in_the_order_of_the_view(db: fv.Database) -> 
             view.head(wrong)  # type: ignore[arg-type]
 
 
-def test_head_repeats_a_row_by_its_multiplicity(db: fv.Database) -> None:
+def test_the_method_head_repeats_a_row_by_its_multiplicity(db: fv.Database) -> None:
     assert db.table("items").head(2).num_rows == 2
 
 
-def test_head_goes_on_where_one_part_of_a_view_ends(db: fv.Database) -> None:
+def test_the_method_head_continues_with_the_next_block_of_a_union_view(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW both AS SELECT part FROM items UNION ALL SELECT part FROM by_part")
     view = db.view("both")
     assert [view.head(n).num_rows for n in range(8)] == [0, 1, 2, 3, 4, 5, 6, 6]
     assert len(view) == 6 and len(repr(view).splitlines()) == 3 + 6
 
 
-def test_a_frame_of_a_view_that_cannot_be_read_raises_the_error_of_the_view(db: fv.Database) -> None:
+def test_a_library_that_reads_a_view_of_a_closed_database_gets_the_error_of_freshviews(db: fv.Database) -> None:
     view = db.view("by_part")
     db.close()
     for read in (pl.DataFrame, pa.table):
@@ -181,13 +183,13 @@ def test_a_frame_becomes_a_table_with_its_types_and_rows(frame_of: Callable[[], 
         (pa.timestamp("s"), "TIMESTAMP"),
     ],
 )  # fmt: skip
-def test_a_column_of_arrow_has_one_type_of_sql(kind: pa.DataType, wanted: str) -> None:
+def test_each_arrow_column_type_becomes_the_expected_sql_type(kind: pa.DataType, wanted: str) -> None:
     db = fv.Database()
     db.create_table("t", pa.table({"x": pa.nulls(2, kind)}))
     assert types_of(db, "t") == [wanted] and list(db.table("t")) == [(None,), (None,)]
 
 
-def test_any_name_of_a_column_and_a_not_null_column_are_kept() -> None:
+def test_a_table_made_from_a_frame_keeps_any_column_name_and_columns_that_are_not_null() -> None:
     db = fv.Database()
     schema = pa.schema([pa.field("a ` b", pa.int64(), False), pa.field("select", pa.int64())])
     db.create_table("my `t", pa.table({"a ` b": [1], "select": [2]}, schema=schema), key=["a ` b", "select"])
@@ -213,7 +215,7 @@ def test_any_name_of_a_column_and_a_not_null_column_are_kept() -> None:
         (pl.Series("a", [1]), (), "table t: rows are given as Series: a column, not a table"),
     ],
 )
-def test_a_frame_that_cannot_be_a_table_leaves_nothing_behind(frame: Any, key: Any, message: str) -> None:
+def test_a_frame_that_cannot_become_a_table_leaves_the_database_unchanged(frame: Any, key: Any, message: str) -> None:
     db = fv.Database()
     with pytest.raises(fv.FreshviewsError, match=message):
         db.create_table("t", frame, key)
@@ -272,7 +274,7 @@ def test_text_is_read_as_a_date_and_a_timestamp(text: str, day: dt.date | str, a
                 db.delete("t", [{name: text}])
 
 
-def test_text_of_a_not_null_date_is_read_and_its_null_is_refused() -> None:
+def test_a_date_column_that_is_not_null_accepts_text_and_refuses_null() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (day DATE NOT NULL)")
     db.insert("t", pa.table({"day": ["2026-01-31"]}))
@@ -291,14 +293,14 @@ def test_text_of_a_not_null_date_is_read_and_its_null_is_refused() -> None:
         (pl.DataFrame({"a": [1], "c": ["x"]}), "there is no column c; the columns are a, b"),
     ],
 )
-def test_what_is_no_frame_of_rows_says_what_to_give(rows: Any, message: str) -> None:
+def test_the_error_of_an_insert_in_a_wrong_form_says_which_form_is_accepted(rows: Any, message: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b STRING)")
         with pytest.raises(fv.BatchError, match=f"table t.* {message}"):
             db.insert("t", rows)
 
 
-def test_columns_without_values_fit_every_type_and_arrays_of_numpy_are_rows() -> None:
+def test_a_pandas_column_without_values_fits_every_type_and_a_numpy_array_is_accepted_as_rows() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b STRING)")
         db.insert("t", pd.DataFrame({"a": [1, 2], "b": [np.nan, np.nan]}))

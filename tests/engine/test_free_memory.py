@@ -144,7 +144,7 @@ def test_refused_rows_leave_no_strings_behind(db: fv.Database, machine: Machine)
     assert len(db.view("n")) == 5_001
 
 
-def test_rows_that_replace_deleted_ones_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
+def test_rows_that_replace_deleted_rows_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
     """Deletes release no memory until a table shrinks."""
     db.execute(SCRIPT)
     there = filled(db, 1_000)
@@ -421,7 +421,7 @@ def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: 
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_freshviews_spare_memory_sets_the_default_of_spare_memory(
+def test_the_environment_variable_freshviews_spare_memory_sets_the_default_reserve(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine.others = machine.total

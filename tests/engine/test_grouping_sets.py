@@ -110,7 +110,7 @@ def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES if PURE_PYTHON else ["view_tree", "trie_join"])
-def test_every_strategy_maintains_grouping_sets_or_says_why_not(strategy: str) -> None:
+def test_every_strategy_maintains_grouping_sets_or_refuses_them_with_a_remedy(strategy: str) -> None:
     db = fv.Database()
     try:
         db.execute(script("ROLLUP (a, b)", f"{SHARED}, {APART}", strategy))
@@ -126,7 +126,7 @@ def test_every_strategy_maintains_grouping_sets_or_says_why_not(strategy: str) -
 @pytest.mark.parametrize(
     "strategy", ["ivm_eps", "ivm_eps_linear", "crown", "higher_order"] if PURE_PYTHON else ["ivm_eps_linear"]
 )
-def test_grouping_sets_over_triangles_equal_a_union_of_group_bys(strategy: str) -> None:
+def test_grouping_sets_over_triangles_equal_a_union_of_one_select_per_grouping_set(strategy: str) -> None:
     db = fv.Database()
     loop = "e e1 JOIN e e2 ON e1.b = e2.a JOIN e e3 ON e2.b = e3.a AND e3.b = e1.a"
     select = "COUNT(*) AS n, MAX(e2.b) AS last, COUNT(DISTINCT e2.b) AS ends"
@@ -160,7 +160,7 @@ def test_the_error_of_the_aggregate_only_value_names_the_columns_of_the_grouping
     assert set(db.view("v")) == {(1, None, 5), (1, 2, 5)}
 
 
-def test_rows_cannot_be_looked_up_if_no_column_distinguishes_the_grouping_sets() -> None:
+def test_a_lookup_is_refused_if_rows_of_two_grouping_sets_may_be_equal() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, x INT);"

@@ -142,7 +142,7 @@ CASES = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name, strategy, mapped", CASES)
-def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_one(
+def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_view(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, strategy: str | None, mapped: int
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", mapped)
@@ -309,7 +309,7 @@ def test_the_error_of_a_damaged_image_names_the_file_and_the_place(
         assert rows_of(view.contents(100)) == rows
 
 
-def test_strings_are_written_once_and_read_in_order(tmp_path: Path) -> None:
+def test_each_string_is_written_to_one_file_and_the_files_must_be_read_in_order(tmp_path: Path) -> None:
     dictionary = Dictionary(["a", "", "ü\0x"])
     assert write_strings(tmp_path / "1", dictionary, 0) == 3
     dictionary.encode("next")

@@ -151,7 +151,7 @@ def test_a_signal_handler_that_inserts_leaves_the_running_batch_unchanged(kind: 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="a signal comes after the whole batch then")
 @pytest.mark.parametrize("signed", [False, True])
-def test_a_signal_handler_may_read_a_record_batch_while_another_is_read(
+def test_a_signal_handler_may_read_a_record_batch_while_another_batch_is_read(
     signed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All batches of a schema once shared the structure through which Arrow passes rows, so it was released twice."""

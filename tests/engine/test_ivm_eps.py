@@ -96,7 +96,7 @@ def apply(db: Database, batch: list[tuple[Edge, int]]) -> None:
 
 @pytest.mark.parametrize("epsilon", ["0.3", "0.5", "r 0, s 0, t 1"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_compiled_programs_agree_with_a_count_from_scratch(strategy: str, epsilon: str) -> None:
+def test_compiled_ivm_eps_programs_agree_with_counts_computed_from_scratch(strategy: str, epsilon: str) -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED) + ";" + views(strategy, epsilon))
     edges: Counter[Edge] = Counter()
@@ -115,7 +115,7 @@ def test_compiled_programs_agree_with_a_count_from_scratch(strategy: str, epsilo
     db.close()
 
 
-def test_multiplicities_below_zero_are_counted() -> None:
+def test_negative_multiplicities_of_a_trusted_table_are_counted() -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED) + ";" + views("ivm_eps_linear", "0.5"))
     edges: Counter[Edge] = Counter()

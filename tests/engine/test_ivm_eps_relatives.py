@@ -55,7 +55,7 @@ def changes(seed: int, count: int, tables: tuple[str, ...]) -> list[Change]:
 
 @pytest.mark.long("programs over four relations take a minute to compile")
 @pytest.mark.parametrize("name", VIEWS)
-def test_compiled_programs_agree_with_duckdb(name: str) -> None:
+def test_compiled_ivm_eps_programs_agree_with_duckdb(name: str) -> None:
     db, peer = Database(), duckdb.connect()
     tables = tuple(t for t in TABLES if f" {t} " in f"{VIEWS[name]} ")
     told: Counter[tuple[object, ...]] = Counter()

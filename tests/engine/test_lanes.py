@@ -75,7 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_lanes_give_the_same_contents_changes_and_errors_as_one_thread(
+def test_lanes_give_the_same_contents_changes_and_errors_as_a_trigger_in_one_thread(
     view: str, strategy: str, ran: list[int]
 ) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
@@ -174,7 +174,7 @@ def test_triangles_of_three_tables_are_counted_in_lanes(strategy: str, ran: list
     assert ran and (strategy == "ivm_eps" or max(drafts(databases[1])) == 2)
 
 
-def test_threads_share_no_rows_of_an_ordered_view() -> None:
+def test_threads_never_share_the_rows_of_a_lane_that_changes_an_ordered_view() -> None:
     db = fv.Database(threads=2)
     db.execute(STAR.replace("SUM(x)", "MAX(x)"))
     for name, rows in (("d", [(1, 1)] * 20), ("e", [(1, 2)] * 20), ("f", [(1, 1, i) for i in range(30)])):
@@ -188,7 +188,7 @@ def test_threads_share_no_rows_of_an_ordered_view() -> None:
             assert not ordered & {view.name for view in lane._views}
 
 
-def test_sums_that_threads_may_have_overflowed_are_added_again_in_one_thread(
+def test_sums_that_overflow_in_a_thread_are_added_again_in_one_thread(
     monkeypatch: pytest.MonkeyPatch, ran: list[int]
 ) -> None:
     """The sum fits at the end; one thread overflows on the way."""
@@ -408,7 +408,9 @@ def test_triggers_of_long_programs_have_lanes(monkeypatch: pytest.MonkeyPatch, r
     assert ran and sum(n for *_, n in db.view("v")) == len(FACTS)
 
 
-def test_lanes_run_in_one_thread_if_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
+def test_lanes_run_in_one_thread_if_a_second_thread_cannot_be_started(
+    monkeypatch: pytest.MonkeyPatch, ran: list[int]
+) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -105,7 +105,7 @@ def agree(db: fv.Database, kind: str) -> None:
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=8 if PURE_PYTHON else 60, deadline=None)
 @given(several=steps)
-def test_a_lookup_finds_what_a_scan_finds(kind: str, several: list[tuple[str, Any, Any]]) -> None:
+def test_a_lookup_finds_the_same_rows_as_a_scan(kind: str, several: list[tuple[str, Any, Any]]) -> None:
     with fv.Database() as db:
         db.execute(TABLES[kind])
         agree(db, kind)
@@ -118,7 +118,7 @@ def test_a_lookup_finds_what_a_scan_finds(kind: str, several: list[tuple[str, An
             agree(db, kind)
 
 
-def test_a_row_is_found_after_a_refused_batch_that_would_have_replaced_it() -> None:
+def test_a_row_is_found_after_a_batch_that_replaces_the_row_was_refused() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         db.insert("t", [(1, 1), (2, 2)])

@@ -244,7 +244,7 @@ def test_narrow_and_wide_sums_survive_a_reopen(trusted: bool, snapshot: bool, tm
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_one_value_widens_only_the_views_that_sum_it(edge: float) -> None:
+def test_a_value_that_does_not_fit_widens_only_the_views_that_sum_the_value(edge: float) -> None:
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW groups AS {VIEWS['groups']};")
     db.execute("CREATE MATERIALIZED VIEW positive AS SELECT g, SUM(d) AS s FROM t WHERE g > 1 GROUP BY g")
@@ -303,13 +303,13 @@ def steps_of_widening(groups: int) -> int:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="calls are counted in plain Python")
-def test_widening_takes_steps_in_proportion_to_the_rows_of_the_view() -> None:
+def test_widening_the_sums_of_a_view_takes_steps_in_proportion_to_its_rows() -> None:
     # The first of all reads a few words that later ones have.
     _, few, some, many = map(steps_of_widening, (1, 100, 200, 400))
     assert many - some == 2 * (some - few) <= 2 * 100 * STEPS_OF_A_ROW
 
 
-def test_sums_beyond_the_narrow_range_widen_the_view() -> None:
+def test_a_view_is_widened_if_its_sums_leave_the_narrow_range() -> None:
     """Although each count fits 64 bits, and each value is small enough."""
     db = fv.Database()
     trusted = " TBLPROPERTIES ('freshviews.trusted' = 'true')"
@@ -380,14 +380,14 @@ def test_batches_of_other_tables_run_the_widened_program_too() -> None:
     world.db.close()
 
 
-def test_views_are_widened_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_narrow_sums_of_several_views_are_widened_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     with in_threads(monkeypatch, 2):
         world = World(fv.Database())
         run(world, 3)
         world.db.close()
 
 
-def test_a_view_is_widened_during_its_backfill(tmp_path: Path) -> None:
+def test_the_narrow_sums_of_a_view_are_widened_during_its_backfill(tmp_path: Path) -> None:
     draw = random.Random(5)
     world = World(fv.Database(), above=False)
     world.apply([(row, 1) for row in rows_of(draw, PLAIN, 40)], [((1, 1), 1), ((0, 2), 2)])
@@ -426,7 +426,7 @@ def test_a_cyclic_view_backfilled_by_one_join_is_widened(edge: float, monkeypatc
     db.close()
 
 
-def test_sums_of_select_and_having_widen_together() -> None:
+def test_sums_in_the_select_list_and_in_the_having_clause_are_widened_together() -> None:
     sums = ", ".join(f"SUM(d * {n}) AS s{n}, AVG(d / {n}) AS a{n}" for n in range(1, 7))
     select = f"SELECT k, {sums} FROM t GROUP BY k HAVING SUM(d) IS NULL OR SUM(d) < 1E200"
     one, other = fv.Database(), fv.Database()
@@ -467,7 +467,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order')
 
 
 @pytest.mark.parametrize("edges", [(), ("e",), ("t",), ("e", "t")])
-def test_a_backfill_widens_a_block_before_it_joins_the_next_one(
+def test_a_backfill_widens_a_block_before_it_joins_the_next_block(
     edges: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
@@ -534,7 +534,7 @@ def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_create_fails_if_the_program_with_narrow_sums_or_the_one_with_reals_cannot_be_written(
+def test_creating_a_view_fails_if_its_program_with_narrow_sums_or_with_reals_cannot_be_written(
     written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first program has narrow sums, the second one reals."""

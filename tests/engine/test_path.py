@@ -93,7 +93,7 @@ def test_an_insert_of_one_row_takes_the_direct_way() -> None:
 
 
 @pytest.mark.parametrize("way", ["General", "Direct"])
-def test_the_general_and_the_direct_way_take_the_same_steps(
+def test_the_general_and_the_direct_way_of_a_batch_take_the_same_steps(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way == "General":

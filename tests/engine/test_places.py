@@ -57,7 +57,7 @@ def steps(query: str, rows: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("query", "most"), [(FIRST, 8), (SHOWN, 16), (RANKED, 16)])
-def test_an_update_takes_as_many_steps_in_a_large_group_as_in_a_small_one(query: str, most: int) -> None:
+def test_an_update_takes_as_many_steps_in_a_large_group_as_in_a_small_group(query: str, most: int) -> None:
     assert max(steps(query, 20)) == max(steps(query, 400)) <= most
 
 

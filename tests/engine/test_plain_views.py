@@ -27,7 +27,9 @@ def db() -> fv.Database:
     return made
 
 
-def test_a_plain_view_is_expanded_where_it_is_named_and_stored_once_if_it_groups(db: fv.Database) -> None:
+def test_a_plain_view_is_expanded_where_it_is_named_and_stored_once_if_it_has_a_group_by_clause(
+    db: fv.Database
+) -> None:
     assert sorted(db.view("v")) == [(2, 2), (3, 2), (6, 1)]
     db.delete("t", [(2, "u")])
     assert sorted(db.view("v")) == [(2, 1), (2, 1), (6, 1), (6, 1)]
@@ -55,14 +57,14 @@ def test_errors_of_plain_views_name_the_view_and_the_remedy(db: fv.Database) -> 
     assert sorted(db.view("v")) == [(2, 2), (3, 2), (6, 1)]
 
 
-def test_a_plain_view_has_no_rows_of_its_own(db: fv.Database) -> None:
+def test_reading_or_inserting_rows_of_a_plain_view_is_refused(db: fv.Database) -> None:
     with pytest.raises(CatalogError, match="view p is not materialised"):
         db.view("p")
     with pytest.raises(CatalogError, match="p is a view"):
         db.insert("p", [(1, "u")])
 
 
-def test_create_or_replace_drops_the_old_view_and_makes_the_new_one(db: fv.Database) -> None:
+def test_a_create_or_replace_statement_drops_the_old_view_and_makes_a_new_view(db: fv.Database) -> None:
     old = db.view("v")
     db.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT y FROM p; DROP VIEW q")
     assert sorted(db.view("v")) == [("u",), ("u",), ("w",)]

@@ -68,7 +68,9 @@ def test_rows_of_an_iterable_and_of_a_reader_are_counted_while_they_are_read(
     assert len(db.table("sales")) == 14000
 
 
-def test_a_batch_reports_what_it_encodes_and_then_its_views(db: Database, records: list[Progress]) -> None:
+def test_a_batch_reports_the_encoding_of_its_rows_and_then_the_update_of_its_views(
+    db: Database, records: list[Progress]
+) -> None:
     db.execute(f"{VIEW}; {JOIN}")
     with db.batch() as batch:
         batch.insert("names", [("r1", "north")])
@@ -77,7 +79,7 @@ def test_a_batch_reports_what_it_encodes_and_then_its_views(db: Database, record
     assert [*phases] == [("encode", "sales"), ("update", "by_region, by_name")]
 
 
-def test_small_batches_report_nothing(db: Database, records: list[Progress]) -> None:
+def test_small_batches_report_no_progress(db: Database, records: list[Progress]) -> None:
     db.execute(VIEW)
     db.insert("sales", [("a", 1)])
     db.insert("sales", ROWS[:1000])
@@ -99,7 +101,7 @@ def test_a_backfill_reports_the_rows_of_its_passes(db: Database, records: list[P
     assert sorted(db.view("by_name"))[0][0] == "name 0"
 
 
-def test_a_backfill_with_a_join_of_all_rows_reports_the_join(
+def test_a_backfill_by_one_join_reports_the_progress_of_the_join(
     db: Database, records: list[Progress], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.1)
@@ -123,7 +125,7 @@ def test_opening_a_durable_database_reports_its_backfills(records: list[Progress
     assert {(one.phase, one.name) for one in records if one.phase != "compile"} <= {("backfill", "by_region")}
 
 
-def test_a_callable_that_raises_is_not_called_again_and_the_rows_are_committed(
+def test_a_progress_callable_that_raises_is_not_called_again_and_the_rows_are_committed(
     caplog: pytest.LogCaptureFixture
 ) -> None:
     calls = []
@@ -138,7 +140,7 @@ def test_a_callable_that_raises_is_not_called_again_and_the_rows_are_committed(
     assert len(calls) == 1 and "the window is closed" in caplog.text
 
 
-def test_a_callable_that_changes_the_database_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_progress_callable_that_changes_the_database_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     with Database(progress=lambda made: db.insert("names", [("x", "y")])) as db:
         db.execute(TABLES)
         db.insert("sales", ROWS)
@@ -146,7 +148,7 @@ def test_a_callable_that_changes_the_database_is_refused(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize("wrong", ["yes", 3, [print]])
-def test_another_setting_is_refused(wrong: Any) -> None:
+def test_an_invalid_value_of_the_progress_argument_is_refused(wrong: Any) -> None:
     with pytest.raises(ArgumentError, match=r"Database\(progress\) must be None, True, False or a callable, not "):
         Database(progress=wrong)
 
@@ -155,14 +157,14 @@ def test_another_setting_is_refused(wrong: Any) -> None:
     ("setting", "variable", "shows"),
     [(None, "", False), (None, "1", True), (None, "0", False), (True, "0", True), (False, "1", False)],
 )
-def test_the_environment_is_the_setting_of_databases_without_one(
+def test_the_environment_variable_sets_progress_of_databases_without_a_progress_argument(
     setting: bool | None, variable: str, shows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(progress.VARIABLE, variable)
     assert progress.Reporter(setting).shows_rows == shows
 
 
-def test_progress_prints_what_is_done_and_how_fast() -> None:
+def test_a_progress_record_prints_its_phase_amount_and_rate() -> None:
     made = Progress("compile", "by_region", 41, 96, 7.0)
     assert str(made) == "compiling by_region: 41 of 96 functions; once per machine"
     assert str(Progress("compile", "", 96, 96, 12.34)) == "compiled: 96 functions in 12.3 s"
@@ -179,7 +181,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_OFTEN", 0.0)
 
 
-def test_the_log_has_what_takes_more_than_a_second(
+def test_a_call_that_takes_more_than_a_second_is_logged(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.INFO, "freshviews")
@@ -220,7 +222,7 @@ def _terminal(columns: int, **settings: str) -> str:
     return written
 
 
-def test_a_terminal_has_a_line_with_a_bar_and_keeps_the_last_one_of_a_load() -> None:
+def test_a_terminal_shows_a_progress_bar_and_keeps_the_last_line_of_a_load() -> None:
     lines = _terminal(100, PYTHONIOENCODING="utf-8").split("\r")
     assert lines[1].startswith(f"{'━' * 10}{' ' * 10} backfilling by_\\x1b[31mregion: 5 of 10 rows, ")
     assert lines[2].startswith("backfilled by_\\x1b[31mregion: 10 rows in ") and "\n" in lines[3][:1]
@@ -228,22 +230,24 @@ def test_a_terminal_has_a_line_with_a_bar_and_keeps_the_last_one_of_a_load() -> 
     assert lines[-1] == "\x1b[K" and "silent" not in "".join(lines)
 
 
-def test_a_narrow_terminal_has_no_bar_and_one_line() -> None:
+def test_a_narrow_terminal_shows_one_line_without_a_progress_bar() -> None:
     for line in _terminal(40, PYTHONIOENCODING="ascii").split("\r"):
         assert len(line.removesuffix("\x1b[K").strip("\n")) < 40 and "━" not in line and "=" not in line
 
 
-def test_the_environment_switches_the_lines_off() -> None:
+def test_the_environment_variable_switches_progress_lines_off() -> None:
     assert "compiling" not in _terminal(100, **{progress.VARIABLE: "0"})
 
 
-def test_without_a_terminal_and_a_notebook_there_is_no_line(soon: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_progress_line_is_printed_outside_a_terminal_or_notebook(
+    soon: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     with progress.Reporter(True).rows("backfill", "v", 10) as task:
         task.step(5)
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_notebook_has_one_output_that_is_updated(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_shows_progress_in_one_output_that_is_updated(soon: None, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
     def display(bundle: dict[str, str], raw: bool, display_id: bool | None = None) -> Any:

@@ -71,7 +71,7 @@ def test_an_insert_that_changes_no_result_of_a_quantified_comparison_takes_few_s
 
 
 @pytest.mark.parametrize("where", ["", " WHERE s.k = r.k"])
-def test_only_the_first_null_in_a_not_in_subquery_takes_steps_for_each_row_of_its_key(
+def test_only_the_first_null_in_the_subquery_of_a_not_in_condition_takes_steps_for_each_outer_row(
     counting: None, where: str
 ) -> None:
     with Database() as db:

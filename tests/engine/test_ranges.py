@@ -136,7 +136,7 @@ WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("values", [SMALL, WIDE], ids=["small", "wide"])
 @pytest.mark.parametrize("text", (*SUMS, *WALKS, *APART, *GROUPED, *BANDS, *GROUPED_APART))
-def test_programs_with_ranges_give_the_same_rows_and_errors_as_loops(
+def test_programs_with_range_sums_give_the_same_rows_and_errors_as_programs_with_loops(
     text: str, values: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = views(text)
@@ -194,7 +194,7 @@ def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None
 
 
 @pytest.mark.parametrize("text", (*GROUPED, *GROUPED_APART))
-def test_an_update_that_needs_only_sums_by_group_visits_the_groups_of_the_other_side(text: str) -> None:
+def test_an_update_that_needs_only_sums_by_group_visits_groups_on_the_other_side_of_the_join(text: str) -> None:
     (made,) = programs(views(text))
     bounds = dict(made.bounds)
     update = bounds["update"]
@@ -216,7 +216,7 @@ def test_a_range_with_two_bounds_is_read_row_by_row_without_range_sums() -> None
     assert len(sides) == 2 and all(view.ordered for view in sides)
 
 
-def test_groups_of_one_row_each_are_visited_as_rows() -> None:
+def test_an_update_visits_rows_instead_of_groups_if_each_group_has_one_row() -> None:
     """Each key has one row: the rows in the range are visited, and no other groups."""
     keyed = "CREATE TABLE k (id BIGINT PRIMARY KEY, p BIGINT); CREATE TABLE o (id BIGINT PRIMARY KEY, p BIGINT);"
     db = fv.Database()
@@ -253,7 +253,7 @@ def most_steps(text: str, kind: str, n: int, few: str) -> float:
 
 @pytest.mark.compiled(2)
 @pytest.mark.parametrize("text", (AXFINDER, SUMS[-3]), ids=["integers", "doubles"])
-def test_steps_of_axfinder_do_not_grow_with_the_orders(text: str) -> None:
+def test_the_steps_of_axfinder_do_not_grow_with_the_number_of_orders(text: str) -> None:
     assert most_steps(text, "cyclic", 200, "g") == most_steps(text, "cyclic", 2_000, "g") <= 8
 
 

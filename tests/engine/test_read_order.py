@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-def test_reads_follow_the_order_by_of_the_view() -> None:
+def test_reads_return_rows_in_the_order_of_the_order_by_clause_of_the_view() -> None:
     with fv.Database() as db:
         for i, (sql, _) in enumerate(CASES.values()):
             db.execute(f"{TABLE if i == 0 else ''} CREATE MATERIALIZED VIEW v{i} AS {sql}")
@@ -107,7 +107,7 @@ def test_properties_apply_to_the_internal_view_that_has_the_order_by_columns(tmp
 
 
 @pytest.mark.seeds(20)
-def test_reads_follow_random_order_by_clauses(seed: int) -> None:
+def test_reads_return_rows_in_the_order_of_random_order_by_clauses(seed: int) -> None:
     rng = random.Random(seed)
     columns = "abde"
     chosen = [(rng.choice(columns), rng.random() < 0.5, rng.random() < 0.5) for _ in range(3)]

@@ -47,7 +47,7 @@ def fill(db: Database) -> None:
     db.insert("s", [(2, 3)])
 
 
-def test_a_view_over_tables_with_rows_is_planned_by_the_updates_so_far() -> None:
+def test_a_view_over_tables_with_rows_is_planned_by_the_numbers_of_updates_so_far() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         fill(db)
@@ -58,7 +58,7 @@ def test_a_view_over_tables_with_rows_is_planned_by_the_updates_so_far() -> None
 
 
 @pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
-def test_the_definition_of_a_view_without_a_join_tree_has_no_numbers_of_updates(strategy: str) -> None:
+def test_numbers_of_updates_are_stored_only_in_definitions_of_views_with_a_join_tree(strategy: str) -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         db.insert("t", rows_of_t(0, 50))
@@ -66,7 +66,7 @@ def test_the_definition_of_a_view_without_a_join_tree_has_no_numbers_of_updates(
         assert "freshviews.updates" not in dict(db._relations.views["v"].definition.properties)
 
 
-def test_declared_update_rates_replace_measured_ones() -> None:
+def test_declared_update_rates_replace_measured_update_rates() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.update_rate' = '1')"))
         fill(db)
@@ -97,7 +97,7 @@ def test_no_commit_replans_a_view() -> None:
         assert advice(db) == f"r 1, s 1, t {2 * ADVISED_FROM}"
 
 
-def test_a_view_is_replanned_on_request_by_the_updates_so_far() -> None:
+def test_a_view_is_replanned_on_request_by_the_numbers_of_updates_so_far() -> None:
     """Handles, readers and subscribers of the view continue; later changes come from the new tree."""
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)

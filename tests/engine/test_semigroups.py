@@ -101,7 +101,7 @@ def test_aggregates_of_semigroups_follow_inserts_and_deletes_also_after_a_restar
     db.close()
 
 
-def test_max_by_breaks_a_tie_by_the_greatest_value_and_min_by_by_the_least() -> None:
+def test_among_ties_max_by_takes_the_greatest_value_and_min_by_takes_the_least() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
@@ -138,7 +138,7 @@ def test_a_bitwise_aggregate_may_equal_the_least_int64_within_a_batch() -> None:
     assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 1,)]
 
 
-def test_a_batch_is_accepted_after_batches_whose_average_does_not_fit() -> None:
+def test_a_batch_is_accepted_after_refused_batches_whose_average_does_not_fit() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (d DECIMAL(18, 0)); CREATE MATERIALIZED VIEW v AS SELECT AVG(d) AS a FROM t")
     db.insert("t", [(1,)])

@@ -176,7 +176,7 @@ def test_a_row_of_several_blocks_of_a_union_is_reported_once() -> None:
 
 
 @pytest.mark.parametrize("operation", ["EXCEPT", "INTERSECT"])
-def test_blocks_over_the_same_table_change_in_the_same_batch(operation: str) -> None:
+def test_changes_are_exact_if_one_batch_changes_both_blocks_of_a_set_operation(operation: str) -> None:
     """A self-join adds a row to both parts at once."""
     with Database() as db:
         db.execute(
@@ -300,7 +300,7 @@ def test_a_view_that_a_snapshot_lacks_is_backfilled(tmp_path: Path, monkeypatch:
         assert set(db.view("v")) == {(2, 1)}
 
 
-def test_explain_shows_how_blocks_are_combined_and_what_is_stored() -> None:
+def test_explain_shows_how_the_blocks_of_a_set_operation_are_combined() -> None:
     with Database() as db:
         db.execute(
             f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"

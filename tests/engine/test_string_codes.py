@@ -131,7 +131,7 @@ def test_the_lowest_free_code_is_used_first_and_free_codes_at_the_end_are_droppe
     assert dictionary.encode("of another size") == 13
 
 
-def test_a_file_of_strings_that_is_refused_adds_none() -> None:
+def test_a_refused_file_of_strings_adds_no_string_to_the_dictionary() -> None:
     dictionary, store = native(["x", "y"])
     offsets = np.array([0, 1, 3, 4], np.int64)
     with pytest.raises(ValueError, match="already"):
@@ -150,7 +150,7 @@ def test_bytes_of_free_codes_in_a_file_are_ignored() -> None:
         assert dictionary.encode("d") == 2
 
 
-def test_encoding_strings_together_gives_the_same_codes_as_one_by_one() -> None:
+def test_encoding_strings_together_gives_the_same_codes_as_encoding_each_string_alone() -> None:
     rng = random.Random(5)
     one, other = native()[0], native()[0]
     for _ in range(5 if PURE_PYTHON else 60):
@@ -165,7 +165,7 @@ def test_encoding_strings_together_gives_the_same_codes_as_one_by_one() -> None:
 COUNT = 2_000 if PURE_PYTHON else 200_000
 
 
-def test_a_string_takes_few_bytes_beyond_its_own() -> None:
+def test_a_string_takes_few_bytes_beyond_its_own_length() -> None:
     dictionary, store = native()
     empty = store.bytes()
     for i in range(COUNT):
@@ -202,7 +202,7 @@ def test_memory_of_freed_strings_is_released_in_bounded_steps(left: float) -> No
         assert dictionary.decode(code) == text
 
 
-def test_slots_may_grow_again_while_they_are_shrinking() -> None:
+def test_the_slots_of_a_string_dictionary_may_grow_again_while_they_shrink() -> None:
     dictionary, store = native()
     count = COUNT // 10
     for i in range(count):
@@ -218,7 +218,7 @@ def test_slots_may_grow_again_while_they_are_shrinking() -> None:
     agrees(dictionary, model)
 
 
-def test_other_threads_decode_while_strings_are_added_and_freed() -> None:
+def test_other_threads_decode_strings_while_strings_are_added_and_freed() -> None:
     dictionary, _ = native([f"kept {i}" for i in range(100)])
     codes = np.arange(100)
     expected = [f"kept {i}" for i in range(100)]
@@ -282,7 +282,7 @@ def test_freed_strings_are_forgotten_even_if_memory_runs_out_afterwards(monkeypa
         assert dictionary.freed > freed or dictionary.find("lost") == 1
 
 
-def test_a_signal_handler_may_read_strings_while_others_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handler_may_read_strings_while_other_strings_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
     long = "long " * 100
     dictionary, store = native(["a", long])
     codes = np.array([1, 0])

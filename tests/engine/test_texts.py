@@ -167,7 +167,7 @@ def test_text_aggregates_are_maintained_after_a_reopen(tmp_path: Path, snapshot:
     shop.db.close()
 
 
-def test_strings_of_old_texts_leave_the_dictionary_and_those_in_use_stay() -> None:
+def test_strings_of_old_text_aggregates_leave_the_dictionary_and_strings_in_use_stay() -> None:
     shop, choose = Shop(), random.Random(4)
     with shop.db as db:
         db._collection = Collection(db._dictionary, 8)

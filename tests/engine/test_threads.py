@@ -110,7 +110,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_several_threads_give_the_same_contents_changes_and_errors_as_one(seed: int) -> None:
+def test_several_threads_give_the_same_contents_changes_and_errors_as_one_thread(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     both.execute(TABLES + VIEWS)
     for db in (one, several):
@@ -292,7 +292,7 @@ def test_no_thread_outlives_a_commit_so_a_forked_child_can_commit() -> None:
     assert threading.active_count() == running
 
 
-def test_a_commit_runs_in_one_thread_if_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_runs_in_one_thread_if_a_second_thread_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -315,7 +315,7 @@ def test_a_batch_whose_rows_are_all_too_late_for_the_window_changes_nothing() ->
     assert list(db.view("a")) == [(date(2026, 3, 9), 1)] and list(db.view("b")) == [(1, 1)]
 
 
-def test_a_log_written_with_threads_equals_that_of_one_thread(tmp_path: Path) -> None:
+def test_a_log_written_with_several_threads_equals_the_log_of_one_thread(tmp_path: Path) -> None:
     logs, found = [], []
     for count in (1, 2):
         folder = tmp_path / str(count)

@@ -196,7 +196,7 @@ def test_explain_shows_a_threshold_selection_and_its_bound() -> None:
     assert "[sum of bids weights(broker, price) through price <= limit of" in texts[1]
 
 
-def test_unsupported_threshold_conditions_use_another_strategy_and_are_right() -> None:
+def test_views_with_unsupported_threshold_conditions_use_another_strategy_and_have_the_right_rows() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y DOUBLE, z INT);"

@@ -64,7 +64,7 @@ def change(db: fv.Database, chosen: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_view_finds_the_rows_of_a_key_of_its_prefix_and_of_values(db: fv.Database, seed: int) -> None:
+def test_a_view_finds_rows_by_its_key_by_a_key_prefix_and_by_column_values(db: fv.Database, seed: int) -> None:
     chosen = random.Random(seed)
     for _ in range(6):
         change(db, chosen)
@@ -87,7 +87,7 @@ def test_a_view_finds_the_rows_of_a_key_of_its_prefix_and_of_values(db: fv.Datab
                 view[missing]
 
 
-def test_where_finds_a_row_as_often_as_it_is_there(db: fv.Database) -> None:
+def test_the_method_where_returns_every_copy_of_a_row(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.insert("loose", [(1, "z"), (1, "z"), (1, None)])
     view = db.view("loosely")
@@ -97,7 +97,7 @@ def test_where_finds_a_row_as_often_as_it_is_there(db: fv.Database) -> None:
 
 
 @pytest.mark.parametrize("name", KEYLESS)
-def test_a_view_whose_rows_no_key_determines_says_what_would(db: fv.Database, name: str) -> None:
+def test_a_lookup_in_a_view_without_a_key_is_refused_with_a_remedy(db: fv.Database, name: str) -> None:
     view = db.view(name)
     for ask in (view.get, view.scan, view.__getitem__):
         with pytest.raises(fv.CatalogError, match=rf"view {name} has no group key .*GROUP BY, .*where\(column=value\)"):
@@ -117,7 +117,7 @@ def refused(db: fv.Database) -> list[tuple[Any, str]]:
     ]
 
 
-def test_wrong_keys_and_columns_are_refused_with_those_of_the_view(db: fv.Database) -> None:
+def test_the_error_of_a_wrong_key_or_column_names_the_key_and_columns_of_the_view(db: fv.Database) -> None:
     for ask, words in refused(db):
         with pytest.raises(fv.ArgumentError, match=words):
             ask()
@@ -125,7 +125,7 @@ def test_wrong_keys_and_columns_are_refused_with_those_of_the_view(db: fv.Databa
         db.view("joined")["x"]
 
 
-def test_a_key_follows_the_definition_of_its_view(db: fv.Database) -> None:
+def test_the_key_of_a_view_changes_with_the_definition_of_the_view(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     assert db.view("joined").get(1) == ("Ida", 1, 5)
@@ -154,7 +154,7 @@ def declared() -> Iterator[fv.Database]:
         yield made
 
 
-def test_a_view_has_the_key_that_it_declares(declared: fv.Database) -> None:
+def test_rows_of_a_view_are_looked_up_by_its_declared_key(declared: fv.Database) -> None:
     loosely = declared.view("loosely")
     assert loosely[("z", 2)] == (2, "z") and loosely.get({"O": 1, "note": "z"}) == (1, "z")
     assert loosely.get(("z", 9)) is None and len(loosely.scan("z")) == 3
@@ -164,7 +164,7 @@ def test_a_view_has_the_key_that_it_declares(declared: fv.Database) -> None:
         loosely.get("z")
 
 
-def test_a_declared_key_with_two_rows_is_refused_when_it_is_looked_up(declared: fv.Database) -> None:
+def test_looking_up_a_declared_key_that_two_rows_have_is_refused(declared: fv.Database) -> None:
     both = declared.view("both")
     assert both.get(3) == (3,)
     for ask in (both.get, both.__getitem__):
@@ -174,7 +174,7 @@ def test_a_declared_key_with_two_rows_is_refused_when_it_is_looked_up(declared: 
     assert both[1] == (1,)
 
 
-def test_a_key_is_declared_changed_and_taken_back_by_alter_view(db: fv.Database) -> None:
+def test_an_alter_view_statement_declares_changes_and_removes_the_key_of_a_view(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     without = db.view("without")
@@ -190,14 +190,14 @@ def test_a_key_is_declared_changed_and_taken_back_by_alter_view(db: fv.Database)
 
 
 @pytest.mark.parametrize(("key", "words"), [("x", "'x' is none"), ("a, A", "'A' is given twice"), ("", "'' is none")])
-def test_a_declared_key_has_columns_of_the_view(key: str, words: str) -> None:
+def test_a_declared_key_must_name_columns_of_the_view(key: str, words: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b INT)")
         with pytest.raises(fv.SqlError, match=f"line 1, .*key of view v: the columns are a, b; {words}"):
             db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.key' = '{key}') AS SELECT a, b FROM t")
 
 
-def test_a_declared_key_is_there_when_a_database_is_opened_again(tmp_path: Path) -> None:
+def test_a_declared_key_survives_a_reopen(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop") as made:
         made.execute("""CREATE TABLE t (a INT, b INT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.key' = 'b') AS SELECT a, b FROM t""")

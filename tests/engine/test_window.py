@@ -28,7 +28,7 @@ def day(number: int) -> datetime.date:
     return datetime.date(2024, 1, 1) + datetime.timedelta(days=number)
 
 
-def test_a_window_of_rows_keeps_the_latest() -> None:
+def test_a_window_of_n_rows_keeps_the_latest_n_rows() -> None:
     rng = random.Random(1)
     with Database() as db:
         db.execute(ROWS)

@@ -46,7 +46,7 @@ def expected() -> list[Any]:
     return history(db)
 
 
-def test_reopening_restores_what_was_committed(tmp_path: Path, expected: list[Any]) -> None:
+def test_a_reopened_database_has_all_committed_rows_of_tables_and_views(tmp_path: Path, expected: list[Any]) -> None:
     with fv.Database(tmp_path / "shop.fresh") as db:
         db.execute(SCHEMA)
         assert history(db) == expected
@@ -61,7 +61,7 @@ def test_reopening_restores_what_was_committed(tmp_path: Path, expected: list[An
 
 @pytest.mark.parametrize("step", steps.COMMIT)
 @pytest.mark.parametrize("time", [1, 2, 7])
-def test_exactly_the_committed_versions_reopen_after_a_kill_at_any_step_of_a_commit(
+def test_exactly_the_committed_versions_are_restored_after_a_kill_at_any_step_of_a_commit(
     tmp_path: Path, expected: list[Any], step: str, time: int
 ) -> None:
     def work() -> None:
@@ -94,7 +94,7 @@ def test_exactly_the_committed_versions_reopen_after_a_kill_at_any_step_of_a_com
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
 @pytest.mark.parametrize("schema", [SCHEMA, SCHEMA + TRUSTED], ids=["stored", "trusted"])
-def test_a_process_killed_at_any_step_of_a_snapshot_loses_nothing(
+def test_a_kill_at_any_step_of_a_snapshot_loses_no_committed_version(
     tmp_path: Path, expected: list[Any], step: str, schema: str
 ) -> None:
     states: list[Any] = []
@@ -213,7 +213,7 @@ def test_snapshots_are_written_as_the_log_grows(tmp_path: Path) -> None:
         assert list(db.table("t")) == [(1, "kept")] and db.version == 201
 
 
-def test_views_of_trusted_tables_reopen_from_snapshots_and_log(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_are_restored_from_snapshots_and_log(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TRUSTED)
         db.insert("clicks", [("ann", 1), ("bob", 2)])
@@ -355,7 +355,7 @@ def test_a_directory_whose_files_cannot_be_written_raises_a_store_error(tmp_path
 
 
 @pytest.mark.parametrize("few", [0, records.FEW], ids=["Arrow", "words"])
-def test_values_of_every_type_reopen_from_the_log_and_from_a_snapshot(
+def test_values_of_every_type_are_restored_from_the_log_and_from_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     import datetime as dt
@@ -390,7 +390,7 @@ def test_values_of_every_type_reopen_from_the_log_and_from_a_snapshot(
 
 
 @pytest.mark.parametrize("rows", [1, 2, records.FEW, records.FEW + 1])
-def test_batches_of_any_size_reopen_with_their_strings(tmp_path: Path, rows: int) -> None:
+def test_batches_of_any_size_are_restored_with_their_strings(tmp_path: Path, rows: int) -> None:
     texts = [None, "", "ü\0'", "part", "\U0001f600 wide", "part"]
     given = [(texts[i % 6], i, texts[i % 5], 1 + i % 3) for i in range(rows)]
     with fv.Database(tmp_path) as db:

@@ -181,7 +181,7 @@ def test_each_commit_is_synced_to_disk_within_the_interval(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
-def test_a_machine_lost_at_any_step_of_a_snapshot_reopens_consistently(
+def test_a_database_reopens_consistently_after_its_machine_is_lost_at_any_step_of_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     disk = Disk(monkeypatch)

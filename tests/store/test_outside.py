@@ -156,7 +156,7 @@ def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -
     assert not path.exists()
 
 
-def test_a_directory_removed_before_its_first_record_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_that_is_removed_before_the_first_record_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):
@@ -164,7 +164,7 @@ def test_a_directory_removed_before_its_first_record_is_noticed(tmp_path: Path) 
         assert db.tables == ()
 
 
-def test_a_database_that_replaced_the_open_one_is_not_written_to(tmp_path: Path) -> None:
+def test_a_database_that_replaced_the_open_database_in_its_directory_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         path.rename(tmp_path / "elsewhere")
@@ -179,7 +179,9 @@ def test_a_database_that_replaced_the_open_one_is_not_written_to(tmp_path: Path)
         assert list(db.table("t")) == [(1,)]
 
 
-def test_a_relative_path_is_the_same_directory_after_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_opened_by_a_relative_path_keeps_its_directory_after_chdir(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with opened(Path("db")) as db:
         monkeypatch.chdir("/")
@@ -189,7 +191,7 @@ def test_a_relative_path_is_the_same_directory_after_chdir(tmp_path: Path, monke
         assert db.version == 2
 
 
-def test_a_log_file_that_is_deleted_while_it_is_open_is_noticed(tmp_path: Path) -> None:
+def test_writing_is_refused_after_the_open_log_file_was_deleted(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         only(tmp_path, "log-*").unlink()
         for write in (WRITES["insert"], WRITES["sync"]):

@@ -101,7 +101,7 @@ def test_a_view_whose_program_has_changed_is_backfilled_if_its_inputs_are_stored
         assert contents(db) == expected
 
 
-def test_a_damaged_or_missing_image_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_the_error_of_a_damaged_or_missing_image_names_the_image(tmp_path: Path) -> None:
     expected = make(tmp_path)
     folder = only(tmp_path, "state-*")
     assert sorted(path.name for path in folder.iterdir()) == ["strings", "view-1", "view-2", "view-3"]

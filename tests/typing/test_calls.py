@@ -59,7 +59,7 @@ def test_rows_of_every_form_are_accepted() -> None:
     db.create_table("frame", pl.DataFrame({"x": [1]}))
 
 
-def test_every_call_of_a_database_has_its_types(tmp_path: Path) -> None:
+def test_mypy_accepts_every_call_of_a_database_with_its_declared_types(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop", sync="interval", sync_seconds=0.5, snapshot_bytes=1 << 20) as db:
         db.execute(SCHEMA)
         db.rule("few(p) <- items(i, p, q), q < 4.", {"freshviews.strategy": "first_order"})
@@ -88,7 +88,7 @@ def rows_with_signs() -> list[tuple[int, str, int, int]]:
     return [(2, "bolt", 3, 1)]
 
 
-def test_every_call_of_a_view_a_table_and_a_change_has_its_types() -> None:
+def test_mypy_accepts_every_call_of_a_view_table_and_change_with_its_declared_types() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     view: fv.View = db.view("by_part")
@@ -112,7 +112,7 @@ def test_every_call_of_a_view_a_table_and_a_change_has_its_types() -> None:
     assert parts["view"] == "by_part" and text.startswith("view by_part") and not subscription.active
 
 
-def test_wrong_calls_are_refused_by_the_checker_and_when_they_run() -> None:
+def test_wrong_calls_are_refused_by_mypy_and_at_run_time() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     with pytest.raises(fv.BatchError, match="rows are given as int"):
@@ -133,6 +133,6 @@ def test_wrong_calls_are_refused_by_the_checker_and_when_they_run() -> None:
         fv.Database(sync="never")  # type: ignore[arg-type]
 
 
-def test_completion_offers_the_public_names_alone() -> None:
+def test_completion_offers_only_the_public_names() -> None:
     assert dir(fv) == sorted(fv.__all__)
     assert all(getattr(fv, name) is not None for name in dir(fv))

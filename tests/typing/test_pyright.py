@@ -29,7 +29,7 @@ def complaints(*files: Path) -> list[str]:
     return [f"{Path(one['file']).name}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found]
 
 
-def test_strict_pyright_is_clean_over_examples_of_every_public_call() -> None:
+def test_strict_pyright_reports_no_error_in_examples_of_every_public_call() -> None:
     assert not complaints(HERE / "examples.py", HERE / "arrow_examples.py")
 
 
@@ -40,7 +40,7 @@ def test_pyright_refuses_wrong_rows(tmp_path: Path) -> None:
     assert said.startswith("wrong.py:3: Argument of type") and '"rows" of type "Rows"' in said
 
 
-def test_the_examples_have_every_public_method() -> None:
+def test_the_examples_call_every_public_method() -> None:
     import freshviews as fv
 
     text = "".join((HERE / name).read_text() for name in ("examples.py", "arrow_examples.py", "test_calls.py"))

@@ -53,12 +53,12 @@ def ask(server: FlightServer, sql: str, *parameters: Any) -> list[tuple[Any, ...
         return found
 
 
-def test_tables_views_and_plain_views_are_read(server: FlightServer) -> None:
+def test_a_client_reads_tables_views_and_plain_views(server: FlightServer) -> None:
     assert ask(server, "SELECT part, qty FROM by_part ORDER BY part") == [("bolt", 3), ("nut", 5)]
     assert ask(server, "SELECT MAX(i.qty) FROM items i JOIN parts USING (part) WHERE i.id > ?", 1) == [(5,)]
 
 
-def test_the_catalog_has_what_can_be_read(server: FlightServer) -> None:
+def test_the_catalog_lists_the_tables_and_views_that_a_client_can_read(server: FlightServer) -> None:
     with connected(server) as connection:
         (catalog,) = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
         found = catalog["catalog_db_schemas"][0]["db_schema_tables"]
@@ -96,7 +96,9 @@ def test_a_result_names_the_version_that_it_was_read_at(db: fv.Database, server:
         "TABLE `/etc/passwd`",
     ],
 )
-def test_sql_reaches_no_file_and_no_setting(server: FlightServer, sql: str) -> None:
+def test_the_sql_of_a_client_cannot_read_files_settings_or_environment_variables(
+    server: FlightServer, sql: str
+) -> None:
     with pytest.raises(Exception) as error:
         ask(server, sql)
     assert "root:" not in str(error.value) and "an error inside" not in str(error.value)
@@ -119,14 +121,18 @@ def test_sql_reaches_no_file_and_no_setting(server: FlightServer, sql: str) -> N
         ";",
     ],
 )
-def test_a_reader_changes_nothing(db: fv.Database, server: FlightServer, sql: str) -> None:
+def test_a_client_of_a_read_only_server_cannot_change_the_database(
+    db: fv.Database, server: FlightServer, sql: str
+) -> None:
     before = db.version, db.tables
     with pytest.raises(Exception, match="read only"):
         ask(server, sql)
     assert (db.version, db.tables) == before
 
 
-def test_questions_are_answered_and_run_nothing_else(db: fv.Database, server: FlightServer) -> None:
+def test_a_read_only_server_answers_show_describe_and_explain_and_refuses_hidden_changes(
+    db: fv.Database, server: FlightServer
+) -> None:
     assert [row[0] for row in ask(server, "SHOW TABLES")] == ["items", "seen"]
     assert len(ask(server, "DESCRIBE items")) == 3 and ask(server, "EXPLAIN SELECT part FROM items")
     drop = "DROP TABLE items"
@@ -136,7 +142,7 @@ def test_questions_are_answered_and_run_nothing_else(db: fv.Database, server: Fl
     assert "items" in db.tables
 
 
-def test_a_writer_executes_scripts() -> None:
+def test_a_client_of_a_writable_server_executes_scripts_and_changes_rows() -> None:
     with fv.Database() as db, db.serve(token=TOKEN, writable=True) as server:
         ask(server, "CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
         assert db.tables == ("t",) and ask(server, "SELECT n FROM v") == [(0,)]
@@ -190,7 +196,7 @@ def test_polars_reads_a_uri_of_a_server_without_a_token(db: fv.Database) -> None
     assert found.rows() == [("bolt", 3), ("nut", 5)] and server.token == ""
 
 
-def test_pandas_reads_a_connection_of_adbc(server: FlightServer) -> None:
+def test_pandas_reads_a_view_through_an_adbc_connection(server: FlightServer) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     with connected(server) as connection:
         found = pandas.read_sql("SELECT part, qty FROM by_part ORDER BY part", connection)
@@ -207,7 +213,7 @@ def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch
         assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
 
 
-def test_a_closed_database_is_an_error_of_the_client(server: FlightServer) -> None:
+def test_a_client_of_a_closed_database_gets_an_error(server: FlightServer) -> None:
     other = fv.Database()
     with other.serve(token=TOKEN) as serving:
         other.close()
@@ -217,11 +223,13 @@ def test_a_closed_database_is_an_error_of_the_client(server: FlightServer) -> No
             other.serve()
 
 
-def test_a_server_says_where_it_is_and_never_its_token(server: FlightServer) -> None:
+def test_a_server_prints_its_address_and_never_its_token(server: FlightServer) -> None:
     assert repr(server) == f"server of Arrow Flight SQL at grpc://127.0.0.1:{server.port}, read only"
 
 
-def test_the_token_of_the_environment_is_taken(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_takes_its_token_from_the_environment_variable(
+    db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FRESHVIEWS_TOKEN", "of-the-environment")
     with db.serve() as server:
         assert server.token == "of-the-environment"
@@ -249,7 +257,7 @@ def test_wrong_arguments_of_serve_are_refused(db: fv.Database, wrong: dict[str, 
         db.serve(**wrong)
 
 
-def test_a_program_that_forgets_its_server_ends(tmp_path: Path) -> None:
+def test_a_program_exits_even_if_it_leaves_a_server_open(tmp_path: Path) -> None:
     program = "import freshviews as fv; db = fv.Database(); print(db.serve())"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and "grpc://127.0.0.1:" in done.stdout

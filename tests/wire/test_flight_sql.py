@@ -65,20 +65,20 @@ def test_parameters_of_a_prepared_statement_are_values(server: FlightServer) -> 
     assert rows(server, f"SELECT {', '.join('?' * len(values))}", *values) == [values]
 
 
-def test_a_prepared_statement_is_executed_again_with_other_values(server: FlightServer) -> None:
+def test_a_prepared_statement_is_executed_again_with_other_parameters(server: FlightServer) -> None:
     with connected(server) as connection, connection.cursor() as cursor:
         for least, expected in ((1, 2), (3, 1), (9, 0)):
             cursor.execute("SELECT part FROM by_part WHERE qty > ?", (least,))
             assert len(cursor.fetchall()) == expected
 
 
-def test_the_user_and_the_token_as_a_password_are_taken(server: FlightServer) -> None:
+def test_a_client_may_log_in_with_any_user_name_and_the_token_as_password(server: FlightServer) -> None:
     with connected(server, username="anyone", password=TOKEN) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM by_part")
         assert cursor.fetchall() == [(2,)]
 
 
-def test_an_error_has_its_message(server: FlightServer) -> None:
+def test_a_client_gets_the_message_of_an_error_in_its_sql(server: FlightServer) -> None:
     with pytest.raises(Exception, match='column "quantity" not found'):
         rows(server, "SELECT quantity FROM by_part")
 
@@ -110,7 +110,7 @@ def test_a_result_of_many_megabytes_comes_in_parts() -> None:
     assert found.equals(many) and found.column(0).num_chunks > 4
 
 
-def test_dictionaries_are_sent_as_their_values() -> None:
+def test_dictionary_columns_of_arrow_are_sent_as_plain_values() -> None:
     coded = pa.table({"part": pa.array(["bolt", None, "bolt"]).dictionary_encode()})
 
     class Coded(Kept):
@@ -159,7 +159,7 @@ def asked(server: FlightServer, name: str, **fields: object) -> pa.Table:
     return found
 
 
-def test_the_keys_of_a_table_are_numbered(server: FlightServer) -> None:
+def test_the_primary_key_columns_of_a_table_are_returned_with_their_positions(server: FlightServer) -> None:
     found = asked(server, "CommandGetPrimaryKeys", table="ITEMS").to_pylist()
     assert [(one["table_name"], one["column_name"], one["key_sequence"]) for one in found] == [("items", "part", 1)]
     assert asked(server, "CommandGetPrimaryKeys", table="by_part").num_rows == 0
@@ -180,7 +180,9 @@ def test_the_keys_of_a_table_are_numbered(server: FlightServer) -> None:
         ({"db_schema_filter_pattern": "x"}, []),
     ],
 )
-def test_tables_are_found_by_pattern_and_type(server: FlightServer, fields: dict[str, Any], names: list[str]) -> None:
+def test_tables_are_listed_by_name_pattern_and_type(
+    server: FlightServer, fields: dict[str, Any], names: list[str]
+) -> None:
     assert asked(server, "CommandGetTables", **fields)["table_name"].to_pylist() == names
 
 
@@ -189,21 +191,21 @@ def test_schemas_of_tables_are_sent_on_request(server: FlightServer) -> None:
     assert pa.ipc.read_schema(pa.BufferReader(found["table_schema"][0].as_py())) == BY_PART.schema
 
 
-def test_what_is_supported_is_answered_by_number(server: FlightServer) -> None:
+def test_the_server_lists_its_supported_features_by_their_flight_sql_numbers(server: FlightServer) -> None:
     rows = asked(server, "CommandGetSqlInfo", info=[0, 3, 4, 8]).to_pylist()
     found = {one["info_name"]: one["value"] for one in rows}
     assert found == {0: "freshviews", 3: True, 4: True, 8: 0}
     assert asked(server, "CommandGetSqlInfo").num_rows > 10
 
 
-def test_the_schema_of_a_select_is_known_without_its_rows(server: FlightServer) -> None:
+def test_the_schema_of_a_select_can_be_requested_without_its_rows(server: FlightServer) -> None:
     command = packed(made("CommandStatementQuery", query="SELECT * FROM by_part"))
     with flight.connect(server.uri) as client:
         found = client.get_schema(flight.FlightDescriptor.for_command(command), options())
     assert found.schema.names == ["part", "qty"]
 
 
-def test_a_ticket_is_for_one_reading(server: FlightServer) -> None:
+def test_a_ticket_can_be_read_only_once(server: FlightServer) -> None:
     command = flight.FlightDescriptor.for_command(packed(made("CommandStatementQuery", query="SELECT 1")))
     with flight.connect(server.uri) as client:
         ticket = client.get_flight_info(command, options()).endpoints[0].ticket
@@ -212,14 +214,14 @@ def test_a_ticket_is_for_one_reading(server: FlightServer) -> None:
             client.do_get(ticket, options()).read_all()
 
 
-def test_a_closed_server_answers_nothing() -> None:
+def test_a_closed_server_answers_no_request() -> None:
     with serving() as server, flight.connect(server.uri) as client:
         server.close()
         with pytest.raises(flight.FlightUnavailableError):
             list(client.list_actions(options()))
 
 
-def test_messages_have_the_bytes_of_the_specification() -> None:
+def test_serialized_messages_have_the_bytes_that_the_protobuf_specification_requires() -> None:
     one = made("CommandGetTables", catalog="", include_schema=True)
     assert one.SerializeToString() == b"\x0a\x00\x28\x01" and one.HasField("catalog")
     assert not parsed("CommandGetTables", b"\x28\x01").HasField("catalog")

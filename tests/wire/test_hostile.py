@@ -101,13 +101,13 @@ def test_a_request_without_the_token_is_refused(server: FlightServer, headers: l
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_every_method_asks_for_the_token(server: FlightServer, method: str) -> None:
+def test_every_method_refuses_a_wrong_token(server: FlightServer, method: str) -> None:
     status, _ = call(server, method, b"", headers=[("authorization", "Bearer wrong")])
     assert status == "UNAUTHENTICATED"
 
 
 @pytest.mark.parametrize("headers", [RIGHT, [("authorization", basic(f"anyone:{TOKEN}"))]])
-def test_the_token_is_taken_as_a_bearer_and_as_a_password(server: FlightServer, headers: list[Header]) -> None:
+def test_the_token_is_accepted_as_a_bearer_token_and_as_a_password(server: FlightServer, headers: list[Header]) -> None:
     assert call(server, "Handshake", b"", headers=headers) == [b""]
 
 
@@ -127,7 +127,7 @@ def test_headers_that_are_too_long_are_refused(server: FlightServer) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_junk_is_refused_and_the_next_request_answered(server: FlightServer, method: str) -> None:
+def test_random_bytes_are_refused_and_the_next_request_is_answered(server: FlightServer, method: str) -> None:
     chance = random.Random(method)
     good = descriptor("CommandStatementQuery", query="SELECT 1").SerializeToString()
     for number in range(30):
@@ -152,7 +152,7 @@ def test_a_deeply_nested_message_is_refused(server: FlightServer) -> None:
     assert status == "INVALID_ARGUMENT" and select(server)
 
 
-def test_junk_of_arrow_as_parameters_is_refused(server: FlightServer) -> None:
+def test_corrupt_arrow_data_for_parameters_is_refused(server: FlightServer) -> None:
     create = packed(made("ActionCreatePreparedStatementRequest", query="SELECT ? + ?"))
     action = made("Action", type="CreatePreparedStatement", body=create)
     (answer,) = call(server, "DoAction", action.SerializeToString())
@@ -189,7 +189,7 @@ BOMBS: list[tuple[pa.Array, str | None, str]] = [
 
 
 @pytest.mark.parametrize(("column", "compression", "message"), BOMBS)
-def test_few_bytes_that_stand_for_many_rows_are_refused(
+def test_a_small_message_that_decodes_to_too_many_rows_is_refused(
     column: pa.Array, compression: str | None, message: str
 ) -> None:
     sink = pa.BufferOutputStream()
@@ -206,7 +206,9 @@ def test_few_bytes_that_stand_for_many_rows_are_refused(
         rows_of(parts, 1 << 20)
 
 
-def test_parameters_of_prepared_statements_count_as_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parameters_of_prepared_statements_count_towards_the_limit_of_held_bytes(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(held, "RESULT_BYTES", 10_000)
     statements = held_statements()
     one, other = statements.add(Prepared("SELECT ?", 1)), statements.add(Prepared("SELECT ?", 1))
@@ -248,7 +250,7 @@ def test_an_unknown_method_is_refused(server: FlightServer) -> None:
         assert error.value.code().name in ("UNIMPLEMENTED", "UNAUTHENTICATED")
 
 
-def test_an_error_of_the_server_is_no_traceback() -> None:
+def test_an_internal_error_shows_the_client_only_the_name_of_the_exception() -> None:
     class Broken(Kept):
         def select(self, sql: str, parameters: object) -> Rows:
             raise KeyError("password=hunter2 of /etc/secret")
@@ -317,7 +319,7 @@ def test_a_client_that_stops_sending_is_cut_off(monkeypatch: pytest.MonkeyPatch)
     other.close()
 
 
-def test_what_is_not_grpc_ends_nothing(server: FlightServer) -> None:
+def test_connections_that_do_not_speak_grpc_leave_the_server_running(server: FlightServer) -> None:
     idle = [socket.create_connection((server.host, server.port)) for _ in range(100)]
     for number, one in enumerate(idle):
         one.sendall(JUNK[number % len(JUNK)])
@@ -326,7 +328,9 @@ def test_what_is_not_grpc_ends_nothing(server: FlightServer) -> None:
         one.close()
 
 
-def test_results_that_nobody_fetches_are_bounded(server: FlightServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_and_age_of_results_that_nobody_fetches_are_limited(
+    server: FlightServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with serving(Kept(view=BY_PART)) as other:
         results = other._sql._results
         monkeypatch.setattr(results, "_most", 5)
@@ -348,7 +352,7 @@ def test_a_token_is_read_from_a_file_or_the_environment(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("token", ["", "short", "x" * 2000, "sixteen letters and", "sixteen-létters!", "a\tb" * 9])
-def test_a_token_that_cannot_be_sent_or_guards_nothing_is_refused(token: str, tmp_path: Path) -> None:
+def test_a_token_of_wrong_length_or_with_invalid_characters_is_refused(token: str, tmp_path: Path) -> None:
     (tmp_path / "token").write_text(token)
     with pytest.raises(ArgumentError) as error:
         read_token(str(tmp_path / "token"))
@@ -362,6 +366,6 @@ def test_random_tokens_differ() -> None:
         assert one.token != other.token and len(one.token) > 40
 
 
-def test_a_port_that_is_taken_is_an_error(server: FlightServer) -> None:
+def test_a_server_on_a_port_in_use_is_refused(server: FlightServer) -> None:
     with pytest.raises(ArgumentError, match=r"127\.0\.0\.1:\d+ cannot be taken"):
         FlightServer(Kept(), "127.0.0.1", server.port, TOKEN)
