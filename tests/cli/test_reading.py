@@ -75,7 +75,7 @@ def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
     return after
 
 
-def test_query_and_status_print_their_first_line_without_compiler_and_slow_imports(tmp_path: Path) -> None:
+def test_the_query_and_status_commands_print_their_first_line_without_importing_slow_modules(tmp_path: Path) -> None:
     """3,000 rows are more than one batch of plain Python, but few enough for plain Python in pieces."""
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])

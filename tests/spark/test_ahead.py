@@ -179,7 +179,7 @@ def test_rows_are_applied_to_the_cell_that_was_loaded_beforehand(
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
 
 
-def test_a_cell_that_runs_out_of_memory_refuses_the_version_once(
+def test_a_cell_that_runs_out_of_memory_refuses_the_version_and_is_not_loaded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ahead, "PIECE", 3)

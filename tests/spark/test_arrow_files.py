@@ -309,7 +309,9 @@ def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
     assert read > len(bodies) / 4
 
 
-def test_workers_leave_csv_files_of_another_form_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_workers_leave_csv_files_with_unexpected_header_encoding_or_compression_to_spark(
+    spark: Any, tmp_path: Path
+) -> None:
     from pyspark.sql import types as T
 
     schema = T.StructType.fromDDL("a bigint, b string")
@@ -403,14 +405,14 @@ def test_workers_read_json_as_spark_does_or_leave_it_to_spark(spark: Any, tmp_pa
     assert len(read) > len(bodies) / 5
 
 
-def test_workers_leave_text_files_with_names_of_compressed_ones_to_spark(tmp_path: Path) -> None:
+def test_workers_leave_a_json_file_to_spark_if_its_name_ends_like_a_compressed_file(tmp_path: Path) -> None:
     for name, read in (("f.json", True), ("f.json.gz", False), ("f.bz2", False)):
         (tmp_path / name).write_text('{"a":1}')
         with contextlib.nullcontext() if read else pytest.raises(NotByArrow):
             assert read_json(str(tmp_path / name), {"a": "int"}, False).to_pylist() == [{"a": 1}]
 
 
-def test_rows_of_json_without_a_field_have_its_default(spark: Any, tmp_path: Path) -> None:
+def test_json_rows_without_a_field_get_the_default_of_its_column(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"a":1}\n{"a":2,"b":null}\n{"a":3,"b":4}\n')
     (tmp_path / "script.sql").write_text(

@@ -225,7 +225,7 @@ def test_a_query_that_is_not_a_select_is_refused_before_spark_starts(tmp_path: P
         evaluated(tmp_path, sql)
 
 
-def test_json_status_and_query_work_during_a_run_and_after_it(tmp_path: Path) -> None:
+def test_the_status_and_query_commands_print_the_last_version_as_json_during_and_after_a_run(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     with subprocess.Popen(

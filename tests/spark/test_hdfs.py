@@ -102,7 +102,7 @@ def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> 
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
-def test_a_stopped_server_is_named_and_a_restarted_one_is_waited_for(
+def test_an_error_names_the_stopped_hdfs_server_and_a_write_waits_for_its_restart(
     hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     store = new_store(hdfs.web)
@@ -170,7 +170,7 @@ def store_user() -> str:
     return getpass.getuser()
 
 
-def test_the_active_one_of_two_namenodes_is_used(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_go_to_the_active_namenode_of_two(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     away = {"exception": "StandbyException", "javaClassName": "x", "message": "READ is not supported in state standby"}
     with answering(403, RemoteException=away) as (standby, asked):
         monkeypatch.setenv("FRESHVIEWS_WEBHDFS", f"http://{standby}, {hdfs.web}")

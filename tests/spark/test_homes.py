@@ -150,7 +150,7 @@ def test_a_cell_stays_at_its_executor_unless_the_executor_has_more_than_its_shar
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-def test_the_cell_of_an_executor_lost_between_versions_is_read_once_and_stays(tmp_path: Path) -> None:
+def test_a_cell_of_a_killed_executor_is_read_once_and_then_stays_at_its_new_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, MASTER, environment(), cells=3) as started:

@@ -60,7 +60,9 @@ def expected(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.long("the first commits of a session take long")
 @pytest.mark.parametrize("output", ["upsert", "complete", "changes"])
-def test_a_version_is_committed_once(spark: Any, tmp_path: Path, name: str, output: str, fault: Fault) -> None:
+def test_a_version_repeated_after_a_failure_is_committed_to_the_iceberg_table_once(
+    spark: Any, tmp_path: Path, name: str, output: str, fault: Fault
+) -> None:
     first = [(1, "ann", "1.50"), (2, "b'b", "2.00"), (3, None, "1.00")]
     pipeline(spark, tmp_path / "ckpt", name, output).advance(orders(spark, *first))
     second = [(2, "ann", "4.00"), (3, None, "2.00")]

@@ -195,7 +195,7 @@ def test_a_listener_or_sink_may_stop_the_pipeline(spark: Any, tmp_path: Path, by
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
-def test_upserts_replace_by_key_in_the_order_of_files_and_rows(spark: Any, tmp_path: Path) -> None:
+def test_upserts_replace_rows_by_key_in_the_order_of_files_and_rows(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "shop.sql").write_text(
         "CREATE STREAMING TABLE t (k INT PRIMARY KEY, x INT) USING csv OPTIONS (path 'in', changes 'upsert');"

@@ -178,7 +178,7 @@ def test_an_interrupted_poll_is_applied_in_one_version(
 
 
 @pytest.mark.spark
-def test_polling_continues_beside_streams_and_while_the_database_is_unreachable(
+def test_polling_continues_after_the_database_was_unreachable_and_while_a_stream_runs(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
@@ -228,7 +228,7 @@ def test_polling_continues_beside_streams_and_while_the_database_is_unreachable(
 
 
 @pytest.mark.spark
-def test_rows_inserted_between_the_reads_of_two_tables_find_their_references(
+def test_rows_inserted_between_the_polls_of_two_tables_find_the_rows_they_refer_to(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -317,7 +317,7 @@ def test_a_poll_by_time_is_right_in_a_session_of_another_time_zone(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
-def test_polling_a_table_that_was_read_in_another_way_is_refused(
+def test_a_table_is_not_polled_after_its_rows_came_from_a_snapshot_or_advance(
     spark: Any, tmp_path: Path, server: Server, otherwise: str
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")

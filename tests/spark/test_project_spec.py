@@ -130,7 +130,7 @@ def test_commands_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
     assert not (root.local / "first").exists()
 
 
-def test_commands_that_read_a_checkpoint_name_the_fault_of_a_project(tmp_path: Path) -> None:
+def test_commands_that_read_a_checkpoint_report_the_error_in_a_project_file(tmp_path: Path) -> None:
     missing = tmp_path / "none.yml"
     assert run("serve", missing).stderr.startswith(f"{missing}: no such file; ")
     name = spec_of(tmp_path, GOOD.replace("file:///tmp/storage", "dbfs:/storage"))
@@ -153,7 +153,7 @@ def test_ctrl_c_while_spark_starts_says_that_nothing_is_lost(tmp_path: Path, mon
     assert run("check", spec).stderr == run("explain", spec).stderr == "stopped; no table was changed\n"
 
 
-def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path: Path) -> None:
+def test_the_init_command_overwrites_no_file_and_writes_a_readable_project(tmp_path: Path) -> None:
     spec = read_spec(str(write_project(str(tmp_path / "a shop: 'x' # 1"))))
     assert spec.name == "a shop: 'x' # 1"
     assert spec.storage == f"file://{spec.folder}/pipeline-storage"
@@ -163,7 +163,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
             write_project(name)
 
 
-def test_commands_and_options_for_scripts_refuse_projects_and_vice_versa() -> None:
+def test_options_of_scripts_are_refused_for_projects_and_options_of_projects_for_scripts() -> None:
     for words, message in (
         (("advise", "spark-pipeline.yml", "--stream", "x"), "spark-pipeline.yml: a project, of which only Spark reads"),
         (("explain", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script; leave it out"),

@@ -159,7 +159,7 @@ def test_secrets_are_hidden_and_the_other_text_is_shown(options: dict[str, str],
 
 
 @pytest.mark.parametrize("password", ["se/cret", "se?cret", "se;cret", "se@cret", "1/?x=@"])
-def test_an_unusual_password_is_not_taken_for_the_server(password: str) -> None:
+def test_no_part_of_an_unusual_password_is_shown_as_the_name_of_the_server(password: str) -> None:
     assert server_of(f"jdbc:mysql://root:{password}@h/db") == "<url>"
     assert server_of(f"jdbc:mysql://h/db?password={password}@") == "<url>"
 

@@ -215,7 +215,9 @@ def test_executors_get_the_address_and_the_user_of_hdfs() -> None:
     assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
 
 
-def test_paths_and_file_addresses_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_and_a_file_address_of_a_folder_mean_the_same_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for address in (tmp_path / "c", "c", f"file:{tmp_path}/c", f"file://{tmp_path}/c", f"file://localhost{tmp_path}/c/"):
         assert store_of(address).address == str(tmp_path / "c")
