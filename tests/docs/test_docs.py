@@ -20,7 +20,7 @@ _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.
 _FOLDERS = _ROOMS | {"src", "tests", "benchmarks", "docs", "demo", ".ci"}
 
 
-def test_no_message_sends_to_a_page_that_an_installed_package_does_not_have() -> None:
+def test_messages_of_the_package_name_no_page_of_the_docs_folder() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         tree = ast.parse(path.read_text())
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

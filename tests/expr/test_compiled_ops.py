@@ -100,7 +100,7 @@ def test_weeks_are_iso_weeks_before_and_after_1970(day: int) -> None:
     assert outcome("weekofyear", (day,)) == expected("weekofyear", (day,))
 
 
-def test_adding_months_clamps_to_the_last_day() -> None:
+def test_adding_months_clamps_to_the_last_day_of_the_month() -> None:
     def shift(text: str, months: int) -> str:
         days = int(np.datetime64(text).astype("datetime64[D]").astype(np.int64))
         return str(np.datetime64(outcome("add_months", (days, months)), "D"))

@@ -136,7 +136,7 @@ def test_payloads_are_replaced_or_summed_and_zero_rows_vanish() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3 if PURE_PYTHON else 10))
-def test_rows_are_sorted_by_their_first_words_and_keep_their_order_if_these_are_equal(seed: int) -> None:
+def test_rows_are_sorted_by_their_first_words_and_rows_with_equal_first_words_keep_their_order(seed: int) -> None:
     order = random.Random(seed)
     spread = order.choice([1, 200, 2**33, 2**63 - 1])
     count = order.choice([0, 1, 20, 100, 3000])

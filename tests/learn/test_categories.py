@@ -379,7 +379,7 @@ def test_doubles_with_a_large_mean_keep_the_digits_of_their_sums() -> None:
     np.testing.assert_allclose(near.coef_, theirs.coef_, rtol=1e-12)
 
 
-def test_predict_refuses_unknown_values_or_takes_them_for_the_reference() -> None:
+def test_predict_refuses_unknown_values_of_a_category_or_treats_them_as_the_reference() -> None:
     import pandas as pd
 
     db = Database()

@@ -250,7 +250,7 @@ def test_the_mean_cost_is_weighted_by_the_rates_of_updates() -> None:
     assert mean_steps(costs, {"R": 1, "S": 3}) == 4
 
 
-def test_without_data_a_key_is_assumed_to_have_one_row_and_other_values_ten() -> None:
+def test_without_data_the_cost_assumes_one_row_per_key_and_ten_rows_per_other_value() -> None:
     program = STRATEGIES["first_order"].of_query(query("Q(a) = R(a, b), S(b, c)"))
     costs = costs_of(program, Assumed(program, {"R": (("c1",),)}))
     assert costs is not None

@@ -41,7 +41,7 @@ def test_the_chain_query_has_an_order_with_constant_updates_under_its_dependenci
     assert static_width(order, CHAIN, (X_TO_Y, Y_TO_Z)) == 1
 
 
-def test_the_best_order_may_enumerate_a_bound_variable_that_free_ones_determine() -> None:
+def test_the_best_order_may_enumerate_a_bound_variable_that_free_variables_determine() -> None:
     orders = query("Q(o, d) = C(c), O(c, o, d), L(o)")
     key = FD(("o",), ("c", "d"), "O")
     order = best_order(orders, True, (key,))

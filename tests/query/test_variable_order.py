@@ -52,7 +52,7 @@ def test_known_queries_have_their_widths(text: str, static: Fraction | int, dyna
     assert is_valid(order, of) and is_free_top(order, of) and order.exact
 
 
-def test_free_variables_may_be_below_bound_ones_and_are_carried_up_as_keys() -> None:
+def test_free_variables_may_be_below_bound_variables_and_are_carried_up_as_keys() -> None:
     of = query("Q(a, c) = R(a, b), S(b, c)")
     order = best_order(of, False)
     assert str(order) == "b []\n|-- a [b] R\n`-- c [b] S"
@@ -90,7 +90,7 @@ def test_a_query_with_a_condition_between_free_variables_has_no_enumerable_order
     assert is_free_top(order, of) and not is_enumerable(order, of)
 
 
-def test_the_canonical_order_puts_dominating_variables_above() -> None:
+def test_the_canonical_order_puts_a_variable_above_the_variables_it_dominates() -> None:
     of = query("Q(d, g) = R(a, b, d), S(a, b, e), T(a, c, f), U(a, c, g)")
     assert str(canonical_order(of)) == (
         "a []\n"

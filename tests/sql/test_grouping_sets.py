@@ -55,7 +55,7 @@ def test_one_grouping_set_is_a_group_by_with_null_in_the_columns_it_lacks() -> N
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_over_no_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_only_set(
+def test_the_empty_grouping_set_of_an_empty_table_has_a_row_only_if_it_is_the_only_set(
     by: str, kind: str, sets: tuple[tuple[str, ...], ...]
 ) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
@@ -86,7 +86,7 @@ def test_a_grouping_expression_is_recognised_with_operands_in_any_order(item: st
     assert str(block.outputs[0].expr) == expected
 
 
-def test_a_text_constant_in_another_case_makes_another_grouping_expression() -> None:
+def test_grouping_expressions_with_constants_in_upper_and_lower_case_are_different() -> None:
     (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
     first, second = (str(o.expr) for o in block.outputs)
     assert first.startswith("case(lt(@set, 1)")

@@ -41,7 +41,7 @@ def test_an_earlier_condition_may_exclude_a_failing_constant(query: str, rows: l
 
 
 @pytest.mark.parametrize("term", ["CAST('a' AS INT) > 1 AND k > 1", "k IN (1, CAST('a' AS INT))", "10 / 0 > k"])
-def test_a_failing_constant_that_no_condition_excludes_is_refused_at_create(term: str) -> None:
+def test_a_failing_constant_that_no_condition_excludes_is_refused_when_the_view_is_created(term: str) -> None:
     with pytest.raises(SqlError, match="line 1, column"):
         _view(f"SELECT k FROM t WHERE {term} AND k IN (SELECT k FROM u)")
 

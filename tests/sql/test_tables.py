@@ -62,7 +62,7 @@ def test_foreign_keys_of_columns_and_tables_refer_to_the_primary_key_by_default(
     assert own.foreign_keys == (ForeignKey(("up",), "t", ("x",)),)
 
 
-def test_properties_are_kept_and_trusted_is_read() -> None:
+def test_a_table_keeps_its_properties_and_the_property_trusted_makes_it_trusted() -> None:
     table = _table("CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.trusted' = 'TRUE', 'owner' = 'me')")
     assert table.trusted
     assert table.properties == (("freshviews.trusted", "TRUE"), ("owner", "me"))
@@ -115,7 +115,7 @@ def test_dropping_a_view_drops_its_internal_views_in_reverse_order_of_creation()
     assert drop == DropView("v", ("v#2", "v#1"))
 
 
-def test_a_relation_that_another_one_needs_cannot_be_dropped() -> None:
+def test_a_relation_that_another_relation_needs_cannot_be_dropped() -> None:
     known = catalog()
     with pytest.raises(CatalogError, match="r is still needed by v; DROP them first"):
         parse_script("CREATE MATERIALIZED VIEW v AS SELECT a FROM r; DROP TABLE r", known)

@@ -38,7 +38,7 @@ def test_a_format_is_found_by_its_name_or_by_the_name_of_its_column(name, form):
     assert format_for(name) == form
 
 
-def test_without_a_name_the_reserved_columns_determine_the_format():
+def test_the_reserved_columns_determine_the_format_if_no_format_is_named():
     assert format_for(None, ["id", "part"]) == AppendOnly()
     assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
     assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()
@@ -46,7 +46,7 @@ def test_without_a_name_the_reserved_columns_determine_the_format():
         format_for(None, ["_multiplicity", "_change_type"])
 
 
-def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
+def test_an_unknown_format_name_is_refused_with_the_accepted_names_and_columns():
     with pytest.raises(FormatError, match=r"'opp' is unknown; accepted: append, .*, one of id, op$"):
         format_for("opp", ["id", "op"])
     assert format_for("OP", ["id", "op"]) == OpColumn("op")

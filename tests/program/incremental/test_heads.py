@@ -16,7 +16,7 @@ from tests.program.incremental.rules import Relations, rule
 ONE = rule("abc", "R ab", "S bc")
 
 
-def test_support_counts_and_scans_of_several_levels_are_right_after_every_batch() -> None:
+def test_groups_and_scans_over_several_levels_are_right_after_every_batch() -> None:
     choices = random.Random(3)
     maintained, relations = MaintainedRule(ONE, INTEGER), Relations(ONE)
     projected = Grouped(ONE.order, ("a",))
