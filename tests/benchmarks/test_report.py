@@ -129,13 +129,13 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_committed_pages_equal_those_generated_from_the_results(copied: Path) -> None:
+def test_committed_pages_equal_the_pages_generated_from_the_results(copied: Path) -> None:
     for written in write_pages(copied):
         committed = ROOT / written.relative_to(copied)
         assert written.read_text() == committed.read_text(), f"{committed.name}: run python -m benchmarks page"
 
 
-def test_committed_charts_equal_those_drawn_from_the_results(copied: Path) -> None:
+def test_committed_charts_equal_the_charts_drawn_from_the_results(copied: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     committed = sorted((ROOT / "docs" / "plots").iterdir())
     if f"Matplotlib v{matplotlib.__version__}," not in committed[0].read_text():

@@ -226,7 +226,7 @@ def test_shares_of_a_cycle_over_4096_cells_are_found_in_seconds(length: int) -> 
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 16])
-def test_the_greatest_load_among_consecutive_cells_equals_that_of_a_plain_search(cells: int) -> None:
+def test_the_greatest_load_among_consecutive_cells_equals_the_result_of_a_plain_search(cells: int) -> None:
     rng = random.Random(cells)
     loads = [float(rng.randrange(4)) for _ in range(cells)]
     for span in range(1, cells + 1):

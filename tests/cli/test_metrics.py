@@ -141,7 +141,7 @@ def test_unreadable_counts_of_starts_and_failures_restart_at_zero(tmp_path: Path
     assert runs_of(store_of(tmp_path)) == Runs(1)
 
 
-def test_a_count_of_starts_or_failures_that_cannot_be_written_is_not_an_error(tmp_path: Path) -> None:
+def test_counting_starts_and_failures_raises_no_error_if_the_counts_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     note_start(store_of(tmp_path / "file"))
     note_failure(store_of(tmp_path / "file"), "v")

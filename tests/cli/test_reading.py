@@ -228,7 +228,7 @@ def test_a_view_needs_the_relations_that_it_reads_and_the_tables_that_they_refer
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_applying_a_log_in_pieces_equals_applying_it_whole(
+def test_applying_a_log_in_pieces_equals_applying_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """The log deletes and reinserts keys, and has duplicate rows, NULL and -0.0."""

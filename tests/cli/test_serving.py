@@ -457,7 +457,7 @@ def test_the_serve_command_answers_until_it_gets_a_signal(root: Path) -> None:
             process.kill()
 
 
-def test_other_clients_are_answered_despite_hostile_ones(root: Path) -> None:
+def test_clients_are_answered_while_hostile_clients_attack_the_server(root: Path) -> None:
     """Connections to the command that are silent, send garbage or huge bodies, or do not read their answer."""
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:

@@ -56,7 +56,9 @@ def units_at(address: int) -> int:
 
 @MANY
 @given(st.lists(st.tuples(double, multiplicity), max_size=12))
-def test_doubles_that_fit_narrow_sums_are_added_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
+def test_doubles_that_fit_narrow_sums_are_added_and_doubles_that_do_not_fit_are_reported(
+    terms: list[tuple[float, int]]
+) -> None:
     units, reported = 0, False
     with block(ZEROS) as address, block([0]) as status:
         for x, k in terms:

@@ -184,7 +184,7 @@ def test_deferred_rows_stay_deferred_in_an_image(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_one(seed: int) -> None:
+def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_insert(seed: int) -> None:
     order = random.Random(seed)
     with relation(1, 2) as eager, relation(1, 2) as lazy, status() as first, status() as second:
         store(lazy.t, LOOK_AT, order.choice([10, 1000]))

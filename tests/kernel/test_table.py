@@ -128,7 +128,7 @@ def test_a_row_deleted_and_inserted_in_one_batch_is_in_the_journal_once() -> Non
         r.agree()
 
 
-def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_it() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_the_batch() -> None:
     with relation(1, 1, ((0,),), journal=True) as r:
         r.add((1,), (5,))
         r.add((1,), (-5,))
@@ -147,7 +147,7 @@ def test_rows_are_removed_immediately_if_the_journal_is_switched_off() -> None:
         assert load(r.t, JOURNALED) == 0
 
 
-def test_a_reset_table_is_like_a_new_one() -> None:
+def test_a_reset_table_equals_a_new_table() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(100):
             r.add((i % 7, i), (1,))

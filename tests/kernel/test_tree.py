@@ -104,7 +104,7 @@ def test_edits_one_by_one_and_in_batches_make_equal_trees(edits: list[Row], size
     st.lists(st.tuples(WORDS, WORDS, st.integers(-2, 2)), max_size=150),
     st.sampled_from(["given", "sorted", "once"]),
 )
-def test_loading_rows_in_any_order_equals_inserting_them(rows: list[Row], how: str) -> None:
+def test_loading_rows_in_any_order_makes_the_same_tree_as_inserting_the_rows(rows: list[Row], how: str) -> None:
     if how != "given":
         rows = sorted(rows)
     if how == "once":
@@ -158,7 +158,7 @@ def test_edits_that_change_nothing_copy_no_page() -> None:
         assert load(tree.handle, COPIED) == 0
 
 
-def test_an_edit_copies_one_page_per_level_and_releasing_the_version_frees_them() -> None:
+def test_an_edit_copies_one_page_per_level_and_releasing_the_old_version_frees_its_pages() -> None:
     tree = OrderedTree(2, page_words=32)
     tree.load([np.arange(3000, dtype=np.int64) * 2, np.zeros(3000, np.int64)])
     levels = load(tree.root, LEVEL) + 1

@@ -93,7 +93,7 @@ ALONE = [("sqlglot", "sql asking engine"), ("duckdb", "asking"), ("typer", "cli"
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_libraries_such_as_pyspark_are_imported_by_few_packages_only(package: str, room: str) -> None:
+def test_a_large_library_like_pyspark_is_imported_only_by_its_listed_packages(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == set(room.split())
 

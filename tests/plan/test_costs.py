@@ -123,7 +123,7 @@ def computed(program: Program, rows: Rows, share: float = 1.0) -> dict[str, Cost
 
 
 @pytest.mark.parametrize(("text", "rows"), CASES)
-def test_estimated_steps_are_near_the_counted_ones_and_rank_strategies_in_the_same_order(
+def test_estimated_steps_are_near_the_counted_steps_and_rank_strategies_in_the_same_order(
     text: str, rows: Rows
 ) -> None:
     steps: dict[str, tuple[float, float]] = {}
@@ -170,7 +170,7 @@ SELECTS = {
 
 
 @pytest.mark.parametrize("select", SELECTS.values(), ids=SELECTS)
-def test_estimated_steps_of_sql_views_are_near_the_counted_ones(select: str) -> None:
+def test_estimated_steps_of_sql_views_are_near_the_counted_steps(select: str) -> None:
     rng = random.Random(3)
     values: Rows = {
         "c": [(c, rng.randrange(6)) for c in range(50)],

@@ -44,7 +44,9 @@ def rows_of(state: State) -> dict[tuple[int, ...], int]:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
-def test_rows_and_changes_equal_those_of_the_join_after_every_step(name: str, distinct: bool, epsilon: float) -> None:
+def test_listed_rows_and_their_changes_equal_the_join_after_every_step(
+    name: str, distinct: bool, epsilon: float
+) -> None:
     one = QUERIES[name]
     program = planned(one, epsilon, distinct)
     wellformed.check(program)

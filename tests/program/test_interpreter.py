@@ -280,7 +280,7 @@ def test_a_result_that_is_not_stored_is_enumerated() -> None:
     assert state.output() == {(1,): (5,)}
 
 
-def test_triggers_of_one_relation_run_one_after_the_other_over_the_batch() -> None:
+def test_each_trigger_of_a_relation_runs_over_the_whole_batch_before_the_next_trigger() -> None:
     views = (view("V", "a", "b", indexes=((0,),)), view("W"))
     base = program(Add("V", ("a", "b"), ("count",), M), views=views)
     loop = Loop("V", ("b", "c"), (0,), "v", (Add("W", (), ("count",), (Monomial((ComponentOf("v", "count"),)),)),))

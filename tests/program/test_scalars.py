@@ -44,7 +44,7 @@ def test_an_expression_has_the_code_of_its_value_in_sql(expr: Expr, a: int, b: i
 
 
 @pytest.mark.parametrize("op", ["case", "coalesce", "and", "or"])
-def test_arguments_that_are_not_needed_are_not_evaluated(op: str) -> None:
+def test_only_needed_arguments_are_evaluated(op: str) -> None:
     fails = integer("div_int", TEN, Literal(0, BIGINT))
     true, false = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
     args = {

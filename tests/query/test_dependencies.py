@@ -61,7 +61,7 @@ def test_a_key_implies_a_dependency_in_every_atom_of_a_self_join() -> None:
     assert found == (FD(("a",), ("b",), "E"), FD(("b",), ("c",), "E_2"))
 
 
-def test_a_key_implies_nothing_if_one_of_its_columns_is_nullable_or_has_no_variable() -> None:
+def test_a_key_implies_a_dependency_only_if_its_columns_have_variables_and_are_not_null() -> None:
     atom = CHAIN.atoms[1]
     assert from_keys(CHAIN, {"S": (("c7",),)}) == ()
     nullable = Column("c0", BIGINT, True)

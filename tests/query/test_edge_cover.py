@@ -32,7 +32,7 @@ def cover(*edges: str) -> Fraction:
         ((), Fraction(0)),
     ],
 )
-def test_edge_cover_numbers_equal_known_ones(edges: tuple[str, ...], number: Fraction) -> None:
+def test_edge_cover_numbers_of_known_queries_are_right(edges: tuple[str, ...], number: Fraction) -> None:
     assert cover(*edges) == number
 
 

@@ -59,7 +59,7 @@ def test_free_variables_may_be_below_bound_variables_and_are_carried_up_as_keys(
     assert (static_width(order, of), dynamic_width(order, of)) == (2, 1)
 
 
-def test_holding_groups_at_the_root_is_cheaper_than_enumerating_them() -> None:
+def test_holding_groups_at_the_root_is_cheaper_than_enumerating_the_groups() -> None:
     of = query("Q(a) = R(a, b), S(b, c), T(c)")
     assert update_exponents(best_order(of, False), of) == {"R": 0, "S": 1, "T": 1}
 
@@ -243,7 +243,7 @@ def test_variables_of_the_same_atoms_are_placed_at_one_node() -> None:
     assert order.exact
 
 
-def test_variables_of_the_same_atoms_are_searched_as_one() -> None:
+def test_variables_of_the_same_atoms_are_searched_as_one_variable() -> None:
     sides = [", ".join(f"{side}{i}" for i in range(8)) for side in "abcd"]
     of = query(f"Q() = R({sides[0]}, {sides[1]}), S({sides[1]}, {sides[2]}), T({sides[2]}, {sides[3]})")
     space = order_search.Space(hypergraph(of), (), True)

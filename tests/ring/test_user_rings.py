@@ -34,7 +34,7 @@ def one_word(**functions: Any) -> fv.UserRing:
 # Recording
 
 
-def test_a_recorded_ring_computes_what_its_functions_compute() -> None:
+def test_a_recorded_ring_computes_the_same_values_as_its_functions() -> None:
     ring = AGGREGATES["poly"].ring
     draw = random.Random(1)
     for _ in range(50):
@@ -50,7 +50,7 @@ def test_a_function_with_branches_is_recorded_with_every_outcome() -> None:
         assert ring.lifts[0].compiled(z) == BINS.lift(z)  # type: ignore[operator]
 
 
-def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
+def test_equal_functions_that_are_written_differently_make_equal_rings() -> None:
     def square(x: Any) -> Any:
         return (x * x, 1)
 

@@ -228,7 +228,7 @@ def test_advance_applies_deletes_by_key_before_the_changes_of_the_same_call(
 
 
 @pytest.mark.parametrize(("changes", "options"), [("upsert", {"op": "op"}), ("op", {})])
-def test_a_frame_of_deletes_needs_no_columns_except_the_key_and_the_op_column(
+def test_a_frame_of_deletes_needs_only_the_key_and_the_op_column(
     spark: Any, tmp_path: Path, changes: str, options: dict[str, str]
 ) -> None:
     made = goods(spark, tmp_path, changes, **options)

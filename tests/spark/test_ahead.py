@@ -164,7 +164,7 @@ def test_an_error_of_spark_while_reading_is_raised(error, tmp_path: Path, monkey
     assert threading.active_count() == before
 
 
-def test_rows_are_applied_to_the_cell_that_was_loaded_beforehand(
+def test_rows_are_applied_to_a_cell_loaded_in_advance_without_loading_it_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(tmp_path)

@@ -173,7 +173,7 @@ MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     [({}, False), (MICROS, True), ({**MICROS, "spark.sql.parquet.writeLegacyFormat": "true"}, True)],
     ids=["times as INT96", "times as microseconds", "legacy format"],
 )
-def test_workers_read_files_written_by_spark_as_spark_does_or_leave_them_to_spark(
+def test_workers_read_files_written_by_spark_as_spark_does_or_leave_the_files_to_spark(
     settings: dict[str, str], read: bool, spark: Any, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame(TABLE.select([name for name in LARGE if name != "brief"]))
@@ -212,7 +212,7 @@ def test_spark_counts_the_rows_that_workers_read(spark: Any, tmp_path: Path) -> 
     assert (progress["numInputRows"], [one["numInputRows"] for one in progress["sources"]]) == (8, [3, 5])
 
 
-def test_hashes_of_columns_equal_those_of_spark(spark: Any) -> None:
+def test_workers_compute_the_same_hashes_of_columns_as_spark(spark: Any) -> None:
     random = np.random.default_rng(1)
     count = 500
 
@@ -506,7 +506,7 @@ class Both:
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_versions_are_the_same_whether_workers_or_spark_read_the_files(
+def test_workers_and_spark_make_the_same_versions_of_files(
     cells: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, cells)
@@ -552,7 +552,7 @@ def test_a_refusal_is_the_same_whether_workers_or_spark_read_the_files(
     assert error is not None and "c.parquet, row 1" in error and ways == [True, False]
 
 
-def test_versions_of_json_files_are_the_same_whether_workers_or_spark_read_them(
+def test_workers_and_spark_make_the_same_versions_of_json_files(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, 3, form="json")

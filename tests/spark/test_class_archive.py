@@ -58,7 +58,7 @@ def archived(folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> N
         monkeypatch.setattr(class_archive, "java_process", lambda: program)
 
 
-def test_a_new_class_archive_replaces_the_old_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_class_archive_replaces_the_old_class_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it has the same size, and so the same name."""
     left = folder / "0123456789abcdef.1.part"
     left.write_bytes(b"half")

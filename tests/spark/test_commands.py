@@ -280,7 +280,7 @@ def test_an_unknown_source_gives_one_message(tmp_path: Path) -> None:
     assert "\tat " not in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_script_without_a_streaming_table_is_refused_without_creating_a_checkpoint(tmp_path: Path) -> None:
+def test_a_script_without_a_streaming_table_is_refused_before_a_checkpoint_is_created(tmp_path: Path) -> None:
     (tmp_path / "empty.sql").write_text("-- nothing\n")
     done = run(tmp_path, "run", "empty.sql")
     assert done.returncode == 1

@@ -31,7 +31,7 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_task_ends_while_its_child_runs_and_the_worker_is_reused(spark: Any, tmp_path: Path) -> None:
+def test_a_spark_task_ends_while_its_child_process_runs_and_the_worker_is_reused(spark: Any, tmp_path: Path) -> None:
     """The child must not hold the sockets between the worker and the JVM."""
     place = str(tmp_path)
 

@@ -203,7 +203,7 @@ def test_tls_verifies_the_certificate(hdfs: Hdfs, tmp_path: Path, monkeypatch: p
         (302, {}, "names no datanode"),
     ],
 )
-def test_the_error_of_an_unusable_server_says_what_is_needed(status: int, body: dict[str, str], said: str) -> None:
+def test_the_error_of_an_unusable_server_names_the_requirement(status: int, body: dict[str, str], said: str) -> None:
     with answering(status, **body) as (web, _), pytest.raises(CheckpointError, match=said):
         check_store(new_store(web))
 

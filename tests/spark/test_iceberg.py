@@ -96,7 +96,7 @@ def test_a_sink_table_that_does_not_fit_the_view_is_refused(spark: Any, tmp_path
 
 
 @pytest.mark.parametrize("changes", ["appends", "snapshot"])
-def test_a_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
+def test_an_iceberg_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
     spark.sql(f"CREATE TABLE {name} (o_id BIGINT, cust STRING, total DECIMAL(12, 2)) USING iceberg")
     kind, form = ("STREAMING TABLE", "") if changes == "appends" else ("TABLE", ", changes 'snapshot'")
     (tmp_path / "shop.sql").write_text(f"""

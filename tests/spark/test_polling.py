@@ -99,7 +99,9 @@ class Polled:
 
 
 @pytest.mark.spark
-def test_a_polled_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_new_and_changed_rows_of_a_polled_table_with_a_key_are_upserted(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
     t = Polled(spark, tmp_path, server, BY_KEY, "poll 'AT', poll_lag '0 seconds'")
     at = "2026-01-02 03:04:05.000006+00"
     t.put((1, 10), (2, 20), at=at)
@@ -377,7 +379,7 @@ def test_a_database_that_does_not_answer_times_out(
         ({"url": "jdbc:h2:mem:a"}, {}),
     ],
 )
-def test_timeouts_set_by_the_user_override_those_of_freshviews(
+def test_timeouts_set_by_the_user_override_the_timeouts_of_freshviews(
     options: dict[str, str], added: dict[str, str]
 ) -> None:
     assert with_timeouts(options, 5, 7) == {**options, **added}

@@ -95,7 +95,7 @@ def test_a_wrong_specification_is_refused_with_the_remedy(text: str, message: st
     assert message in str(found.value)
 
 
-def test_a_specification_that_is_missing_too_long_or_not_utf8_text_is_refused(tmp_path: Path) -> None:
+def test_a_specification_that_is_missing_or_overlong_or_has_invalid_utf8_is_refused(tmp_path: Path) -> None:
     name = spec_of(tmp_path, NAME + "# " + "x" * 1_000_001)
     with pytest.raises(ProjectError, match="longer than 1000000 bytes"):
         read_spec(name)

@@ -79,7 +79,7 @@ def test_an_error_in_the_script_fails_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_the_check_accepts_reachable_servers_and_names_unreachable_ones(
+def test_the_check_accepts_reachable_servers_and_names_unreachable_servers(
     spark: Any, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with skipping():

@@ -96,7 +96,7 @@ def check(world: World, views: Views) -> None:
             assert {row: n for row, n in reported.items() if n} == rows, name
 
 
-def test_the_old_view_is_maintained_until_the_new_one_is_backfilled(
+def test_the_old_view_is_maintained_until_the_new_view_is_backfilled(
     spark: Any, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(tmp_path)

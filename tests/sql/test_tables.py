@@ -99,7 +99,7 @@ def test_names_are_case_insensitive_and_keep_the_spelling_of_their_definition() 
     assert (atom.relation, [str(c) for c in atom.columns]) == ("Orders", ["Id", "Day"])
 
 
-def test_a_statement_with_if_exists_or_if_not_exists_may_do_nothing() -> None:
+def test_a_drop_if_exists_or_create_if_not_exists_statement_may_do_nothing() -> None:
     known = catalog()
     assert parse_script("CREATE TABLE IF NOT EXISTS R (z INT)", known) == []
     assert parse_script("DROP TABLE IF EXISTS nothing; DROP MATERIALIZED VIEW IF EXISTS nothing", known) == []

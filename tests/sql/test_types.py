@@ -186,7 +186,7 @@ def test_an_aggregate_of_a_group_has_the_type_of_spark(sql: str, expected: str) 
     assert column_types(view(f"SELECT {sql} AS y FROM r, k GROUP BY b")) == f"y {expected}"
 
 
-def test_an_aggregate_without_group_by_may_be_null_unless_it_counts() -> None:
+def test_a_global_sum_has_a_nullable_type_and_a_global_count_has_type_not_null() -> None:
     assert column_types(view("SELECT sum(id) AS x, count(id) AS n FROM k")) == "x BIGINT, n BIGINT NOT NULL"
 
 

@@ -56,7 +56,7 @@ def test_an_order_column_with_text_or_null_is_refused():
         signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
 
 
-def test_a_delete_removes_by_key_and_needs_no_other_column():
+def test_a_delete_needs_only_the_key_of_the_row_that_it_removes():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 3], [None, None], op=["D", "D"])
     assert net(signed_rows(given, ITEMS, Upserts("op"), lookup=stored)) == {(1, "old", None): -1}

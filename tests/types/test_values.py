@@ -116,7 +116,7 @@ def test_each_value_has_the_expected_code(kind: SqlType, value: Any, code: int) 
         (TIMESTAMP, 17, TypeError, "datetime.datetime"),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_would_be_accepted(
+def test_a_wrong_value_is_refused_with_the_accepted_values(
     kind: SqlType, value: Any, error: type[Exception], reason: str
 ) -> None:
     with pytest.raises(error) as caught:

@@ -73,7 +73,7 @@ def test_sums_of_doubles_are_exact_even_after_a_huge_value_was_deleted() -> None
     assert head.groups == {}
 
 
-def test_a_functional_head_erases_old_values_before_it_inserts_new_ones() -> None:
+def test_a_functional_head_erases_old_values_before_it_inserts_new_values() -> None:
     head = Function(("a", "v"), ("a",), "v")
     head.apply(Delta((), (((1, 10), 1),)))
     head.apply(Delta((((1, 10), 1),), (((1, 11), 1),)))

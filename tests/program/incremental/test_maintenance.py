@@ -128,7 +128,7 @@ def recorded_anew(maintained: MaintainedRule) -> int:
     return sum(cursor.kept and (not cursor.pointed or low < high) for cursor, low, high in steps)
 
 
-def test_with_all_sensitivity_indexes_the_stored_intervals_equal_those_of_the_trace() -> None:
+def test_with_all_sensitivity_indexes_exactly_the_intervals_of_the_trace_are_stored() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)
