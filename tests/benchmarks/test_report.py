@@ -154,11 +154,11 @@ def test_every_chart_is_on_a_page() -> None:
         assert f"plots/{file.name})" in texts, file.name
 
 
-def test_headlines_compare_with_all_kinds_of_peers() -> None:
+def test_headlines_compare_freshviews_with_every_kind_of_peer() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_part_that_ran_alone_is_shown_until_the_next_whole_run(
+def test_a_benchmark_part_that_ran_alone_is_shown_until_the_next_whole_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)

@@ -262,7 +262,7 @@ def test_bad_names_and_unknown_columns_are_refused_by_name() -> None:
         plan_cells(Catalog(), 0, {})
 
 
-def test_describe_prints_the_plan() -> None:
+def test_the_function_describe_prints_the_plan_of_the_cells() -> None:
     catalog = catalog_of(SHOP)
     text = describe(plan_cells(catalog, 8, SIZES, HEAVY), catalog, SIZES)
     assert text == TOLD

@@ -44,7 +44,7 @@ def test_the_doctor_command_finds_no_fault_on_this_machine() -> None:
     assert lines[-1] == "ok       a view was made, changed and read"
 
 
-def test_requirements_are_read_from_metadata() -> None:
+def test_the_doctor_command_reads_requirements_from_package_metadata() -> None:
     found = requirements(METADATA)
     assert [(one.name, one.extra) for one in found] == [
         ("numpy", ""), ("sqlglot", ""), ("polars", "polars"), ("pyspark", "spark"), ("protobuf", "spark"),
@@ -55,7 +55,7 @@ def test_requirements_are_read_from_metadata() -> None:
 @pytest.mark.parametrize(
     "version, fit", [("30.26", True), ("30.26.1", True), ("30.9", False), ("31", False), ("31.0.0", False)]
 )
-def test_versions_are_compared_by_number(version: str, fit: bool) -> None:
+def test_versions_of_packages_are_compared_by_number(version: str, fit: bool) -> None:
     assert fits(version, (("<", "31"), (">=", "30.26"))) is fit
 
 
@@ -76,7 +76,9 @@ def test_the_doctor_command_prints_how_to_install_each_missing_or_outdated_packa
     ]
 
 
-def test_a_check_that_fails_is_a_fault_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_failing_check_as_a_fault_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the disk is on fire")
 
@@ -86,7 +88,7 @@ def test_a_check_that_fails_is_a_fault_without_a_traceback(monkeypatch: pytest.M
     assert done.stdout.splitlines()[-1] == "fault    view: RuntimeError: the disk is on fire"
 
 
-def test_a_wrong_java_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_wrong_java_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("JAVA_HOME", "/no/java")
     done = run()
@@ -95,7 +97,7 @@ def test_a_wrong_java_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.startswith("fault    JAVA_HOME is /no/java, ") and "install Java 17 or 21" in line
 
 
-def test_a_python_that_is_too_new_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_too_new_python_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LAST", (3, 10))
     found = next(doctor.report())
     assert found.state == "fault" and found.text.endswith("install Python 3.11, 3.12 or 3.13, and freshviews in an "

@@ -89,7 +89,7 @@ def test_with_the_option_json_standard_output_has_only_the_lines_of_versions(
     assert error == "starting Spark\nreading items\n" and out.startswith('{"version": 1') and out.count("\n") == 1
 
 
-def test_functions_that_were_compiled_before_are_not_counted(
+def test_the_count_of_compiled_functions_excludes_functions_compiled_before_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "cache_folder", lambda: tmp_path)

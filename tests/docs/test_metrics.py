@@ -28,7 +28,7 @@ def test_every_metric_is_listed_with_its_type_and_labels() -> None:
     assert rows("Every metric") == expected
 
 
-def test_every_phase_is_listed() -> None:
+def test_every_phase_is_listed_on_the_metrics_page() -> None:
     assert rows("Phases") == [[f"`{name}`", text] for name, text in PHASES.items()]
 
 

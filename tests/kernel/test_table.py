@@ -103,7 +103,7 @@ def test_deleting_all_inserted_rows_leaves_the_table_and_its_indexes_empty() -> 
         assert load(r.t, USED) == used  # freed rows are used again
 
 
-def test_a_table_without_key_words_has_one_row() -> None:
+def test_a_table_without_key_words_has_at_most_one_row() -> None:
     with relation(0, 1, journal=True) as r:
         assert find(r.t, ()) == 0
         r.add((), (3,))
@@ -211,7 +211,7 @@ SPREAD = 1000
         pytest.param([(code(i / 100),) for i in range(SPREAD)], id="cents"),
     ],
 )
-def test_keys_of_every_kind_spread_over_the_slots(keys: list[tuple[int, ...]]) -> None:
+def test_keys_of_every_kind_are_spread_evenly_over_the_slots(keys: list[tuple[int, ...]]) -> None:
     homes: dict[int, int] = {}
     for key in keys:
         home = hash_key(key) & 2047

@@ -266,7 +266,7 @@ def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
     assert tree.bytes / count < 24
 
 
-def test_batches_with_wrong_columns_are_refused() -> None:
+def test_an_ordered_tree_refuses_batches_with_wrong_columns() -> None:
     tree = OrderedTree(2)
     one = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="1 columns given, but the tree has 2"):

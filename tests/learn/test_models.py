@@ -96,7 +96,7 @@ def test_a_model_has_the_standard_errors_of_ordinary_least_squares() -> None:
     np.testing.assert_allclose(model.intercept_error_, np.sqrt(at_zero @ inverse @ at_zero), rtol=1e-7)
 
 
-def test_a_ridge_has_no_standard_errors() -> None:
+def test_a_ridge_regression_has_no_standard_errors() -> None:
     db = database()
     ridge = Ridge(db, JOIN, FEATURES, "price", name="ridge")
     fill(db, 5)

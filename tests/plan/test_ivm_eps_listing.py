@@ -108,7 +108,7 @@ def in_order(key: tuple[str, ...], row: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(row["abc".index(variable)] for variable in key)
 
 
-def test_updates_are_sublinear_while_no_subscriber_wants_the_change() -> None:
+def test_updates_take_sublinear_time_while_no_subscriber_wants_the_change() -> None:
     found = []
     for n in (100, 400, 1600):
         state = State(planned(QUERIES["triangles"]))

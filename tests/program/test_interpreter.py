@@ -153,7 +153,7 @@ def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_on_a_tie_th
     assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
 
 
-def test_the_statements_after_a_sum_run_unless_the_sum_is_zero() -> None:
+def test_the_statements_after_a_sum_are_skipped_if_the_sum_is_zero() -> None:
     into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
     total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))

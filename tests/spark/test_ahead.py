@@ -105,7 +105,7 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_versions_applied_in_pieces_equal_versions_applied_whole(
+def test_a_version_applied_in_pieces_changes_views_like_a_version_applied_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")

@@ -58,7 +58,7 @@ def test_the_arrival_time_of_a_micro_batch_without_files_is_the_time_of_its_plan
     assert arrived(tmp_path, 3) is None
 
 
-def test_files_that_are_not_in_sparks_log_count_as_waiting(tmp_path: Path) -> None:
+def test_files_that_are_not_in_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):

@@ -59,7 +59,7 @@ def test_a_spark_task_ends_while_its_child_process_runs_and_the_worker_is_reused
 
 
 @pytest.mark.full
-def test_images_written_by_two_cells_are_used_and_views_stay_exact(spark: Any, tmp_path: Path) -> None:
+def test_views_stay_exact_while_two_cells_of_a_worker_write_images_at_the_same_time(spark: Any, tmp_path: Path) -> None:
     """Both cells of a worker fork in the same micro-batch, from different threads."""
     shop = Shop(tmp_path)
     root = tmp_path / "shop.checkpoint"

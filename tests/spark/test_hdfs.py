@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_request_takes_effect_once_even_if_it_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
+def test_a_request_takes_effect_once_even_if_the_request_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)
@@ -180,7 +180,9 @@ def test_requests_go_to_the_active_namenode_of_two(hdfs: Hdfs, monkeypatch: pyte
         assert store.read("x") == DATA and len(asked) == 1
 
 
-def test_tls_verifies_the_certificate(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tls_connection_to_hdfs_verifies_the_certificate_of_the_server(
+    hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("cryptography", reason="cryptography, which comes with moto, is not installed")
     make_certificate(tmp_path / "certificate")
     with between(hdfs.web, tmp_path / "certificate") as server:

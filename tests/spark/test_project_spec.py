@@ -113,7 +113,7 @@ def test_a_project_without_files_is_refused_with_its_patterns(tmp_path: Path) ->
         assert run(command, spec).stderr.startswith(message)
 
 
-def test_commands_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
+def test_commands_on_a_project_read_the_checkpoint_of_its_last_run(tmp_path: Path) -> None:
     spec = write_project(str(tmp_path / "shop"))
     root = root_of(read_spec(str(spec)))
     none = run("status", spec)

@@ -128,7 +128,7 @@ def test_the_check_accepts_reachable_servers_and_names_unreachable_servers(
         ("jdbc:mysql://(host=db,user=ann,password=x)/shop", "<url>"),
     ],
 )
-def test_no_message_has_a_password(url: str, server: str) -> None:
+def test_no_message_of_the_check_shows_a_password(url: str, server: str) -> None:
     assert server_of(url) == server
     jaas = 'module required username="ann" password="open";'
     options = {"url": url.replace("x", "s3%20cret"), "ssl.Password": "hunter2", "dbtable": "t", "jaas.config": jaas}
@@ -154,7 +154,9 @@ def test_no_message_has_a_password(url: str, server: str) -> None:
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_secrets_are_hidden_and_the_other_text_is_shown(options: dict[str, str], text: str, shown: str) -> None:
+def test_secrets_in_a_text_are_hidden_and_the_remaining_text_is_shown(
+    options: dict[str, str], text: str, shown: str
+) -> None:
     assert without_secrets(text, options) == shown
 
 

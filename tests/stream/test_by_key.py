@@ -70,7 +70,7 @@ def test_a_delete_needs_only_the_key_of_the_row_that_it_removes():
         (["-U", "+U", "u"], ["x", "b", "c"], "c"),
     ],
 )
-def test_the_last_change_of_a_key_decides(ops, parts, left):
+def test_the_last_change_of_a_key_decides_the_row_of_the_key(ops, parts, left):
     stored = Stored(ITEMS, (1, "old", None))
     expected = {(1, "old", None): -1} | ({} if left is None else {(1, left, None): 1})
     assert net(signed_rows(items([1] * 3, parts, op=ops), ITEMS, Upserts("op"), lookup=stored)) == expected
@@ -118,7 +118,7 @@ def test_a_row_with_a_delete_word_and_only_the_key_removes_the_row_of_the_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
+def test_rows_that_delete_by_key_may_lack_the_columns_outside_the_key(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
         (1, "old", None): -1,

@@ -237,7 +237,7 @@ def test_a_bad_message_is_set_aside_with_its_reason_and_other_messages_are_appli
     assert json.loads(bad["input"])["value"] == (message if isinstance(message, str) else json.dumps(message))
 
 
-def test_an_update_with_one_bad_image_is_bad_as_a_whole():
+def test_a_debezium_update_with_one_bad_image_is_set_aside_as_a_whole():
     given = texts(envelope("u", row(1, 5), row(1, "b")))
     assert net(signed_rows(given, BAG, DebeziumJson(), set_aside=True)) == {}
 

@@ -64,7 +64,7 @@ def test_a_table_cannot_have_a_column_that_its_change_format_reserves():
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
 
 
-def test_a_format_declares_its_columns_and_whether_it_looks_rows_up():
+def test_a_format_declares_its_columns_and_whether_it_looks_up_stored_rows():
     assert own_columns(DeltaFeed()) == ("_change_type", "_commit_version", "_commit_timestamp")
     assert own_columns(Upserts("op", order="at")) == ("op",)
     assert own_columns(AppendOnly()) == ()
