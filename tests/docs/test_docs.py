@@ -88,7 +88,7 @@ def test_every_page_is_in_the_index() -> None:
             assert f"({page.name})" in index, page.name
 
 
-def test_every_page_of_the_benchmarks_is_in_their_index() -> None:
+def test_every_benchmark_page_is_in_the_index_of_benchmark_pages() -> None:
     index = (ROOT / "docs" / "benchmarks.md").read_text()
     for page in (ROOT / "docs" / "benchmarks").glob("*.md"):
         assert f"(benchmarks/{page.name})" in index, page.name

@@ -150,7 +150,7 @@ def test_the_least_and_greatest_row_follow_inserts_and_deletes(
 
 
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_prefixes_of_every_length_are_searched(words: int) -> None:
+def test_rows_are_found_by_prefixes_of_every_length(words: int) -> None:
     order = random.Random(words)
     with relation(words, 1, ordered=INTEGER_ORDER) as r:
         for _ in range(200):

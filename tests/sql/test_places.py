@@ -384,7 +384,7 @@ def test_a_wrong_statement_is_refused_at_the_place_of_its_error(
     _check(marked, message, kind)
 
 
-def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
+def test_every_node_of_a_syntax_tree_has_a_place_within_its_parent() -> None:
     text = SqlText(
         "CREATE MATERIALIZED VIEW v AS\n-- a comment\nSELECT a, sum(b) FROM r\nWHERE /* x */ c = 1 GROUP BY a"
     )

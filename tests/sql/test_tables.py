@@ -152,7 +152,7 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
         ("'a' = '1', 'a' = '2'", "property a is given twice"),
     ],
 )
-def test_a_property_without_exactly_one_constant_as_its_value_is_refused(clause: str, message: str) -> None:
+def test_a_property_whose_value_is_not_one_constant_is_refused(clause: str, message: str) -> None:
     for sql in ("CREATE TABLE longer (a INT)", "CREATE MATERIALIZED VIEW v"):
         tail = "" if "TABLE" in sql else " AS SELECT a FROM r"
         with pytest.raises(SqlError, match=f"line 1, column .*{message}"):
@@ -180,7 +180,7 @@ def test_a_property_may_be_a_number_or_a_boolean() -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_a_constant_outside_every_type_is_refused(value: str, message: str) -> None:
+def test_a_constant_outside_the_range_of_every_type_is_refused(value: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a + 0, {value} AS x FROM r", catalog())
 

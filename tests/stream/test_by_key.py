@@ -23,7 +23,7 @@ def test_a_row_replaces_the_stored_row_of_its_key():
     assert signed.positions.tolist() == [0, 0, 1]
 
 
-def test_of_several_upserts_of_a_key_the_last_wins_and_the_key_is_looked_up_once():
+def test_the_last_of_several_upserts_of_a_key_wins_and_the_key_is_looked_up_once():
     stored = Stored(ITEMS, (1, "old", None))
     signed = signed_rows(items([1, 2, 1, 1], ["a", "b", "c", "d"]), ITEMS, Upserts(), lookup=stored)
     assert net(signed) == {(1, "old", None): -1, (1, "d", None): 1, (2, "b", None): 1}
