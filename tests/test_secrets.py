@@ -118,13 +118,13 @@ def test_options_that_spark_or_freshviews_treats_as_secret_are_recognised() -> N
     assert not any(map(is_secret, ("key", "keys", "primary_key", "message.key.columns", "url", "passenger", "compass")))
 
 
-def test_an_error_hides_secrets_that_it_quotes() -> None:
+def test_an_error_replaces_the_secrets_in_its_text_by_asterisks() -> None:
     error = SourceError(f"cannot connect: {{\"password\": \"{SECRET}\"}} to ftp://a:{SECRET}@host/x, pwd={SECRET}")
     assert str(error) == 'cannot connect: {"password": "***"} to ftp://***@host/x, pwd=***'
     assert masked("a password is needed; the token 'x'") == "a password is needed; the token '***'"
 
 
-def test_a_definition_shows_no_options_and_hides_them_in_errors() -> None:
+def test_a_printed_definition_has_no_secrets_and_its_errors_name_the_options_instead() -> None:
     table = TableSpec("t", "CREATE TABLE t (a INT)", "jdbc", {"password": SECRET})
     definition = Definition((table,), settings={"spark.hadoop.fs.s3a.secret.key": "longsecret"})
     assert SECRET not in repr(definition) and "longsecret" not in repr(definition)
@@ -151,7 +151,7 @@ def test_a_traceback_hides_secrets_of_its_cause(chain: str) -> None:
         assert (text not in "".join(traceback.format_exception(error))) == hidden
 
 
-def test_no_reading_command_shows_a_secret(tmp_path: Path) -> None:
+def test_no_command_that_reads_a_script_or_checkpoint_shows_a_secret(tmp_path: Path) -> None:
     script = tmp_path / "shop.sql"
     script.write_text(
         f"SET spark.hadoop.fs.s3a.secret.key = {SECRET};\n"

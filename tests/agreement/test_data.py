@@ -22,7 +22,7 @@ def contents(rows: Any) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_statements_do_what_they_do_in_duckdb(seed: int) -> None:
+def test_random_data_statements_have_the_same_effect_as_in_duckdb(seed: int) -> None:
     choose = seeded(seed)
     held: dict[str, Counter[Any]] = {name: Counter() for name in VIEWS}
     with duckdb.connect() as peer, fv.Database() as db:

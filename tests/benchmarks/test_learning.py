@@ -106,7 +106,7 @@ def test_a_window_of_sales_keeps_its_size() -> None:
     assert len(held) == 100
 
 
-def test_the_measured_time_to_readiness_includes_create() -> None:
+def test_the_measured_time_to_readiness_includes_the_create_statement() -> None:
     assert not hasattr(cofactor_ready, "stream"), "the worker would take it for a stream"
     found = cofactor_ready.measure("once m = 3", PLANNED)
     assert found["value"] >= found["create"] > 0

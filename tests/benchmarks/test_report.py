@@ -129,13 +129,13 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_committed_pages_equal_those_generated_from_the_results(copied: Path) -> None:
+def test_committed_pages_equal_the_pages_generated_from_the_results(copied: Path) -> None:
     for written in write_pages(copied):
         committed = ROOT / written.relative_to(copied)
         assert written.read_text() == committed.read_text(), f"{committed.name}: run python -m benchmarks page"
 
 
-def test_committed_charts_equal_those_drawn_from_the_results(copied: Path) -> None:
+def test_committed_charts_equal_the_charts_drawn_from_the_results(copied: Path) -> None:
     matplotlib = pytest.importorskip("matplotlib", reason="pictures need the extra bench")
     committed = sorted((ROOT / "docs" / "plots").iterdir())
     if f"Matplotlib v{matplotlib.__version__}," not in committed[0].read_text():
@@ -154,11 +154,11 @@ def test_every_chart_is_on_a_page() -> None:
         assert f"plots/{file.name})" in texts, file.name
 
 
-def test_headlines_compare_with_all_kinds_of_peers() -> None:
+def test_headlines_compare_freshviews_with_every_kind_of_peer() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_part_that_ran_alone_is_shown_until_the_next_whole_run(
+def test_a_benchmark_part_that_ran_alone_is_shown_until_the_next_whole_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)

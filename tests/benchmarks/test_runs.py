@@ -87,7 +87,9 @@ ENTRY = Entry("graph", "graph", "triangle, skew 2.5 tenth", ("a", "b", "c", "d")
 LIMITS = Limits(1.0, 1e9, 1.0)
 
 
-def test_strategies_take_turns_and_a_stopped_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_strategies_take_turns_and_a_stopped_benchmark_run_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = Fake(
         a={"rows_per_second": 1.0, "answers": {"1": [["5"]]}},
         b={"rows_per_second": 2.0, "answers": {"1": [["6"]]}},
@@ -114,7 +116,7 @@ def test_strategies_take_turns_and_a_stopped_run_continues(tmp_path: Path, monke
     assert not any("answers" in one for one in written["measured"])
 
 
-def test_a_ratio_may_fall_by_a_third_but_steps_may_not_increase() -> None:
+def test_a_measured_ratio_may_fall_by_a_third_but_counted_steps_may_not_increase() -> None:
     floor = {"ratios": {"x": 3.0}, "steps": {"s": 3.0}}
     assert check.fallen({"ratios": {"x": 2.01}, "steps": {"s": 3.0}}, floor) == []
     assert check.fallen({"ratios": {"x": 30.0}, "steps": {"s": 3.0}}, floor) == []

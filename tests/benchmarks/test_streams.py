@@ -78,7 +78,7 @@ def test_a_vector_is_replaced_by_deletes_and_inserts() -> None:
     assert sum(step.table == "s" for step in stream.steps) == 1
 
 
-def test_answers_on_epinions_equal_the_published_ones() -> None:
+def test_answers_on_epinions_equal_the_published_answers() -> None:
     if epinions() is None:
         pytest.skip("EPINIONS names no file with the graph of Epinions, and benchmarks/data has none")
     stream = graph.stream("3-hop projected, Epinions")

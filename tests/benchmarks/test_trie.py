@@ -112,7 +112,7 @@ def test_the_size_of_a_trace_is_reported() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize("case", slice_intersections.CASES)
-def test_intersections_by_tries_equal_those_by_hash_tables(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tries_and_hash_tables_give_the_same_intersections(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slice_intersections, "BATCHES", 8)
     monkeypatch.setattr(slice_intersections, "ROWS", 100)
     tables = slice_intersections.tables_of(case, 15_000)

@@ -31,7 +31,7 @@ for module, queries in ((tpch, tpch_queries.QUERIES), (snb, snb.VIEWS), (flights
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_duckdb_answers_every_view(name: str) -> None:
+def test_duckdb_can_run_the_query_of_every_benchmark_view(name: str) -> None:
     relations, view = VIEWS[name]
     with duckdb.connect() as db:
         for relation in relations:

@@ -38,7 +38,7 @@ def test_all_strategies_report_the_same_result_sizes_at_ten_points_of_the_stream
         compare_answers({**other, "workload": "windowed_graph", "case": case, "strategy": name}, ours)
 
 
-def test_a_stream_through_half_a_window_also_has_ten_points(small_graph: int) -> None:
+def test_streams_through_a_whole_and_a_half_window_are_measured_at_ten_points(small_graph: int) -> None:
     whole, half = windowed_graph.through_window(), windowed_graph.through_window(share=2)
     assert whole is not None and half is not None
     assert half[2] == whole[2] // 2

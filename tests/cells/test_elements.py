@@ -71,7 +71,7 @@ def streams(seed: int) -> list[Version]:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("group", GROUPS)
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_results_of_cells_equal_those_of_one_engine_bit_by_bit(kind: str, group: str, tmp_path: Path) -> None:
+def test_cells_and_one_engine_give_the_same_results_bit_by_bit(kind: str, group: str, tmp_path: Path) -> None:
     source, by = GROUPS[group]
     own = group if group in ("", "a") else "a, b" if group != "having" else "b"
     shown = "".join(f"{one} AS k{i}, " for i, one in enumerate(filter(None, own.split(", "))))

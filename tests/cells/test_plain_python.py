@@ -111,7 +111,7 @@ def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any
 
 @pytest.mark.parametrize("cells", [2, 3, 8])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_not_exists_over_several_cells_agrees_with_one_engine(cells: int, heavy: bool) -> None:
+def test_views_with_not_exists_over_several_cells_agree_with_one_engine(cells: int, heavy: bool) -> None:
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
         "CREATE TABLE t (x BIGINT, y BIGINT);"

@@ -77,7 +77,7 @@ def test_views_are_read_from_cells_or_from_the_second_stage() -> None:
         assert kept[-4:] == ["priced", "by_part@mixed", "many@mixed", "mixed"]
 
 
-def test_a_view_over_a_view_and_tables_is_split_if_one_column_splits_all_of_them() -> None:
+def test_a_view_over_a_view_and_tables_is_split_if_one_column_splits_every_input() -> None:
     script = (
         "CREATE TABLE orders (id BIGINT, cust BIGINT, total INT); CREATE TABLE custs (cust BIGINT, name STRING);"
         "CREATE MATERIALIZED VIEW above AS SELECT name, id, total FROM orders JOIN custs USING (cust)"
@@ -91,7 +91,7 @@ def test_a_view_over_a_view_and_tables_is_split_if_one_column_splits_all_of_them
     assert [(role.name, role.copies, role.span) for role in plan.roles] == [("orders", 1, 8), ("custs", 1, 8)]
 
 
-def test_a_view_over_a_view_and_tables_is_in_one_cell_if_no_column_splits_all_of_them() -> None:
+def test_a_view_over_a_view_and_tables_is_in_one_cell_if_no_column_splits_every_input() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE MATERIALIZED VIEW u AS SELECT SUM(z) AS z FROM r;"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(r.z * u.z) AS z FROM r CROSS JOIN u;"
@@ -262,7 +262,7 @@ def test_bad_names_and_unknown_columns_are_refused_by_name() -> None:
         plan_cells(Catalog(), 0, {})
 
 
-def test_describe_prints_the_plan() -> None:
+def test_the_function_describe_prints_the_plan_of_the_cells() -> None:
     catalog = catalog_of(SHOP)
     text = describe(plan_cells(catalog, 8, SIZES, HEAVY), catalog, SIZES)
     assert text == TOLD

@@ -83,7 +83,7 @@ def test_a_table_is_split_only_by_columns_that_all_its_keys_share() -> None:
     assert [dim.column for dim in planned(both, 4).role("p").dims] == ["x"]
 
 
-def test_among_layouts_of_equal_load_one_without_a_merge_is_chosen() -> None:
+def test_a_layout_without_a_merge_is_preferred_to_a_merged_layout_of_equal_load() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, b BIGINT, c BIGINT); CREATE MATERIALIZED VIEW v AS SELECT {} FROM r GROUP BY {};"
     )
@@ -226,7 +226,7 @@ def test_shares_of_a_cycle_over_4096_cells_are_found_in_seconds(length: int) -> 
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 16])
-def test_the_load_of_the_fullest_of_consecutive_cells_agrees_with_a_plain_search(cells: int) -> None:
+def test_the_greatest_load_among_consecutive_cells_equals_the_result_of_a_plain_search(cells: int) -> None:
     rng = random.Random(cells)
     loads = [float(rng.randrange(4)) for _ in range(cells)]
     for span in range(1, cells + 1):

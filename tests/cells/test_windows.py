@@ -60,7 +60,7 @@ def test_views_over_windows_agree_with_one_engine(cells: int) -> None:
     assert left > 50
 
 
-def test_with_several_cells_one_engine_in_front_maintains_the_windows() -> None:
+def test_one_engine_in_front_of_several_cells_maintains_the_windows() -> None:
     catalog = catalog_of(SCRIPT)
     assert windowed_tables(plan_cells(catalog, 1, {}), catalog) == {}
     plan = plan_cells(catalog, 4, {})

@@ -84,7 +84,7 @@ def test_check_refuses_a_number_of_cells_that_a_run_would_refuse(tmp_path: Path)
     assert run("check", script, "--cells", "1").exit_code == 0
 
 
-def test_check_says_who_reads_the_rows_of_each_table(tmp_path: Path) -> None:
+def test_check_prints_whether_workers_or_spark_read_the_rows_of_each_table(tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     options = ["parquet OPTIONS (path 'in', maxFilesPerTrigger '1')", "parquet OPTIONS (path 'in', mergeSchema 'true')",
                "csv OPTIONS (path 'in')", "parquet OPTIONS (path 's3a://in')", "json OPTIONS (path 'in')",
@@ -224,7 +224,7 @@ def test_an_internal_error_prints_no_traceback(script: Path, monkeypatch: pytest
     assert isinstance(run("check", script).exception, ZeroDivisionError)
 
 
-def test_an_internal_error_is_printed_in_one_line_whatever_its_message(
+def test_an_internal_error_prints_one_line_even_if_its_message_has_two_lines_or_is_unreadable(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Gone(Exception):

@@ -35,7 +35,7 @@ def states(needed: list[Requirement], **installed: str) -> list[tuple[str, str]]
     return [(one.state, one.text) for one in packages(needed, installed)]
 
 
-def test_all_is_well_here() -> None:
+def test_the_doctor_command_finds_no_fault_on_this_machine() -> None:
     done = run()
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
@@ -44,7 +44,7 @@ def test_all_is_well_here() -> None:
     assert lines[-1] == "ok       a view was made, changed and read"
 
 
-def test_requirements_are_read_from_metadata() -> None:
+def test_the_doctor_command_reads_requirements_from_package_metadata() -> None:
     found = requirements(METADATA)
     assert [(one.name, one.extra) for one in found] == [
         ("numpy", ""), ("sqlglot", ""), ("polars", "polars"), ("pyspark", "spark"), ("protobuf", "spark"),
@@ -55,11 +55,11 @@ def test_requirements_are_read_from_metadata() -> None:
 @pytest.mark.parametrize(
     "version, fit", [("30.26", True), ("30.26.1", True), ("30.9", False), ("31", False), ("31.0.0", False)]
 )
-def test_versions_are_compared_by_number(version: str, fit: bool) -> None:
+def test_versions_of_packages_are_compared_by_number(version: str, fit: bool) -> None:
     assert fits(version, (("<", "31"), (">=", "30.26"))) is fit
 
 
-def test_what_is_missing_comes_with_how_to_get_it() -> None:
+def test_the_doctor_command_prints_how_to_install_each_missing_or_outdated_package() -> None:
     needed = requirements(METADATA)
     assert states(needed, numpy="2.0", sqlglot="30.26", polars="1.1") == [
         ("ok", "packages: numpy 2.0, sqlglot 30.26"),
@@ -76,7 +76,9 @@ def test_what_is_missing_comes_with_how_to_get_it() -> None:
     ]
 
 
-def test_a_check_that_fails_is_a_fault_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_failing_check_as_a_fault_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("the disk is on fire")
 
@@ -86,7 +88,7 @@ def test_a_check_that_fails_is_a_fault_without_a_traceback(monkeypatch: pytest.M
     assert done.stdout.splitlines()[-1] == "fault    view: RuntimeError: the disk is on fire"
 
 
-def test_a_wrong_java_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_wrong_java_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("pyspark")
     monkeypatch.setenv("JAVA_HOME", "/no/java")
     done = run()
@@ -95,14 +97,14 @@ def test_a_wrong_java_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert line.startswith("fault    JAVA_HOME is /no/java, ") and "install Java 17 or 21" in line
 
 
-def test_a_python_that_is_too_new_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_command_reports_a_too_new_python_as_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "LAST", (3, 10))
     found = next(doctor.report())
     assert found.state == "fault" and found.text.endswith("install Python 3.11, 3.12 or 3.13, and freshviews in an "
                                                           "environment of it")  # fmt: skip
 
 
-def test_a_cache_that_others_can_write_is_noted_with_the_one_that_is_used(tmp_path: Path) -> None:
+def test_the_doctor_command_says_why_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     environment = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(tmp_path / "open"), "FRESHVIEWS_PURE_PYTHON": "1"}
@@ -113,7 +115,7 @@ def test_a_cache_that_others_can_write_is_noted_with_the_one_that_is_used(tmp_pa
     assert "note     FRESHVIEWS_PURE_PYTHON=1 in the environment: nothing is compiled" in done.stdout
 
 
-def test_the_package_and_its_module_have_the_version_and_the_commands() -> None:
+def test_running_the_package_as_a_module_prints_its_version() -> None:
     command = [sys.executable, "-m", "freshviews", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout) == (0, f"freshviews {fv.__version__}\n")

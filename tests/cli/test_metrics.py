@@ -141,14 +141,14 @@ def test_unreadable_counts_of_starts_and_failures_restart_at_zero(tmp_path: Path
     assert runs_of(store_of(tmp_path)) == Runs(1)
 
 
-def test_a_count_of_starts_or_failures_that_cannot_be_written_is_not_an_error(tmp_path: Path) -> None:
+def test_counting_starts_and_failures_raises_no_error_if_the_counts_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     note_start(store_of(tmp_path / "file"))
     note_failure(store_of(tmp_path / "file"), "v")
     assert runs_of(store_of(tmp_path / "file")) == Runs()
 
 
-def test_the_phases_of_a_job_take_the_seconds_of_its_slowest_cell() -> None:
+def test_a_phase_of_a_job_counts_the_seconds_of_the_slowest_cell() -> None:
     phases = Phases()
     phases.add_job(10.0, [{"load": 0.0, "apply": 2.0, "sync": 1.0}, {"load": 1.0, "apply": 3.0, "sync": 2.0}, {}])
     found = phases.seconds
@@ -180,7 +180,7 @@ def test_numbers_that_take_longer_to_read_are_read_less_often(monkeypatch: pytes
     assert reads == [100.0, 111.0]
 
 
-def test_one_thread_reads_the_numbers_and_others_wait_for_a_limited_time() -> None:
+def test_one_thread_reads_the_numbers_while_other_threads_wait_for_a_limited_time() -> None:
     reading, go_on = threading.Event(), threading.Event()
 
     def read() -> Numbers:

@@ -39,13 +39,13 @@ def version(number: int, rows: int, seconds: float) -> Manifest:
         (version(2, 5000, 2.0), 0.0, "version 2: 5,000 rows in 2.00 s, 2,500 rows/s, lag "),
     ],
 )
-def test_a_version_says_what_it_took_and_no_rate_without_rows(
+def test_the_line_of_a_version_has_its_rows_and_seconds_and_a_rate_only_if_rows_came(
     made: Manifest, compiling: float, expected: str
 ) -> None:
     assert re.sub(r"lag .*", "lag ", headline(made, compiling)) == expected
 
 
-def test_stages_and_compiling_are_lines_on_standard_error_and_versions_on_standard_output(
+def test_stages_and_compilations_are_printed_on_standard_error_and_versions_on_standard_output(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "cache_folder", lambda: tmp_path)
@@ -68,7 +68,9 @@ def test_stages_and_compiling_are_lines_on_standard_error_and_versions_on_standa
     assert second.startswith("version 2: 4 rows in 2.00 s, 2.0 rows/s") and second.endswith("; changes: by_part 2")
 
 
-def test_a_run_that_goes_on_reads_as_soon_as_it_has_started(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_resumed_run_prints_that_it_reads_its_tables_before_its_first_version(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
     with Progress(DEFINITION, False, Phases()) as shown:
         shown.stage("going on from version 7")
         shown.started()
@@ -77,7 +79,9 @@ def test_a_run_that_goes_on_reads_as_soon_as_it_has_started(capsys: pytest.Captu
     assert error == "going on from version 7\nreading items\n" and out.startswith("version 8: 3 rows in 1.00 s, 3.0 ")
 
 
-def test_versions_as_json_are_alone_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+def test_with_the_option_json_standard_output_has_only_the_lines_of_versions(
+    capsys: pytest.CaptureFixture[str]
+) -> None:
     with Progress(DEFINITION, True, Phases()) as shown:
         shown.stage("starting Spark")
         shown.version(version(1, 0, 9.0))
@@ -85,7 +89,7 @@ def test_versions_as_json_are_alone_on_standard_output(capsys: pytest.CaptureFix
     assert error == "starting Spark\nreading items\n" and out.startswith('{"version": 1') and out.count("\n") == 1
 
 
-def test_functions_that_were_compiled_before_are_not_counted(
+def test_the_count_of_compiled_functions_excludes_functions_compiled_before_the_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "cache_folder", lambda: tmp_path)
@@ -112,7 +116,7 @@ with Progress(DEFINITION, False, Phases()) as shown:
 """
 
 
-def test_the_first_line_on_a_terminal_has_the_stage_then_the_version() -> None:
+def test_the_status_line_on_a_terminal_shows_the_stages_and_then_the_last_version() -> None:
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", ON_TERMINAL]
     code, written = on_terminal(command, {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}, output=True)

@@ -75,7 +75,7 @@ def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
     return after
 
 
-def test_query_and_status_print_their_first_line_without_compiler_and_slow_imports(tmp_path: Path) -> None:
+def test_the_query_and_status_commands_print_their_first_line_without_importing_slow_modules(tmp_path: Path) -> None:
     """3,000 rows are more than one batch of plain Python, but few enough for plain Python in pieces."""
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])
@@ -228,7 +228,7 @@ def test_a_view_needs_the_relations_that_it_reads_and_the_tables_that_they_refer
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_applying_a_log_in_pieces_equals_applying_it_whole(
+def test_applying_a_log_in_pieces_equals_applying_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """The log deletes and reinserts keys, and has duplicate rows, NULL and -0.0."""

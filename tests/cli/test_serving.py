@@ -154,7 +154,9 @@ def test_the_query_page_answers_selects_and_refuses_other_statements(site: Site)
         assert ask(site, "/query", sql=f"SELECT * FROM by_part WHERE {deep}", format="json").status in (200, 400)
 
 
-def test_a_select_of_the_query_page_has_bounds(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_select_of_the_query_page_is_refused_if_it_needs_too_much_time_or_memory(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(versions, "SELECT_SECONDS", 0.3)
     sql = f"SELECT COUNT(*) AS n FROM {', '.join(f'kept k{number}' for number in range(9))} WHERE k1.id + k8.id = 7"
     made = ask(site, "/query", sql=sql, format="json")
@@ -259,7 +261,7 @@ def test_rows_and_bytes_of_an_answer_are_limited(
         assert ask(site, "/view/kept", format=form, limit=2).status == 200
 
 
-def test_one_request_computes_and_others_wait_for_a_limited_time(
+def test_a_request_that_waits_too_long_for_another_request_gets_status_503(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "PATIENCE", 0.05)
@@ -360,7 +362,7 @@ def test_a_new_checkpoint_at_the_same_address_is_read(tmp_path: Path) -> None:
     assert (found["version"], found["rows"]) == (1, [{"part": "cog", "n": 1}])
 
 
-def test_rows_of_a_version_are_not_those_of_a_deleted_checkpoint_with_the_same_number(tmp_path: Path) -> None:
+def test_a_new_checkpoint_never_shows_rows_of_a_deleted_checkpoint_with_the_same_version_number(tmp_path: Path) -> None:
     root = tmp_path / "ckpt"
     own = Site("shop.sql", lambda: store_of(root), lambda: None)
     for part in ("nut", "cog"):
@@ -389,7 +391,7 @@ def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> No
     assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
 
 
-def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_one(
+def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -409,7 +411,7 @@ def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_one(
     assert not loads
 
 
-def test_the_server_answers_only_get_and_closes_slow_connections(
+def test_the_server_answers_only_get_requests_and_closes_slow_connections(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
@@ -438,7 +440,7 @@ def test_the_server_answers_only_get_and_closes_slow_connections(
         server.close()
 
 
-def test_serve_answers_until_a_signal(root: Path) -> None:
+def test_the_serve_command_answers_until_it_gets_a_signal(root: Path) -> None:
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -455,7 +457,7 @@ def test_serve_answers_until_a_signal(root: Path) -> None:
             process.kill()
 
 
-def test_other_clients_are_answered_despite_hostile_ones(root: Path) -> None:
+def test_clients_are_answered_while_hostile_clients_attack_the_server(root: Path) -> None:
     """Connections to the command that are silent, send garbage or huge bodies, or do not read their answer."""
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:

@@ -35,7 +35,7 @@ def limit(monkeypatch: pytest.MonkeyPatch, loops: int, levels: int) -> None:
 
 @pytest.mark.parametrize(("loops", "levels"), LIMITS)
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_parts_of_a_function_use_no_undefined_name(
+def test_parts_of_a_function_use_only_defined_names(
     strategy: str, loops: int, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limit(monkeypatch, loops, levels)

@@ -90,7 +90,7 @@ def by_key(table: pa.Table, stream: list[Month], name: str, key: tuple[str, ...]
     return Counter(held.values())
 
 
-def test_all_months_and_corrections_add_up_to_the_data() -> None:
+def test_the_months_and_corrections_of_the_flight_demo_add_up_to_its_data() -> None:
     data = tables()
     stream = list(months(data))
     assert [month.name for month in stream] == ["2013-01", "2013-02", "the last corrections"]

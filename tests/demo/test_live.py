@@ -18,7 +18,7 @@ from demo.live import worker
 pytestmark = pytest.mark.plain_python
 
 
-def test_the_worker_mirrors_the_view(tmp_path: Path) -> None:
+def test_the_demo_worker_mirrors_the_view_in_sqlite(tmp_path: Path) -> None:
     assert worker.run(tmp_path / "mirror.sqlite", 0.5)
 
 
@@ -77,6 +77,6 @@ def test_a_browser_gets_all_rows_then_each_change_and_resumes_where_it_stopped()
         assert len(view.state.subscriptions) == 1
 
 
-def test_wrong_rows_are_refused_by_the_server() -> None:
+def test_wrong_rows_are_refused_by_the_demo_server() -> None:
     with served() as client:
         assert client.post("/items", json=[["bolt", "many"]]).status_code == 422

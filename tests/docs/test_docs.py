@@ -20,7 +20,7 @@ _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.
 _FOLDERS = _ROOMS | {"src", "tests", "benchmarks", "docs", "demo", ".ci"}
 
 
-def test_no_message_sends_to_a_page_that_an_installed_package_does_not_have() -> None:
+def test_messages_of_the_package_name_no_page_of_the_docs_folder() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         tree = ast.parse(path.read_text())
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -88,7 +88,7 @@ def test_every_page_is_in_the_index() -> None:
             assert f"({page.name})" in index, page.name
 
 
-def test_every_page_of_the_benchmarks_is_in_their_index() -> None:
+def test_every_benchmark_page_is_in_the_index_of_benchmark_pages() -> None:
     index = (ROOT / "docs" / "benchmarks.md").read_text()
     for page in (ROOT / "docs" / "benchmarks").glob("*.md"):
         assert f"(benchmarks/{page.name})" in index, page.name

@@ -134,7 +134,7 @@ def errors() -> set[str]:
     return names
 
 
-def test_known_public_names_are_among_those_checked() -> None:
+def test_the_check_of_docstrings_covers_known_public_names() -> None:
     assert {"freshviews.Database.insert", "freshviews.View.subscribe", "freshviews.learn.PCA.transform"} <= set(NAMES)
 
 

@@ -28,7 +28,7 @@ def test_every_metric_is_listed_with_its_type_and_labels() -> None:
     assert rows("Every metric") == expected
 
 
-def test_every_phase_is_listed() -> None:
+def test_every_phase_is_listed_on_the_metrics_page() -> None:
     assert rows("Phases") == [[f"`{name}`", text] for name, text in PHASES.items()]
 
 
@@ -37,7 +37,7 @@ def test_the_metrics_page_names_exactly_the_existing_metrics() -> None:
     assert named == {metric.name for metric in METRICS}
 
 
-def test_the_dashboard_shows_every_metric_and_no_other() -> None:
+def test_the_dashboard_shows_exactly_the_existing_metrics() -> None:
     found = json.loads(DASHBOARD.read_text())
     shown = [target["expr"] for panel in found["panels"] for target in panel["targets"]]
     shown += [one["expr"] for one in found["annotations"]["list"]]

@@ -25,17 +25,17 @@ def names_in(text: str) -> set[str]:
     return {word for code in _LISTS.findall(text) for word in _WORD.findall(code.lower())}
 
 
-def test_every_scalar_function_is_in_the_table() -> None:
+def test_every_scalar_function_is_in_the_table_of_the_sql_page() -> None:
     missing = set(FUNCTIONS) - names_in(section("Scalar expressions"))
     assert not missing, f"docs/sql.md, Scalar expressions: add {sorted(missing)}"
 
 
-def test_every_aggregate_function_is_in_the_table() -> None:
+def test_every_aggregate_function_is_in_the_table_of_the_sql_page() -> None:
     missing = (AGGREGATES | GROUPINGS) - names_in(section("Aggregates"))
     assert not missing, f"docs/sql.md, Aggregates: add {sorted(missing)}"
 
 
-def test_the_table_names_no_function_that_does_not_exist() -> None:
+def test_every_function_in_the_table_of_the_sql_page_exists() -> None:
     rows = [row for row in section("Scalar expressions").splitlines() if row.startswith("| ")]
     lists = [code for row in rows for code in _LISTS.findall(row) if re.fullmatch(r"(\\\|\\\| )?[a-z_0-9 ]+", code)]
     named = {word for code in lists for word in _WORD.findall(code)}
@@ -44,7 +44,7 @@ def test_the_table_names_no_function_that_does_not_exist() -> None:
     assert named - set(FUNCTIONS) <= {"div", "date", "days"}
 
 
-def test_every_accepted_aggregate_of_the_table_exists() -> None:
+def test_every_aggregate_that_the_sql_page_lists_as_accepted_exists() -> None:
     rows = [row for row in section("Aggregates").splitlines() if row.startswith("| ") and "refused" not in row]
     calls = {name.lower() for row in rows for name in _CALL.findall(row.split("|")[1])}
     assert calls <= AGGREGATES | GROUPINGS

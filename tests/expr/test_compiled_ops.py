@@ -62,7 +62,7 @@ def test_plain_python_and_machine_code_agree() -> None:
             assert close(name, one, other), (name, row, one, other)
 
 
-def test_an_operation_that_cannot_fail_has_no_status_argument() -> None:
+def test_exactly_the_operations_that_can_fail_have_a_status_argument() -> None:
     for op in OPS.values():
         if op.kernel is not None:
             function = getattr(scalar, op.kernel)
@@ -73,7 +73,7 @@ def test_an_operation_that_cannot_fail_has_no_status_argument() -> None:
             assert count - op.fallible == op.arity[0] == op.arity[1], op.name
 
 
-def test_a_later_error_does_not_replace_the_first_one() -> None:
+def test_a_later_error_does_not_replace_the_first_error() -> None:
     status = np.zeros(1, np.int64)
     assert scalar.div_int(1, 0, status.ctypes.data) == NULL
     assert scalar.add_int(2**62, 2**62, status.ctypes.data) == NULL
@@ -100,7 +100,7 @@ def test_weeks_are_iso_weeks_before_and_after_1970(day: int) -> None:
     assert outcome("weekofyear", (day,)) == expected("weekofyear", (day,))
 
 
-def test_adding_months_clamps_to_the_last_day() -> None:
+def test_adding_months_clamps_to_the_last_day_of_the_month() -> None:
     def shift(text: str, months: int) -> str:
         days = int(np.datetime64(text).astype("datetime64[D]").astype(np.int64))
         return str(np.datetime64(outcome("add_months", (days, months)), "D"))
@@ -124,7 +124,7 @@ def test_a_result_outside_dates_or_timestamps_is_an_error() -> None:
     assert outcome("trunc_timestamp", (-(2**63) + 1, TIMESTAMP_UNITS["second"])) is None
 
 
-def test_shifting_the_first_and_last_timestamps_by_zero_months_keeps_them() -> None:
+def test_a_shift_by_zero_months_keeps_the_first_and_the_last_timestamp() -> None:
     for t in (-(2**63) + 1, 2**63 - 1):
         assert outcome("add_months_timestamp", (t, 0)) == t
 

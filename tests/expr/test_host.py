@@ -126,14 +126,14 @@ def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> N
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_the_operation_attempt_gives_null_for_an_error_and_failed_reports_it() -> None:
+def test_the_operation_attempt_gives_null_for_an_error_and_the_operation_failed_gives_true() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_the_right_side_of_an_and_is_not_evaluated_for_rows_that_the_left_side_excludes() -> None:
+def test_the_right_side_of_a_conjunction_is_not_evaluated_for_rows_that_the_left_side_excludes() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]
@@ -156,14 +156,14 @@ def test_a_host_function_runs_once_for_equal_arguments(monkeypatch: pytest.Monke
     assert calls == ["bolt", "Nut", "", "12"]
 
 
-def test_a_full_memo_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_of_a_host_function_stay_right_when_its_memo_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "LARGEST_MEMO", 2)
     dictionary = Dictionary()
     run = evaluator_for(call("upper", STRING, NAME), dictionary)
     assert run(columns(dictionary))[0].tolist() == run(columns(dictionary))[0].tolist()
 
 
-def test_a_constant_expression_has_a_value_per_row() -> None:
+def test_a_constant_expression_gives_the_same_value_for_every_row() -> None:
     dictionary = Dictionary()
     codes = evaluate(call("upper", STRING, text("x")), columns(dictionary), dictionary)
     assert dictionary.decode_array(codes).to_pylist() == ["X"] * len(NAMES)

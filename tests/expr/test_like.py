@@ -24,7 +24,7 @@ PARTS = ("a", "b", "%", "%", "_", "_", "\n", ".", "!%", "!_", "!!")
 
 
 @pytest.mark.seeds(20)
-def test_like_agrees_with_its_recursive_definition(seed: int) -> None:
+def test_the_like_operator_agrees_with_its_recursive_definition(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(1000):
         text = "".join(chance.choices("ab\n%_.!", k=chance.randrange(8)))
@@ -37,7 +37,7 @@ MANY = ("%a" * 40 + "%b", "%a_" * 40 + "%b", "%" * 50 + "b", "a%" * 40 + "_b", "
 
 
 @pytest.mark.parametrize("pattern", MANY)
-def test_many_wildcards_take_no_longer_than_few(pattern: str) -> None:
+def test_a_like_pattern_of_many_wildcards_takes_no_longer_than_a_pattern_of_few(pattern: str) -> None:
     """A search that goes back takes a minute for 8 wildcards and 61 characters."""
     assert not like("a" * 20_000, pattern)
     assert like("a" * 20_000 + "bb", pattern + "%")

@@ -100,7 +100,7 @@ FOUND = [
 
 
 @pytest.mark.parametrize(("pattern", "found"), FOUND)
-def test_a_pattern_is_found_in_the_texts_where_java_finds_it(pattern: str, found: str) -> None:
+def test_a_pattern_is_found_in_the_same_texts_as_in_java(pattern: str, found: str) -> None:
     occurs = searcher(pattern)
     assert "".join("01"[occurs(text)] for text in TEXTS) == found
 

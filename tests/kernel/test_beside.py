@@ -190,7 +190,7 @@ def test_each_thread_waits_for_its_own_function(compiling: Compiling) -> None:
     assert compiling.process.queue() == ["a"] and not compiling.here
 
 
-def test_this_process_compiles_what_a_dead_compiling_process_left(compiling: Compiling) -> None:
+def test_this_process_compiles_the_functions_that_a_dead_compiling_process_left_undone(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
@@ -259,7 +259,7 @@ def test_a_batch_waits_only_for_the_functions_that_it_calls(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no process compiles for another one")
-def test_an_answer_is_read_from_a_file_with_a_large_number(compiling: Compiling) -> None:
+def test_an_answer_of_the_compiling_process_is_read_from_a_large_file_descriptor(compiling: Compiling) -> None:
     """A server with many connections has such files."""
     import fcntl
     import resource

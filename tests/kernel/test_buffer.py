@@ -44,7 +44,7 @@ def rows_of(buffer: int, width: int = WIDTH) -> list[Row]:
 
 
 @pytest.mark.parametrize("sizes", [(0,), (1, 0, 2), (5, 40, 300, 1)])
-def test_reserved_rows_follow_appended_ones_contiguously(buffer: int, sizes: tuple[int, ...]) -> None:
+def test_reserved_rows_follow_appended_rows_contiguously(buffer: int, sizes: tuple[int, ...]) -> None:
     expected: list[Row] = []
     for size in sizes:
         extend(buffer, [(size, -1, -1)])
@@ -113,7 +113,7 @@ def test_rows_with_only_a_multiplicity_are_merged_into_one_row() -> None:
     free_buffer(buffer)
 
 
-def test_consolidating_many_rows_merges_equal_ones(buffer: int) -> None:
+def test_consolidating_many_rows_merges_equal_rows(buffer: int) -> None:
     n = 500 if PURE_PYTHON else 20_000
     rows = [(i % 1000, i % 7, 1 if i % 3 else -1) for i in range(n)]
     extend(buffer, rows)
@@ -121,7 +121,7 @@ def test_consolidating_many_rows_merges_equal_ones(buffer: int) -> None:
     assert rows_of(buffer) == merged(rows)
 
 
-def test_an_empty_buffer_consolidates_to_an_empty_one(buffer: int) -> None:
+def test_consolidating_an_empty_buffer_leaves_the_buffer_empty(buffer: int) -> None:
     consolidate(buffer)
     assert rows_of(buffer) == []
     free_buffer(0)

@@ -124,7 +124,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_private_folder_links_to_prepared_code_that_cannot_be_written_to(
+def test_prepared_code_in_a_read_only_folder_is_used_by_links_in_a_private_folder(
     prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with warnings.catch_warnings():
@@ -193,7 +193,7 @@ print(cache_folder())
 @pytest.mark.large(0)
 @pytest.mark.long("compiles the functions of a table")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the code must be root's")
-def test_code_that_root_has_shared_runs_for_another_user_without_the_compiler() -> None:
+def test_code_compiled_by_root_is_run_by_another_user_without_the_compiler() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}

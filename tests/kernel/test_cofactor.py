@@ -207,7 +207,7 @@ def test_a_number_of_two_words_is_read_as_the_nearest_double(x: int) -> None:
     assert (-1 if negative else 1) * wide.double_of(at(magnitude), 2, 64) == float(Fraction(x, 2**64))
 
 
-def test_payloads_of_several_rings_are_added_by_their_layout() -> None:
+def test_a_payload_with_components_of_several_rings_is_added_by_its_layout() -> None:
     ring = ring_of("double", [0, 1])
     element = ring.to_words(lifted(ring, [code(0.1), code(-7.25)]))
     layout = words([0, 2, elements.INTEGERS, 2, elements.WIDE, 2])

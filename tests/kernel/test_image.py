@@ -77,7 +77,7 @@ SHAPES = pytest.mark.parametrize(
 
 
 @SHAPES
-def test_a_table_restored_from_its_image_agrees_with_an_uninterrupted_one(
+def test_a_table_restored_from_its_image_agrees_with_an_uninterrupted_table(
     image_file: Path, words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool
 ) -> None:
     order = random.Random(words)

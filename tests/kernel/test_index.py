@@ -61,7 +61,7 @@ def test_indexes_on_any_key_positions_follow_inserts_and_deletes(keys: list[tupl
         r.agree()
 
 
-def test_a_crowded_slice_among_small_ones_stays_right_under_a_random_stream() -> None:
+def test_a_crowded_slice_among_small_slices_stays_right_under_a_random_stream() -> None:
     order = random.Random(3)
     with relation(2, 1, ((0,), (1,))) as r:
         for _ in range(300 if PURE_PYTHON else 6000):

@@ -56,7 +56,9 @@ def units_at(address: int) -> int:
 
 @MANY
 @given(st.lists(st.tuples(double, multiplicity), max_size=12))
-def test_doubles_that_fit_narrow_sums_are_added_and_others_are_reported(terms: list[tuple[float, int]]) -> None:
+def test_doubles_that_fit_narrow_sums_are_added_and_doubles_that_do_not_fit_are_reported(
+    terms: list[tuple[float, int]]
+) -> None:
     units, reported = 0, False
     with block(ZEROS) as address, block([0]) as status:
         for x, k in terms:
@@ -87,7 +89,9 @@ def test_deleting_all_doubles_in_any_order_zeroes_every_word_of_a_narrow_sum(
 
 @MANY
 @given(st.integers(-RANGE // 2, RANGE // 2 - 1), st.integers(0, 255))
-def test_the_value_of_a_narrow_sum_and_its_rounding_error_equal_those_of_the_real(units: int, shift: int) -> None:
+def test_a_narrow_sum_and_the_real_of_the_same_number_have_equal_values_and_rounding_errors(
+    units: int, shift: int
+) -> None:
     element = Real(Fraction(units >> shift, UNIT))
     with block(NARROW.to_words(element)) as address, block((0,) * REAL_WORDS) as real:
         narrow_as_real(real, address)

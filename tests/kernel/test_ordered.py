@@ -150,7 +150,7 @@ def test_the_least_and_greatest_row_follow_inserts_and_deletes(
 
 
 @pytest.mark.parametrize("words", [1, 2, 3])
-def test_prefixes_of_every_length_are_searched(words: int) -> None:
+def test_rows_are_found_by_prefixes_of_every_length(words: int) -> None:
     order = random.Random(words)
     with relation(words, 1, ordered=INTEGER_ORDER) as r:
         for _ in range(200):
@@ -159,7 +159,7 @@ def test_prefixes_of_every_length_are_searched(words: int) -> None:
         check(r, INTEGER_ORDER)
 
 
-def test_a_prefix_without_rows_has_neither_first_nor_last() -> None:
+def test_a_prefix_without_rows_has_neither_a_first_nor_a_last_row() -> None:
     with relation(2, 1, ordered=INTEGER_ORDER) as r:
         assert ordered_first(r.ordered, r.t, (1,)) == 0
         r.add((0, 5), (1,))
@@ -182,7 +182,7 @@ def test_a_row_kept_only_for_the_journal_is_not_found() -> None:
         assert ordered_first(r.ordered, r.t, (1,)) == 3
 
 
-def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
+def test_a_second_insert_or_removal_of_a_row_leaves_an_ordered_index_unchanged() -> None:
     with relation(1, 1, ordered=INTEGER_ORDER) as r:
         for i in range(20):
             r.add((i,), (1,))

@@ -46,7 +46,7 @@ def check(r: Relation) -> None:
 
 @settings(MANY, max_examples=40)
 @given(st.data())
-def test_the_fold_of_a_prefix_equals_that_of_its_rows_after_inserts_and_deletes(data: st.DataObject) -> None:
+def test_the_fold_of_a_prefix_equals_the_fold_of_its_rows_after_inserts_and_deletes(data: st.DataObject) -> None:
     one = st.tuples(st.integers(-1, 1), st.integers(0, 40).map(affine), st.booleans())
     with relation(2, 1, ((0,),), INTEGER_ORDER | DESCENDING, folds=FOLDS) as r:
         for group, last, end in data.draw(st.lists(one, max_size=40)):
@@ -77,7 +77,7 @@ def test_folds_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
 @pytest.mark.parametrize("kind", CODES)
 @settings(MANY, max_examples=30)
 @given(data=st.data())
-def test_folds_give_the_least_and_greatest_of_every_prefix_in_every_kind_of_order(
+def test_folds_give_the_least_and_greatest_word_of_every_prefix_in_every_kind_of_order(
     kind: int, data: st.DataObject
 ) -> None:
     words = [word for word in CODES[kind] if word != NULL]

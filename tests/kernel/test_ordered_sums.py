@@ -78,7 +78,9 @@ def walked(r: Relation, prefix: Key, low: Bound, high: Bound) -> list[Key]:
 @pytest.mark.parametrize(("kind", "small"), [(INTEGER_ORDER, False), (DOUBLE_ORDER, False), (INTEGER_ORDER, True)])
 @settings(MANY, max_examples=40)
 @given(data=st.data())
-def test_the_sums_of_a_range_equal_those_of_its_rows_after_updates(kind: int, small: bool, data: st.DataObject) -> None:
+def test_the_sums_of_a_range_equal_the_sums_of_its_rows_after_updates(
+    kind: int, small: bool, data: st.DataObject
+) -> None:
     values = st.sampled_from(CODES[kind])
     key = st.tuples(st.integers(0, 1), values, st.integers(0, 1))
     change = st.tuples(key, st.integers(-2, 2), st.integers(-3, 3))

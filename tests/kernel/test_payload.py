@@ -30,7 +30,7 @@ def test_the_first_payload_error_is_kept() -> None:
         assert load(status, 0) == 7
 
 
-def test_a_sum_that_would_read_as_null_is_an_overflow() -> None:
+def test_a_sum_equal_to_the_code_of_null_is_reported_as_an_overflow() -> None:
     with block([0]) as status:
         assert plus(LEAST + 1, -1, status) == NULL
         assert load(status, 0) == SUM_OVERFLOW

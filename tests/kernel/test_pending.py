@@ -184,7 +184,7 @@ def test_deferred_rows_stay_deferred_in_an_image(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_one(seed: int) -> None:
+def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_insert(seed: int) -> None:
     order = random.Random(seed)
     with relation(1, 2) as eager, relation(1, 2) as lazy, status() as first, status() as second:
         store(lazy.t, LOOK_AT, order.choice([10, 1000]))
@@ -240,7 +240,7 @@ def test_merging_many_equal_rows_stops_deferring_until_the_table_has_doubled() -
 
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
 @pytest.mark.parametrize("different, merged", [(100_000, False), (95_000, False), (80_000, True), (10, True)])
-def test_many_repeated_rows_are_detected_wherever_they_are(different: int, merged: bool) -> None:
+def test_many_repeated_rows_are_detected_at_any_position_in_the_table(different: int, merged: bool) -> None:
     order = random.Random(different)
     keys = list(range(different)) + [order.randrange(different) for _ in range(100_000 - different)]
     order.shuffle(keys)

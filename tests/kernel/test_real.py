@@ -117,7 +117,7 @@ def test_adding_a_sum_k_times_equals_adding_each_term_k_times(
         assert words_at(target, REAL_WORDS) == words_at(expected, REAL_WORDS)
 
 
-def test_scaling_by_the_least_int64_equals_scaling_by_half_of_it_twice(total: int) -> None:
+def test_adding_a_real_scaled_by_the_least_int64_equals_adding_two_halves(total: int) -> None:
     with block(ZEROS) as source, block(ZEROS) as twice:
         sum_of([(-0.1, 1), (1e300, 3), (TINY, -1)], source)
         real_add_scaled(total, source, -(2**63))
@@ -126,7 +126,7 @@ def test_scaling_by_the_least_int64_equals_scaling_by_half_of_it_twice(total: in
         assert words_at(total, REAL_WORDS) == words_at(twice, REAL_WORDS)
 
 
-def test_huge_values_cancel_and_keep_the_tiny_one(total: int) -> None:
+def test_a_tiny_value_stays_in_a_sum_when_huge_values_cancel(total: int) -> None:
     sum_of([(HUGE, 2**62), (TINY, 1), (HUGE, -(2**62))], total)
     assert double(real_value(total)) == TINY
     real_add_double(total, code(TINY), -1)
@@ -205,7 +205,7 @@ def test_nan_and_infinities_of_both_signs_give_nan_until_they_are_deleted(total:
     assert double(real_value(total)) == 1.5
 
 
-def test_an_infinity_deleted_before_its_insert_counts_as_the_opposite_one(total: int) -> None:
+def test_an_infinity_deleted_before_its_insert_counts_as_the_opposite_infinity(total: int) -> None:
     sum_of([(math.inf, -1)], total)
     assert double(real_value(total)) == -math.inf
     sum_of([(math.inf, 1)], total)

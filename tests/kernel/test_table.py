@@ -103,7 +103,7 @@ def test_deleting_all_inserted_rows_leaves_the_table_and_its_indexes_empty() -> 
         assert load(r.t, USED) == used  # freed rows are used again
 
 
-def test_a_table_without_key_words_has_one_row() -> None:
+def test_a_table_without_key_words_has_at_most_one_row() -> None:
     with relation(0, 1, journal=True) as r:
         assert find(r.t, ()) == 0
         r.add((), (3,))
@@ -128,7 +128,7 @@ def test_a_row_deleted_and_inserted_in_one_batch_is_in_the_journal_once() -> Non
         r.agree()
 
 
-def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_it() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_the_batch() -> None:
     with relation(1, 1, ((0,),), journal=True) as r:
         r.add((1,), (5,))
         r.add((1,), (-5,))
@@ -147,7 +147,7 @@ def test_rows_are_removed_immediately_if_the_journal_is_switched_off() -> None:
         assert load(r.t, JOURNALED) == 0
 
 
-def test_a_reset_table_is_like_a_new_one() -> None:
+def test_a_reset_table_equals_a_new_table() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(100):
             r.add((i % 7, i), (1,))
@@ -211,7 +211,7 @@ SPREAD = 1000
         pytest.param([(code(i / 100),) for i in range(SPREAD)], id="cents"),
     ],
 )
-def test_keys_of_every_kind_spread_over_the_slots(keys: list[tuple[int, ...]]) -> None:
+def test_keys_of_every_kind_are_spread_evenly_over_the_slots(keys: list[tuple[int, ...]]) -> None:
     homes: dict[int, int] = {}
     for key in keys:
         home = hash_key(key) & 2047

@@ -188,7 +188,7 @@ def test_a_sum_that_does_not_fit_is_reported_and_can_be_undone() -> None:
         points.close()
 
 
-def test_points_without_rows_vanish_without_being_reported() -> None:
+def test_a_point_without_rows_vanishes_and_is_not_reported() -> None:
     points = Points(BEFORE, False, False)
     try:
         points.add((0, 1), 2, 0, 0)

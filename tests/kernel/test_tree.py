@@ -104,7 +104,7 @@ def test_edits_one_by_one_and_in_batches_make_equal_trees(edits: list[Row], size
     st.lists(st.tuples(WORDS, WORDS, st.integers(-2, 2)), max_size=150),
     st.sampled_from(["given", "sorted", "once"]),
 )
-def test_loading_rows_in_any_order_equals_inserting_them(rows: list[Row], how: str) -> None:
+def test_loading_rows_in_any_order_makes_the_same_tree_as_inserting_the_rows(rows: list[Row], how: str) -> None:
     if how != "given":
         rows = sorted(rows)
     if how == "once":
@@ -136,7 +136,7 @@ def test_payloads_are_replaced_or_summed_and_zero_rows_vanish() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3 if PURE_PYTHON else 10))
-def test_rows_are_sorted_by_their_first_words_and_keep_their_order_if_these_are_equal(seed: int) -> None:
+def test_rows_are_sorted_by_their_first_words_and_rows_with_equal_first_words_keep_their_order(seed: int) -> None:
     order = random.Random(seed)
     spread = order.choice([1, 200, 2**33, 2**63 - 1])
     count = order.choice([0, 1, 20, 100, 3000])
@@ -158,7 +158,7 @@ def test_edits_that_change_nothing_copy_no_page() -> None:
         assert load(tree.handle, COPIED) == 0
 
 
-def test_an_edit_copies_one_page_per_level_and_releasing_the_version_frees_them() -> None:
+def test_an_edit_copies_one_page_per_level_and_releasing_the_old_version_frees_its_pages() -> None:
     tree = OrderedTree(2, page_words=32)
     tree.load([np.arange(3000, dtype=np.int64) * 2, np.zeros(3000, np.int64)])
     levels = load(tree.root, LEVEL) + 1
@@ -266,7 +266,7 @@ def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
     assert tree.bytes / count < 24
 
 
-def test_batches_with_wrong_columns_are_refused() -> None:
+def test_an_ordered_tree_refuses_batches_with_wrong_columns() -> None:
     tree = OrderedTree(2)
     one = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="1 columns given, but the tree has 2"):

@@ -18,7 +18,7 @@ def prefixes(rows: set[Row]) -> set[Row]:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
-def test_the_differences_of_two_versions_are_those_of_their_rows_and_of_the_prefixes(seed: int) -> None:
+def test_comparing_two_versions_finds_the_rows_and_prefixes_that_were_inserted_or_erased(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 60])

@@ -167,7 +167,7 @@ def test_walking_all_keys_reads_each_leaf_once() -> None:
 
 
 @pytest.mark.parametrize("page_words", SMALL_PAGES)
-def test_gaps_are_found_past_runs_of_rows(page_words: int) -> None:
+def test_the_next_gap_in_a_tree_version_is_found_after_a_run_of_rows(page_words: int) -> None:
     order = random.Random(page_words)
     for k in (1, 2):
         tree = OrderedTree(k, page_words=page_words)

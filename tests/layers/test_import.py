@@ -19,7 +19,7 @@ HEAVY = {"numba", "numpy", "pyarrow", "sqlglot", "pandas", "pyspark"}
         ("import freshviews; freshviews.Database().close()", {"pandas", "pyspark", "sklearn", "matplotlib"}),
     ],
 )
-def test_imports_and_commands_load_no_module_that_they_do_not_need(script: str, unwanted: set[str]) -> None:
+def test_imports_and_commands_load_only_modules_that_they_need(script: str, unwanted: set[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", f"{script}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
     )

@@ -93,7 +93,7 @@ ALONE = [("sqlglot", "sql asking engine"), ("duckdb", "asking"), ("typer", "cli"
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_libraries_such_as_pyspark_are_imported_by_few_packages_only(package: str, room: str) -> None:
+def test_a_large_library_like_pyspark_is_imported_only_by_its_listed_packages(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == set(room.split())
 
@@ -151,7 +151,7 @@ def face_of(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_only_names_in_its_all_are_imported_from_a_package(package: str) -> None:
+def test_names_imported_from_another_package_are_in_its_list_of_public_names(package: str) -> None:
     face = face_of(package)
     for path in modules():
         if dotted(path) == package or dotted(path).startswith(package + "."):
@@ -165,7 +165,7 @@ def test_only_names_in_its_all_are_imported_from_a_package(package: str) -> None
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_every_name_in_all_exists(package: str) -> None:
+def test_every_public_name_that_a_package_lists_exists(package: str) -> None:
     for name in face_of(package):
         found = f"{package}.{name}" in named() or hasattr(importlib.import_module(package), name)
         assert found, f"{package}.__all__ names {name}"

@@ -220,7 +220,7 @@ def test_a_refused_model_leaves_no_view() -> None:
     assert model.categories_ == {"city": []}
 
 
-def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
+def test_a_model_with_categories_has_the_standard_errors_of_ordinary_least_squares() -> None:
     db = database()
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices", categories=CATEGORIES)
     for _ in stream(db, 7, 2):
@@ -237,7 +237,7 @@ def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_a_category_is_one_step_of_forward_selection(fit_intercept: bool) -> None:
+def test_forward_selection_adds_a_category_in_one_step(fit_intercept: bool) -> None:
     db = database()
     model = LinearRegression(
         db, JOIN, FEATURES, "price", name="prices", categories=CATEGORIES, fit_intercept=fit_intercept
@@ -379,7 +379,7 @@ def test_doubles_with_a_large_mean_keep_the_digits_of_their_sums() -> None:
     np.testing.assert_allclose(near.coef_, theirs.coef_, rtol=1e-12)
 
 
-def test_predict_refuses_unknown_values_or_takes_them_for_the_reference() -> None:
+def test_predict_refuses_unknown_values_of_a_category_or_treats_them_as_the_reference() -> None:
     import pandas as pd
 
     db = Database()
@@ -408,7 +408,7 @@ def test_predict_refuses_unknown_values_or_takes_them_for_the_reference() -> Non
         model.predict(np.zeros((2, 3)))
 
 
-def test_errors_name_the_wrong_input() -> None:
+def test_errors_of_models_with_categories_name_the_wrong_input() -> None:
     db = database()
     for kind in (LinearRegression, Ridge):
         with pytest.raises(LearnError, match="degree=2 cannot be combined with categories"):
@@ -452,7 +452,7 @@ def test_a_tiny_penalty_gives_the_least_squares_solution(alpha: float) -> None:
     assert ridge.predict(frame) == pytest.approx(squares.predict(frame), rel=1e-8)
 
 
-def test_impossible_models_are_refused() -> None:
+def test_models_with_wrong_variables_or_penalties_are_refused() -> None:
     db = Database()
     db.execute("CREATE TABLE t (x DOUBLE, c STRING, y DOUBLE)")
     with pytest.raises(SqlError, match="takes numbers, not STRING; write CATEGORY"):

@@ -64,7 +64,7 @@ def versions(db: Database) -> Any:
         yield
 
 
-def test_mutual_information_equals_scikit_learns_at_every_version() -> None:
+def test_mutual_information_equals_scikit_learn_at_every_version() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
     for _ in versions(db):
@@ -74,7 +74,7 @@ def test_mutual_information_equals_scikit_learns_at_every_version() -> None:
         assert ranked == sorted(ranked, key=lambda one: -one[1])
 
 
-def test_a_tree_has_the_greatest_information_and_its_probabilities_sum_to_1() -> None:
+def test_a_chow_liu_tree_has_the_greatest_information_and_its_probabilities_sum_to_1() -> None:
     db = database()
     tree = ChowLiuTree(db, JOIN, VARIABLES, name="tree", root="zone")
     for _ in versions(db):
@@ -116,7 +116,7 @@ def test_pairs_of_values_that_never_occur_have_probability_zero() -> None:
     assert list(tree.log_probability(frame)) == [-np.inf, -np.inf]
 
 
-def test_subscribers_of_a_model_get_its_changes_and_reads_see_the_last_version() -> None:
+def test_subscribers_of_a_model_get_its_changes_and_readers_see_its_last_version() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
     reported: list[Any] = []
@@ -131,7 +131,7 @@ def test_subscribers_of_a_model_get_its_changes_and_reads_see_the_last_version()
     assert "dependence" not in db.views
 
 
-def test_errors_name_missing_rows_and_variables() -> None:
+def test_errors_of_a_dependence_model_name_missing_rows_and_variables() -> None:
     db = database()
     model = ChowLiuTree(db, JOIN, VARIABLES, name="tree")
     with pytest.raises(LearnError, match="no row in which all variables have a value"):

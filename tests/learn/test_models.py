@@ -80,7 +80,7 @@ def test_models_equal_scikit_learn_on_the_join_at_every_version(fit_intercept: b
             assert model.intercept_ == 0.0
 
 
-def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
+def test_a_model_has_the_standard_errors_of_ordinary_least_squares() -> None:
     db = database()
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices")
     fill(db, 5)
@@ -96,7 +96,7 @@ def test_standard_errors_are_those_of_ordinary_least_squares() -> None:
     np.testing.assert_allclose(model.intercept_error_, np.sqrt(at_zero @ inverse @ at_zero), rtol=1e-7)
 
 
-def test_a_ridge_has_no_standard_errors() -> None:
+def test_a_ridge_regression_has_no_standard_errors() -> None:
     db = database()
     ridge = Ridge(db, JOIN, FEATURES, "price", name="ridge")
     fill(db, 5)
@@ -166,7 +166,7 @@ def test_columns_of_a_frame_are_found_by_name() -> None:
         model.predict(np.array([[1], [2]]))
 
 
-def test_errors_say_what_is_wrong_with_a_model() -> None:
+def test_errors_name_the_wrong_input_of_a_model() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
     with pytest.raises(LearnError, match="0 rows and needs 2"):

@@ -123,7 +123,7 @@ def computed(program: Program, rows: Rows, share: float = 1.0) -> dict[str, Cost
 
 
 @pytest.mark.parametrize(("text", "rows"), CASES)
-def test_estimated_steps_are_near_the_counted_ones_and_rank_strategies_in_the_same_order(
+def test_estimated_steps_are_near_the_counted_steps_and_rank_strategies_in_the_same_order(
     text: str, rows: Rows
 ) -> None:
     steps: dict[str, tuple[float, float]] = {}
@@ -170,7 +170,7 @@ SELECTS = {
 
 
 @pytest.mark.parametrize("select", SELECTS.values(), ids=SELECTS)
-def test_estimated_steps_of_sql_views_are_near_the_counted_ones(select: str) -> None:
+def test_estimated_steps_of_sql_views_are_near_the_counted_steps(select: str) -> None:
     rng = random.Random(3)
     values: Rows = {
         "c": [(c, rng.randrange(6)) for c in range(50)],
@@ -250,7 +250,7 @@ def test_the_mean_cost_is_weighted_by_the_rates_of_updates() -> None:
     assert mean_steps(costs, {"R": 1, "S": 3}) == 4
 
 
-def test_without_data_a_key_is_assumed_to_have_one_row_and_other_values_ten() -> None:
+def test_without_data_the_cost_assumes_one_row_per_key_and_ten_rows_per_other_value() -> None:
     program = STRATEGIES["first_order"].of_query(query("Q(a) = R(a, b), S(b, c)"))
     costs = costs_of(program, Assumed(program, {"R": (("c1",),)}))
     assert costs is not None

@@ -75,7 +75,7 @@ def test_bags_that_read_different_variables_share_no_program_that_stores_joins()
     assert [sum(one.relation == "E" for one in program.triggers) > 2 for program in programs] == [False, True]
 
 
-def test_changes_are_summed_before_a_node_that_reads_only_some_of_their_variables() -> None:
+def test_changes_are_summed_before_they_reach_a_node_that_reads_only_some_of_their_variables() -> None:
     """An update that is the first edge of triangles has many last corners and one first corner."""
     program = enumerated(query(ALIKE[0]), distinct=True)
     loops = [s for s in visit(program.triggers[0].body) if isinstance(s, Loop) and s.view == "E_E_2_E_3_E"]

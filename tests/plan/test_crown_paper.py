@@ -66,7 +66,7 @@ def test_the_join_tree_of_the_example_equals_figure_1_c() -> None:
     assert tree.height == 2
 
 
-def test_views_and_counters_equal_those_of_example_4_2(state: State) -> None:
+def test_views_and_counters_have_the_contents_of_example_4_2(state: State) -> None:
     assert state.members("R2", JOINED) == {(2, 2), (2, 4)}
     assert state.members("R3", JOINED) == {(1, 1), (1, 2), (3, 2), (4, 4)}
     assert projection(state, "R2", 1) == {(2,): 1, (4,): 1}

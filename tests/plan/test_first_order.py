@@ -87,7 +87,7 @@ PATH = "Q(a, h) = " + ", ".join(f"E({one}, {other})" for one, other in zip("abcd
     "text",
     [PATH, "Q() = E(a, b), E(b, c), E(c, d), E(d, a), E(a, c), E(b, d), E(d, c), R(a, c)"],
 )
-def test_many_occurrences_of_a_relation_are_updated_one_after_the_other(text):
+def test_several_occurrences_of_a_relation_in_a_query_are_updated_one_by_one(text):
     made = query(text)
     program = first_order.plan(made)
     edges = [view.name for view in program.views if view.key[:2] == program.views[0].key[:2] and "E" in view.name]

@@ -29,7 +29,7 @@ def test_views_that_differ_only_in_the_order_of_columns_are_stored_once() -> Non
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 
-def test_removing_a_relation_from_a_path_leaves_components_with_a_view_each() -> None:
+def test_removing_a_relation_from_a_path_leaves_components_that_have_one_view_each() -> None:
     parts = {"V_R", "S", "V_T", "V_RS", "V_ST", "Q"}
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, d)")) == parts
 

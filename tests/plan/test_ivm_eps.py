@@ -158,7 +158,7 @@ def looped(program: Program) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", [0, 1])
-def test_with_exponent_0_or_1_only_relations_are_stored(epsilon: float) -> None:
+def test_exponents_0_and_1_store_only_the_relations_and_the_result(epsilon: float) -> None:
     program = ivm_eps.plan(TRIANGLE, epsilon)
     assert program.balancing is None and not looped(program)
     assert {v.name for v in program.views} == {"R", "S", "T", "Q"}
@@ -167,7 +167,7 @@ def test_with_exponent_0_or_1_only_relations_are_stored(epsilon: float) -> None:
     assert {v.name for v in linear.views} == {v.name for v in first_order.plan(TRIANGLE).views}
 
 
-def test_an_exponent_per_relation_recovers_factorised_maintenance() -> None:
+def test_exponents_of_0_and_1_by_relation_give_the_views_of_factorised_maintenance() -> None:
     program = ivm_eps.plan(TRIANGLE, {"R": 0, "S": 0, "T": 1})
     assert program.balancing is None
     assert {v.name for v in program.views} == {"R", "S", "T", "V_ST", "Q"}

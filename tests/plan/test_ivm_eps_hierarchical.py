@@ -157,7 +157,7 @@ def test_the_printed_program_equals_the_golden_file(file: str, name: str, golden
 
 
 @pytest.mark.parametrize("name", QUERIES)
-def test_multiplicities_may_be_negative(name: str) -> None:
+def test_results_are_right_while_multiplicities_of_stored_rows_are_negative(name: str) -> None:
     """Presence is counted separately from payloads, because payloads of stored rows may cancel out."""
     made = QUERIES[name]
     state = State(ivm_eps_hierarchical.plan(made, 0.3))

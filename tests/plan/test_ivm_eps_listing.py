@@ -44,7 +44,9 @@ def rows_of(state: State) -> dict[tuple[int, ...], int]:
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
 @pytest.mark.parametrize("distinct", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
-def test_rows_and_changes_equal_those_of_the_join_after_every_step(name: str, distinct: bool, epsilon: float) -> None:
+def test_listed_rows_and_their_changes_equal_the_join_after_every_step(
+    name: str, distinct: bool, epsilon: float
+) -> None:
     one = QUERIES[name]
     program = planned(one, epsilon, distinct)
     wellformed.check(program)
@@ -106,7 +108,7 @@ def in_order(key: tuple[str, ...], row: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(row["abc".index(variable)] for variable in key)
 
 
-def test_updates_are_sublinear_while_no_subscriber_wants_the_change() -> None:
+def test_updates_take_sublinear_time_while_no_subscriber_wants_the_change() -> None:
     found = []
     for n in (100, 400, 1600):
         state = State(planned(QUERIES["triangles"]))

@@ -108,7 +108,7 @@ def test_a_group_without_rows_is_absent_but_the_global_group_has_a_row() -> None
     assert evaluate_block(block("global", *ALL), {"R": empty}) == {nothing: 1}
 
 
-def test_having_keeps_groups_where_it_is_true() -> None:
+def test_a_having_clause_keeps_the_groups_where_its_condition_is_true() -> None:
     having = Call("lt", (Column("least", BIGINT), Column("most", BIGINT)), BOOLEAN)
     made = block("groups", *ALL[5:7], having=having)
     assert evaluate_block(made, {"R": GROUPS}) == {(1, 10, 21): 1}

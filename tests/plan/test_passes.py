@@ -130,7 +130,7 @@ def test_no_order_of_passes_is_chosen_if_each_update_takes_constant_time() -> No
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
-def test_the_pass_over_a_fact_table_follows_those_over_its_dimensions(dimension: float) -> None:
+def test_the_pass_over_a_fact_table_follows_the_passes_over_its_dimensions(dimension: float) -> None:
     program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))
     order = passes(program, ["F", "D", "E"], {"F": 1e6, "D": dimension, "E": dimension})
     assert order is not None and order[-1].relation == "F"

@@ -90,7 +90,9 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_fewer_choices_are_nested_if_the_limit_of_statements_is_lower(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lower_limit_of_statements_reduces_the_nesting_of_choices_between_slices(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     edges = grid(3, 3)
     tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
     names = ", ".join(f"e{i}" for i in range(len(edges)))

@@ -126,7 +126,7 @@ def test_a_batch_equals_its_single_updates_in_any_order(strategy: Strategy, quer
 
 @pytest.mark.sample(5)
 @on_grid
-def test_deleting_what_was_inserted_leaves_every_view_empty(strategy: Strategy, query: Query) -> None:
+def test_deleting_all_inserted_rows_leaves_every_view_empty(strategy: Strategy, query: Query) -> None:
     state = State(planned(strategy, query))
     batches = list(Stream(relations_of(query), seed=11).batches(8))[:8]
     for batch in batches:

@@ -96,7 +96,7 @@ def test_sums_are_not_tabulated_if_that_may_take_more_steps() -> None:
 
 @pytest.mark.parametrize("atoms", [FOUR, FIVE, TAILED], ids=["four", "five", "four and three"])
 @pytest.mark.parametrize("free", ["", "a", "b", "ac"])
-def test_counts_of_cycles_equal_those_of_first_order(atoms: dict[str, str], free: str) -> None:
+def test_trie_join_and_first_order_count_the_same_cycles(atoms: dict[str, str], free: str) -> None:
     query = replace(count_of(atoms), free=tuple(free))
     ours, deltas = State(trie_join.plan(query)), State(first_order.plan(query))
     draw = np.random.default_rng(len(atoms))
@@ -109,7 +109,7 @@ def test_counts_of_cycles_equal_those_of_first_order(atoms: dict[str, str], free
     check(ours.program)
 
 
-def test_compiled_counts_of_cycles_over_many_rows_equal_those_of_first_order() -> None:
+def test_compiled_trie_join_and_first_order_count_the_same_cycles_over_many_rows() -> None:
     query = count_of(FOUR)
     rows = {name: np.random.default_rng(i).integers(0, 900, (6_000, 2)) for i, name in enumerate(FOUR)}
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0

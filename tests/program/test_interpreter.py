@@ -101,7 +101,7 @@ def test_an_update_of_a_relation_without_a_trigger_does_nothing() -> None:
     assert state.views["V"] == {}
 
 
-def test_a_let_is_in_scope_to_the_end_of_its_body_and_an_if_guards_only_its_own() -> None:
+def test_a_let_statement_binds_to_the_end_of_its_body_and_an_if_statement_guards_its_own_body() -> None:
     double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
     body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
     assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}
@@ -121,7 +121,7 @@ def test_a_loop_visits_the_rows_that_agree_on_bound_variables() -> None:
     assert state.views["V"] == {(1,): (2 * 3 + 2,), (2,): (3,)}
 
 
-def test_a_loop_with_nothing_bound_scans_the_view() -> None:
+def test_a_loop_without_bound_variables_scans_the_whole_view() -> None:
     loop = Loop("R", ("x", "y"), (), "r", (Add("V", ("x",), ("count",), ONE),))
     assert run(stored(loop), (1, 7, 1), (2, 8, 1), (3, 9, 1)).views["V"] == {(1,): (2,), (2,): (1,)}
 
@@ -144,7 +144,7 @@ def test_a_lookup_runs_its_body_if_the_key_is_present() -> None:
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
 
 
-def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_the_left_one_on_a_tie() -> None:
+def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_on_a_tie_the_left_slice() -> None:
     left = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("a",), ("count",), ONE),))
     right = Loop("R", ("a", "x"), (0,), "r", (Add("V", ("b",), ("count",), ONE),))
     body = (Smaller(left, right),)
@@ -153,7 +153,7 @@ def test_a_smaller_statement_loops_over_the_slice_with_fewer_rows_or_the_left_on
     assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
 
 
-def test_the_statements_after_a_sum_run_unless_the_sum_is_zero() -> None:
+def test_the_statements_after_a_sum_are_skipped_if_the_sum_is_zero() -> None:
     into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
     total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
@@ -280,7 +280,7 @@ def test_a_result_that_is_not_stored_is_enumerated() -> None:
     assert state.output() == {(1,): (5,)}
 
 
-def test_triggers_of_one_relation_run_one_after_the_other_over_the_batch() -> None:
+def test_each_trigger_of_a_relation_runs_over_the_whole_batch_before_the_next_trigger() -> None:
     views = (view("V", "a", "b", indexes=((0,),)), view("W"))
     base = program(Add("V", ("a", "b"), ("count",), M), views=views)
     loop = Loop("V", ("b", "c"), (0,), "v", (Add("W", (), ("count",), (Monomial((ComponentOf("v", "count"),)),)),))

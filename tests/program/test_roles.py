@@ -53,7 +53,7 @@ def test_renaming_reaches_every_field_of_a_new_kind_of_statement() -> None:
     assert renamed(statement(), Renaming(views={"V": "U"})).view == "U"  # type: ignore[union-attr]
 
 
-def test_a_statement_is_copied_only_if_a_body_changes() -> None:
+def test_a_statement_is_copied_only_if_one_of_its_bodies_changes() -> None:
     emit = Emit(("c",), (Monomial((Value("m"),)),))
     made = statement((emit,))
     assert with_bodies(made, lambda body: body) is made
@@ -62,7 +62,7 @@ def test_a_statement_is_copied_only_if_a_body_changes() -> None:
 
 
 @pytest.mark.parametrize("kind", get_args(Statement))
-def test_every_body_declares_how_often_it_runs(kind: type) -> None:
+def test_every_body_of_a_statement_declares_how_often_it_runs(kind: type) -> None:
     hints = kind.__annotations__
     reported = {part.name for part in parts_of(kind) if part.runs is not None}
     assert {name for name, hint in hints.items() if "Body" in hint or "Loop" in hint} == reported

@@ -44,7 +44,7 @@ def test_an_expression_has_the_code_of_its_value_in_sql(expr: Expr, a: int, b: i
 
 
 @pytest.mark.parametrize("op", ["case", "coalesce", "and", "or"])
-def test_arguments_that_are_not_needed_are_not_evaluated(op: str) -> None:
+def test_only_needed_arguments_are_evaluated(op: str) -> None:
     fails = integer("div_int", TEN, Literal(0, BIGINT))
     true, false = Literal(True, BOOLEAN), Literal(False, BOOLEAN)
     args = {
@@ -76,7 +76,7 @@ def test_decoding_a_code_returns_the_value(value: object, kind: SqlType) -> None
     assert decode(encode(value, kind), kind) == value
 
 
-def test_doubles_have_one_code_for_zero_and_one_for_nan() -> None:
+def test_zeros_of_both_signs_have_one_code_and_all_nans_have_one_code() -> None:
     assert encode(-0.0, DOUBLE) == encode(0.0, DOUBLE) == 0
     assert encode(float("-nan"), DOUBLE) == NAN
 

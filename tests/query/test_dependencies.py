@@ -41,7 +41,7 @@ def test_the_chain_query_has_an_order_with_constant_updates_under_its_dependenci
     assert static_width(order, CHAIN, (X_TO_Y, Y_TO_Z)) == 1
 
 
-def test_the_best_order_may_enumerate_a_bound_variable_that_free_ones_determine() -> None:
+def test_the_best_order_may_enumerate_a_bound_variable_that_free_variables_determine() -> None:
     orders = query("Q(o, d) = C(c), O(c, o, d), L(o)")
     key = FD(("o",), ("c", "d"), "O")
     order = best_order(orders, True, (key,))
@@ -61,7 +61,7 @@ def test_a_key_implies_a_dependency_in_every_atom_of_a_self_join() -> None:
     assert found == (FD(("a",), ("b",), "E"), FD(("b",), ("c",), "E_2"))
 
 
-def test_a_key_implies_nothing_if_one_of_its_columns_is_nullable_or_has_no_variable() -> None:
+def test_a_key_implies_a_dependency_only_if_its_columns_have_variables_and_are_not_null() -> None:
     atom = CHAIN.atoms[1]
     assert from_keys(CHAIN, {"S": (("c7",),)}) == ()
     nullable = Column("c0", BIGINT, True)

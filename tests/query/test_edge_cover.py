@@ -32,7 +32,7 @@ def cover(*edges: str) -> Fraction:
         ((), Fraction(0)),
     ],
 )
-def test_edge_cover_numbers_equal_known_ones(edges: tuple[str, ...], number: Fraction) -> None:
+def test_edge_cover_numbers_of_known_queries_are_right(edges: tuple[str, ...], number: Fraction) -> None:
     assert cover(*edges) == number
 
 
@@ -63,7 +63,7 @@ GRID = (Fraction(0), Fraction(1, 3), Fraction(1, 2), Fraction(2, 3), Fraction(1)
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.frozensets(st.sampled_from("abcde"), min_size=1, max_size=3), min_size=1, max_size=4))
-def test_no_packing_is_above_the_cover_number_and_no_cover_below(
+def test_the_cover_number_is_at_least_every_packing_and_at_most_every_cover(
     edges: list[frozenset[str]],
 ) -> None:
     variables = sorted(frozenset().union(*edges))

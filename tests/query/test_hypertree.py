@@ -145,7 +145,7 @@ def test_atoms_guard_the_bags_that_have_their_variables(text: str, bags: dict[st
     assert {" ".join(bag.home): " ".join(bag.guards) for bag in found} == bags
 
 
-def test_ties_of_width_go_to_the_least_fractional_width() -> None:
+def test_among_decompositions_of_equal_width_the_least_fractional_width_is_chosen() -> None:
     """ab, bc and cd cover all variables by two atoms, with b and d together; da, ac and bd then make triangles."""
     graph = of("ab", "bc", "cd", "da", "ac", free="ac")
     bags = decomposition(graph)
@@ -154,7 +154,7 @@ def test_ties_of_width_go_to_the_least_fractional_width() -> None:
     assert fractional_width(graph, (frozenset("abcd"),)) == 2 == least_width(graph)
 
 
-def test_random_queries_are_decomposed() -> None:
+def test_random_queries_get_a_valid_decomposition_of_least_width() -> None:
     rng = random.Random(5)
     cyclic = 0
     for _ in range(400):
@@ -172,7 +172,7 @@ def test_random_queries_are_decomposed() -> None:
     assert cyclic > 100
 
 
-def test_queries_of_many_atoms_are_decomposed() -> None:
+def test_queries_of_many_atoms_get_a_valid_decomposition() -> None:
     for graph in (cycle(14), of(*(a + b for a in "abcd" for b in "efgh"))):
         bags = decomposition(graph)
         assert_decomposes(graph, bags)

@@ -52,14 +52,14 @@ def test_known_queries_have_their_widths(text: str, static: Fraction | int, dyna
     assert is_valid(order, of) and is_free_top(order, of) and order.exact
 
 
-def test_free_variables_may_be_below_bound_ones_and_are_carried_up_as_keys() -> None:
+def test_free_variables_may_be_below_bound_variables_and_are_carried_up_as_keys() -> None:
     of = query("Q(a, c) = R(a, b), S(b, c)")
     order = best_order(of, False)
     assert str(order) == "b []\n|-- a [b] R\n`-- c [b] S"
     assert (static_width(order, of), dynamic_width(order, of)) == (2, 1)
 
 
-def test_holding_groups_at_the_root_is_cheaper_than_enumerating_them() -> None:
+def test_holding_groups_at_the_root_is_cheaper_than_enumerating_the_groups() -> None:
     of = query("Q(a) = R(a, b), S(b, c), T(c)")
     assert update_exponents(best_order(of, False), of) == {"R": 0, "S": 1, "T": 1}
 
@@ -90,7 +90,7 @@ def test_a_query_with_a_condition_between_free_variables_has_no_enumerable_order
     assert is_free_top(order, of) and not is_enumerable(order, of)
 
 
-def test_the_canonical_order_puts_dominating_variables_above() -> None:
+def test_the_canonical_order_puts_a_variable_above_the_variables_it_dominates() -> None:
     of = query("Q(d, g) = R(a, b, d), S(a, b, e), T(a, c, f), U(a, c, g)")
     assert str(canonical_order(of)) == (
         "a []\n"
@@ -243,7 +243,7 @@ def test_variables_of_the_same_atoms_are_placed_at_one_node() -> None:
     assert order.exact
 
 
-def test_variables_of_the_same_atoms_are_searched_as_one() -> None:
+def test_variables_of_the_same_atoms_are_searched_as_one_variable() -> None:
     sides = [", ".join(f"{side}{i}" for i in range(8)) for side in "abcd"]
     of = query(f"Q() = R({sides[0]}, {sides[1]}), S({sides[1]}, {sides[2]}), T({sides[2]}, {sides[3]})")
     space = order_search.Space(hypergraph(of), (), True)

@@ -223,7 +223,7 @@ def test_an_integer_multiplies_any_real(a: Real, k: Real) -> None:
 
 
 @pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
-def test_two_reals_have_no_product_unless_one_is_an_integer(x: float) -> None:
+def test_two_reals_have_a_product_only_if_one_real_is_an_integer(x: float) -> None:
     with pytest.raises(RingError, match=r"needs one factor that is an integer"):
         REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
 
@@ -292,7 +292,7 @@ def test_a_double_is_lifted_to_the_nearest_fixed_point() -> None:
             ring.lift(code(x))
 
 
-def test_a_cofactor_of_other_variables_or_too_large_for_its_words_is_refused() -> None:
+def test_a_cofactor_with_an_unknown_variable_or_a_sum_beyond_64_bits_is_refused() -> None:
     ring = named(ring_over("cofactor.integer", [0]))
     with pytest.raises(RingError, match="has a variable that"):
         ring.to_words(Cofactor(1, ((1, 1),)))
@@ -304,7 +304,7 @@ def test_built_in_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_the_words_of_a_narrow_real_are_the_middle_words_of_the_full_one() -> None:
+def test_the_words_of_a_narrow_real_are_the_middle_words_of_the_full_real() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

@@ -34,7 +34,7 @@ def one_word(**functions: Any) -> fv.UserRing:
 # Recording
 
 
-def test_a_recorded_ring_computes_what_its_functions_compute() -> None:
+def test_a_recorded_ring_computes_the_same_values_as_its_functions() -> None:
     ring = AGGREGATES["poly"].ring
     draw = random.Random(1)
     for _ in range(50):
@@ -50,7 +50,7 @@ def test_a_function_with_branches_is_recorded_with_every_outcome() -> None:
         assert ring.lifts[0].compiled(z) == BINS.lift(z)  # type: ignore[operator]
 
 
-def test_equal_functions_make_equal_rings_however_they_are_written() -> None:
+def test_equal_functions_that_are_written_differently_make_equal_rings() -> None:
     def square(x: Any) -> Any:
         return (x * x, 1)
 
@@ -308,7 +308,7 @@ def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, na
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
-def test_a_view_whose_negated_batch_overflows_is_backfilled() -> None:
+def test_a_view_is_backfilled_if_undoing_a_refused_batch_would_overflow() -> None:
     """The sum of the two rows of ``a`` is 0, so their product with the row of ``b`` does not overflow."""
     fv.register_ring(LARGE)
     db = fv.Database()
@@ -391,13 +391,13 @@ def test_a_batch_with_a_failed_lift_is_undone_exactly() -> None:
         ("SELECT x FROM a WHERE MODULO(x, x) > 1", "aggregate function cannot stand in WHERE"),
     ],
 )
-def test_a_wrong_call_of_a_ring_is_refused_with_what_is_wrong(sql: str, message: str) -> None:
+def test_a_wrong_call_of_a_ring_is_refused_with_the_reason(sql: str, message: str) -> None:
     db = fv.Database()
     with pytest.raises(fv.SqlError, match=message):
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {sql}")
 
 
-def test_values_of_rings_may_be_used_in_expressions_and_having() -> None:
+def test_values_of_rings_may_be_used_in_expressions_and_having_clauses() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, x INT, z DOUBLE)")
     db.execute(

@@ -86,7 +86,7 @@ def test_a_count_visits_every_match() -> None:
     assert plan.program.result == Held(RESULT) and interpreted(plan.program, 12) > 2 * interpreted(plan.program, 4)
 
 
-def test_compiled_code_also_ends_at_the_first_match() -> None:
+def test_compiled_code_ends_the_search_for_an_unnamed_variable_at_the_first_match() -> None:
     ((block, program),) = blocks_of(f"has(a) <- {BODY}.")
     steps = []
     for fan_out in (4, 12):

@@ -99,7 +99,7 @@ def test_each_call_of_advance_makes_a_version_and_views_are_exact(spark: Any, tm
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place", "delivery noted", "call noted"])
-def test_a_call_repeated_after_a_failure_applies_its_rows_once(
+def test_an_advance_call_repeated_after_a_failure_applies_its_rows_once(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     seen: list[tuple[Any, ...]] = []
@@ -115,7 +115,9 @@ def test_a_call_repeated_after_a_failure_applies_its_rows_once(
     assert Manifests(store_of(tmp_path / "ckpt")).versions() == [1, 2]
 
 
-def test_a_stream_may_run_between_a_failed_call_and_its_repetition(spark: Any, tmp_path: Path, fault: Fault) -> None:
+def test_a_stream_may_run_between_a_failed_advance_call_and_its_repetition(
+    spark: Any, tmp_path: Path, fault: Fault
+) -> None:
     (tmp_path / "in").mkdir()
 
     def give(number: int) -> None:
@@ -157,7 +159,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         other.advance()
 
 
-def test_start_warns_if_an_earlier_start_read_the_frame_and_advance_reads_it(
+def test_a_second_start_skips_the_data_frame_of_a_table_with_a_warning_and_advance_reads_it(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:
@@ -193,7 +195,9 @@ def sold(spark: Any, *rows: tuple[int, str, int], **more: str) -> Any:
 @pytest.mark.parametrize(
     "changes", ["upsert", pytest.param("append", marks=pytest.mark.full), pytest.param("op", marks=pytest.mark.full)]
 )
-def test_rows_are_deleted_by_keys_without_other_columns(spark: Any, tmp_path: Path, changes: str) -> None:
+def test_advance_deletes_the_rows_of_a_frame_of_keys_and_ignores_its_other_columns(
+    spark: Any, tmp_path: Path, changes: str
+) -> None:
     more = {"op": "'insert' AS op"} if changes == "op" else {}
 
     def pipeline() -> Pipeline:
@@ -209,7 +213,7 @@ def test_rows_are_deleted_by_keys_without_other_columns(spark: Any, tmp_path: Pa
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place"])
-def test_deletes_by_key_are_applied_before_the_changes_of_a_call(
+def test_advance_applies_deletes_by_key_before_the_changes_of_the_same_call(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     goods(spark, tmp_path).advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3))}, call="one")
@@ -224,7 +228,7 @@ def test_deletes_by_key_are_applied_before_the_changes_of_a_call(
 
 
 @pytest.mark.parametrize(("changes", "options"), [("upsert", {"op": "op"}), ("op", {})])
-def test_a_frame_of_deletes_needs_no_columns_except_the_key_and_the_op_column(
+def test_a_frame_of_deletes_needs_only_the_key_and_the_op_column(
     spark: Any, tmp_path: Path, changes: str, options: dict[str, str]
 ) -> None:
     made = goods(spark, tmp_path, changes, **options)

@@ -58,12 +58,12 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     return isinstance(value, dict) and name == "trigger"
 
 
-def test_every_public_function_of_the_pipeline_is_tested() -> None:
+def test_the_list_of_tested_functions_has_the_public_functions_of_pipelines() -> None:
     assert {"Pipeline", "Pipeline.table", "Pipeline.start", "register", "start_session"} <= set(doors())
 
 
 @pytest.mark.parametrize("door", list(doors()))
-def test_a_wrong_argument_is_refused_before_spark_is_asked(door: str, tmp_path: Path) -> None:
+def test_a_wrong_argument_is_refused_before_spark_is_called(door: str, tmp_path: Path) -> None:
     name, _, method = door.partition(".")
     call = getattr(pipeline(tmp_path), method) if method else getattr(spark, name)
     parameters = inspect.signature(call).parameters
@@ -82,7 +82,7 @@ def test_a_wrong_argument_is_refused_before_spark_is_asked(door: str, tmp_path: 
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE t (a INT); CREATE TABLE u (a INT)", "-- nothing"])
-def test_the_table_of_method_accepts_exactly_one_create_table(sql: str, tmp_path: Path) -> None:
+def test_a_table_of_a_pipeline_is_defined_by_exactly_one_create_table_statement(sql: str, tmp_path: Path) -> None:
     with pytest.raises(fv.SqlError, match="one CREATE TABLE name"):
         pipeline(tmp_path).table_of(sql)
 

@@ -32,7 +32,7 @@ def entry(root: Path, source: int, name: str, *files: tuple[str, int, int]) -> N
     (folder / name).write_text("\n".join(["v1", *lines]))
 
 
-def test_the_arrival_time_of_a_micro_batch_is_that_of_its_newest_file(tmp_path: Path) -> None:
+def test_the_arrival_time_of_a_micro_batch_is_the_time_of_its_newest_file(tmp_path: Path) -> None:
     offsets(tmp_path, 0, {"logOffset": 0}, {"logOffset": 0})
     offsets(tmp_path, 1, {"logOffset": 2}, {"logOffset": 0})
     entry(tmp_path, 0, "0", ("/a", 9_000, 0))
@@ -52,13 +52,13 @@ def test_arrival_times_are_found_in_a_compacted_log(tmp_path: Path, monkeypatch:
     assert arrived(tmp_path, 8) == 9.0
 
 
-def test_the_arrival_time_of_a_micro_batch_without_files_is_when_spark_plans_it(tmp_path: Path) -> None:
+def test_the_arrival_time_of_a_micro_batch_without_files_is_the_time_of_its_planning(tmp_path: Path) -> None:
     offsets(tmp_path, 0, {"some": "offset"}, None, 5)
     assert arrived(tmp_path, 0) == 50.0
     assert arrived(tmp_path, 3) is None
 
 
-def test_files_that_are_not_in_sparks_log_count_as_waiting(tmp_path: Path) -> None:
+def test_files_that_are_not_in_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):

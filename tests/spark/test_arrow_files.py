@@ -173,7 +173,7 @@ MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     [({}, False), (MICROS, True), ({**MICROS, "spark.sql.parquet.writeLegacyFormat": "true"}, True)],
     ids=["times as INT96", "times as microseconds", "legacy format"],
 )
-def test_workers_read_files_written_by_spark_as_spark_does_or_leave_them_to_spark(
+def test_workers_read_files_written_by_spark_as_spark_does_or_leave_the_files_to_spark(
     settings: dict[str, str], read: bool, spark: Any, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame(TABLE.select([name for name in LARGE if name != "brief"]))
@@ -212,7 +212,7 @@ def test_spark_counts_the_rows_that_workers_read(spark: Any, tmp_path: Path) -> 
     assert (progress["numInputRows"], [one["numInputRows"] for one in progress["sources"]]) == (8, [3, 5])
 
 
-def test_hashes_of_columns_equal_those_of_spark(spark: Any) -> None:
+def test_workers_compute_the_same_hashes_of_columns_as_spark(spark: Any) -> None:
     random = np.random.default_rng(1)
     count = 500
 
@@ -309,7 +309,9 @@ def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
     assert read > len(bodies) / 4
 
 
-def test_workers_leave_csv_files_of_another_form_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_workers_leave_csv_files_with_unexpected_header_encoding_or_compression_to_spark(
+    spark: Any, tmp_path: Path
+) -> None:
     from pyspark.sql import types as T
 
     schema = T.StructType.fromDDL("a bigint, b string")
@@ -403,14 +405,14 @@ def test_workers_read_json_as_spark_does_or_leave_it_to_spark(spark: Any, tmp_pa
     assert len(read) > len(bodies) / 5
 
 
-def test_workers_leave_text_files_with_names_of_compressed_ones_to_spark(tmp_path: Path) -> None:
+def test_workers_leave_a_json_file_to_spark_if_its_name_ends_like_a_compressed_file(tmp_path: Path) -> None:
     for name, read in (("f.json", True), ("f.json.gz", False), ("f.bz2", False)):
         (tmp_path / name).write_text('{"a":1}')
         with contextlib.nullcontext() if read else pytest.raises(NotByArrow):
             assert read_json(str(tmp_path / name), {"a": "int"}, False).to_pylist() == [{"a": 1}]
 
 
-def test_rows_of_json_without_a_field_have_its_default(spark: Any, tmp_path: Path) -> None:
+def test_json_rows_without_a_field_get_the_default_of_its_column(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text('{"a":1}\n{"a":2,"b":null}\n{"a":3,"b":4}\n')
     (tmp_path / "script.sql").write_text(
@@ -504,7 +506,7 @@ class Both:
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_versions_are_the_same_whether_workers_or_spark_read_the_files(
+def test_workers_and_spark_make_the_same_versions_of_files(
     cells: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, cells)
@@ -550,7 +552,7 @@ def test_a_refusal_is_the_same_whether_workers_or_spark_read_the_files(
     assert error is not None and "c.parquet, row 1" in error and ways == [True, False]
 
 
-def test_versions_of_json_files_are_the_same_whether_workers_or_spark_read_them(
+def test_workers_and_spark_make_the_same_versions_of_json_files(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, 3, form="json")

@@ -12,7 +12,7 @@ from tests.asking.questions import ANSWERS, TABLES, printed, same
 pytestmark = [pytest.mark.spark, pytest.mark.full, pytest.mark.long("asks Spark a thousand SELECTs, one by one")]
 
 
-def test_the_recorded_answers_are_those_of_spark(spark: Any) -> None:
+def test_spark_computes_the_recorded_answers_of_every_query(spark: Any) -> None:
     for table, sql, types, rows in ANSWERS:
         given = TABLES[table]
         zoned = given.set_column(11, "ts", given.column("ts").cast(pa.timestamp("us", "UTC")))

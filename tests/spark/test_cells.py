@@ -35,7 +35,7 @@ CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
 @pytest.mark.parametrize("cells", CELLS)
-def test_views_in_cells_equal_one_engine_while_views_are_added_and_dropped(
+def test_views_in_cells_equal_the_views_of_one_engine_while_views_are_added_and_dropped(
     spark: Any, tmp_path: Path, cells: int
 ) -> None:
     world = World(tmp_path)
@@ -58,7 +58,7 @@ def test_views_in_cells_equal_one_engine_while_views_are_added_and_dropped(
     assert len([number for number in begun if number != "merge"]) == cells
 
 
-def test_rows_copied_to_several_cells_count_once(spark: Any, tmp_path: Path) -> None:
+def test_a_row_copied_to_several_cells_is_counted_once(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write(50)
     run(spark, tmp_path, ["paths", "reached"], 8)
@@ -83,7 +83,7 @@ def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None
 
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
-def test_another_number_of_cells_distributes_all_rows_again(spark: Any, tmp_path: Path) -> None:
+def test_changing_the_number_of_cells_distributes_all_rows_again(spark: Any, tmp_path: Path) -> None:
     """Views stay exact and no change is delivered twice, also if a view is added or dropped in the same start."""
     world = World(tmp_path)
     views = ["paths", "by_shop"]
@@ -101,7 +101,7 @@ def test_another_number_of_cells_distributes_all_rows_again(spark: Any, tmp_path
         views = ["by_shop", "triangles"]
 
 
-def test_scripts_that_need_one_cell_are_refused_for_several(spark: Any, tmp_path: Path) -> None:
+def test_scripts_that_need_one_cell_are_refused_for_several_cells(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     table = "CREATE STREAMING TABLE t (k INT) USING json OPTIONS (path 'in', changes 'debezium');"
     (tmp_path / "script.sql").write_text(table + "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;")

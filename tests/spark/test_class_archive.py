@@ -58,7 +58,7 @@ def archived(folder: Path, monkeypatch: pytest.MonkeyPatch, content: bytes) -> N
         monkeypatch.setattr(class_archive, "java_process", lambda: program)
 
 
-def test_a_new_class_archive_replaces_the_old_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_class_archive_replaces_the_old_class_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if it has the same size, and so the same name."""
     left = folder / "0123456789abcdef.1.part"
     left.write_bytes(b"half")
@@ -86,7 +86,9 @@ def test_the_class_archive_is_in_the_folder_of_compiled_code(tmp_path: Path, mon
     assert class_archive._folder() == tmp_path / "own" / "classes"
 
 
-def test_without_java_no_class_archive_is_left(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_class_archive_is_left_if_the_java_process_is_not_found(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(class_archive, "java_process", lambda: None)
     with pytest.raises(JavaError, match="only the process that started Spark"), class_archive.making() as options:
         part = Path(options.split()[0].partition("=")[2])
@@ -98,7 +100,7 @@ def test_without_java_no_class_archive_is_left(folder: Path, monkeypatch: pytest
 @pytest.mark.large(0)
 @pytest.mark.long("kernels are compiled, and a session starts twice")
 @pytest.mark.parametrize("odd", ["with space", "plain"])
-def test_warm_creates_a_class_archive_that_a_session_maps(odd: str, tmp_path: Path) -> None:
+def test_the_warm_command_creates_a_class_archive_that_a_spark_session_maps(odd: str, tmp_path: Path) -> None:
     cache = tmp_path / odd
     given = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", SESSION]

@@ -52,7 +52,7 @@ def test_executors_killed_at_every_step_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.long("nine Java processes on the cores of one machine, and a version after each kill")
 @pytest.mark.kills
-def test_64_cells_on_eight_executors_survive_kills_of_some(tmp_path: Path) -> None:
+def test_64_cells_on_eight_executors_survive_kills_of_some_executors(tmp_path: Path) -> None:
     """Eight cells per executor; the cells of a killed executor continue in another one that has its own in memory."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

@@ -225,7 +225,7 @@ def test_a_query_that_is_not_a_select_is_refused_before_spark_starts(tmp_path: P
         evaluated(tmp_path, sql)
 
 
-def test_json_status_and_query_work_during_a_run_and_after_it(tmp_path: Path) -> None:
+def test_the_status_and_query_commands_print_the_last_version_as_json_during_and_after_a_run(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     with subprocess.Popen(
@@ -280,7 +280,7 @@ def test_an_unknown_source_gives_one_message(tmp_path: Path) -> None:
     assert "\tat " not in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_script_without_a_streaming_table_is_refused_without_creating_a_checkpoint(tmp_path: Path) -> None:
+def test_a_script_without_a_streaming_table_is_refused_before_a_checkpoint_is_created(tmp_path: Path) -> None:
     (tmp_path / "empty.sql").write_text("-- nothing\n")
     done = run(tmp_path, "run", "empty.sql")
     assert done.returncode == 1

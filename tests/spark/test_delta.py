@@ -94,7 +94,7 @@ def test_a_version_whose_delivery_was_interrupted_is_delivered_once(
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_a_sink_table_with_rows_that_are_not_of_the_view_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_table_with_rows_that_the_view_never_had_is_refused(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     table, first = tmp_path / "table", orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE delta.`{table}` (cust STRING, total DECIMAL(22, 2), n BIGINT) USING delta")

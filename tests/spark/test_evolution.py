@@ -194,7 +194,7 @@ def test_a_pipeline_killed_while_a_table_gets_columns_loses_nothing(tmp_path: Pa
     assert held(store, "by_shop") == delivered(tmp_path, "by_shop") == Counter([(0, 3), (1, 3), (5, n)])
 
 
-def test_views_above_an_alter_table_in_the_script_keep_their_columns(tmp_path: Path) -> None:
+def test_views_defined_before_an_alter_table_statement_keep_their_columns(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(FIRST + GREW, tmp_path)
     views = {view.name: [column.name for column in view.columns] for view in views_of(definition.script).values()}
@@ -228,7 +228,7 @@ def test_views_above_an_alter_table_in_the_script_keep_their_columns(tmp_path: P
         ("ALTER TABLE", (7, 1), "begins with ALTER is refused here"),
     ],
 )
-def test_errors_in_alter_table_have_line_and_column(
+def test_errors_in_alter_table_statements_have_their_line_and_column(
     tmp_path: Path, statement: str, place: tuple[int, int], message: str
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -237,7 +237,7 @@ def test_errors_in_alter_table_have_line_and_column(
     assert (raised.value.line, raised.value.column) == place
 
 
-def test_a_plain_view_replaced_before_alter_table_keeps_its_last_definition(tmp_path: Path) -> None:
+def test_a_plain_view_replaced_before_an_alter_table_statement_keeps_its_last_definition(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(
         "CREATE STREAMING TABLE t (a INT, b INT, PRIMARY KEY (a)) USING json OPTIONS (path 'in', changes 'upsert');"

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.mark.full
 @pytest.mark.long("asks Spark thousands of questions")
-def test_the_recorded_answers_are_those_of_spark(spark: Any) -> None:
+def test_spark_computes_the_recorded_answers_of_every_function_call(spark: Any) -> None:
     for call in CALLS:
         found = asked(spark, call)
         assert found["type"] == ANSWERS[call]["type"], call

@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_request_takes_effect_once_even_if_it_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
+def test_a_request_takes_effect_once_even_if_the_request_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)
@@ -102,7 +102,7 @@ def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> 
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
-def test_a_stopped_server_is_named_and_a_restarted_one_is_waited_for(
+def test_an_error_names_the_stopped_hdfs_server_and_a_write_waits_for_its_restart(
     hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     store = new_store(hdfs.web)
@@ -170,7 +170,7 @@ def store_user() -> str:
     return getpass.getuser()
 
 
-def test_the_active_one_of_two_namenodes_is_used(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_go_to_the_active_namenode_of_two(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
     away = {"exception": "StandbyException", "javaClassName": "x", "message": "READ is not supported in state standby"}
     with answering(403, RemoteException=away) as (standby, asked):
         monkeypatch.setenv("FRESHVIEWS_WEBHDFS", f"http://{standby}, {hdfs.web}")
@@ -180,7 +180,9 @@ def test_the_active_one_of_two_namenodes_is_used(hdfs: Hdfs, monkeypatch: pytest
         assert store.read("x") == DATA and len(asked) == 1
 
 
-def test_tls_verifies_the_certificate(hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tls_connection_to_hdfs_verifies_the_certificate_of_the_server(
+    hdfs: Hdfs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("cryptography", reason="cryptography, which comes with moto, is not installed")
     make_certificate(tmp_path / "certificate")
     with between(hdfs.web, tmp_path / "certificate") as server:
@@ -203,7 +205,7 @@ def test_tls_verifies_the_certificate(hdfs: Hdfs, tmp_path: Path, monkeypatch: p
         (302, {}, "names no datanode"),
     ],
 )
-def test_the_error_of_an_unusable_server_says_what_is_needed(status: int, body: dict[str, str], said: str) -> None:
+def test_the_error_of_an_unusable_server_names_the_requirement(status: int, body: dict[str, str], said: str) -> None:
     with answering(status, **body) as (web, _), pytest.raises(CheckpointError, match=said):
         check_store(new_store(web))
 

@@ -150,7 +150,7 @@ def test_a_cell_stays_at_its_executor_unless_the_executor_has_more_than_its_shar
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-def test_the_cell_of_an_executor_lost_between_versions_is_read_once_and_stays(tmp_path: Path) -> None:
+def test_a_cell_of_a_killed_executor_is_read_once_and_then_stays_at_its_new_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, MASTER, environment(), cells=3) as started:
@@ -172,7 +172,7 @@ def test_the_cell_of_an_executor_lost_between_versions_is_read_once_and_stays(tm
 
 @pytest.mark.long("a cluster of three executors, started twice")
 @pytest.mark.kills
-def test_after_a_restart_each_cell_is_read_once_and_then_stays_where_it_is(tmp_path: Path) -> None:
+def test_after_a_restart_each_cell_is_read_once_and_then_stays_at_its_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     number = 0
@@ -195,7 +195,7 @@ def test_after_a_restart_each_cell_is_read_once_and_then_stays_where_it_is(tmp_p
     ("how", "master", "cells"),
     [("advance", MASTER, 3), ("stream", MASTER, 3), ("stream", "local-cluster[2,2,1024]", 4)],
 )
-def test_cells_stay_where_they_are_while_other_jobs_of_the_application_run(
+def test_cells_stay_at_their_executors_while_other_jobs_of_the_application_run(
     tmp_path: Path, how: str, master: str, cells: int
 ) -> None:
     """8 versions; 100 under ``make kills``. An executor with two cores has its cells in one worker, too."""
@@ -218,7 +218,7 @@ DYNAMIC = {
 
 @pytest.mark.long("two executors that come and may go")
 @pytest.mark.kills
-def test_dynamic_allocation_starts_executors_for_cells_and_keeps_them(tmp_path: Path) -> None:
+def test_dynamic_allocation_starts_executors_for_cells_and_keeps_these_executors(tmp_path: Path) -> None:
     """A cell moves at most once, when the second executor has come; then both stay, also if idle."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

@@ -60,7 +60,9 @@ def expected(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.long("the first commits of a session take long")
 @pytest.mark.parametrize("output", ["upsert", "complete", "changes"])
-def test_a_version_is_committed_once(spark: Any, tmp_path: Path, name: str, output: str, fault: Fault) -> None:
+def test_a_version_repeated_after_a_failure_is_committed_to_the_iceberg_table_once(
+    spark: Any, tmp_path: Path, name: str, output: str, fault: Fault
+) -> None:
     first = [(1, "ann", "1.50"), (2, "b'b", "2.00"), (3, None, "1.00")]
     pipeline(spark, tmp_path / "ckpt", name, output).advance(orders(spark, *first))
     second = [(2, "ann", "4.00"), (3, None, "2.00")]
@@ -94,7 +96,7 @@ def test_a_sink_table_that_does_not_fit_the_view_is_refused(spark: Any, tmp_path
 
 
 @pytest.mark.parametrize("changes", ["appends", "snapshot"])
-def test_a_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
+def test_an_iceberg_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: str, changes: str) -> None:
     spark.sql(f"CREATE TABLE {name} (o_id BIGINT, cust STRING, total DECIMAL(12, 2)) USING iceberg")
     kind, form = ("STREAMING TABLE", "") if changes == "appends" else ("TABLE", ", changes 'snapshot'")
     (tmp_path / "shop.sql").write_text(f"""

@@ -18,7 +18,7 @@ except ImportError:
 """
 
 
-def test_the_package_with_its_commands_and_scripts_works_without_pyspark() -> None:
+def test_the_package_and_its_commands_work_without_pyspark() -> None:
     source = str(Path(__file__).parents[2] / "src")
     done = subprocess.run([sys.executable, "-c", WITHOUT], env={"PYTHONPATH": source}, capture_output=True, text=True)
     assert done.stdout == "as it should be\n", done.stderr

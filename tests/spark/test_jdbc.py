@@ -73,7 +73,7 @@ def of_view(made: Pipeline) -> list[tuple[object, ...]]:
 COLUMNS = "cust, total, n, latest"
 
 
-def test_a_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_a_sink_table_equals_the_view_after_each_version(spark: Any, tmp_path: Path, server: str, table: str) -> None:
     chance = random.Random(5)
     made = pipeline(spark, tmp_path / "ckpt", server, table)
     for _ in range(5):
@@ -116,14 +116,16 @@ def test_a_version_whose_delivery_was_interrupted_is_delivered_once(
     assert rows_in(server, f"SELECT COUNT(*), MAX(_version) FROM {table}") == [(5, 2)]
 
 
-def test_output_complete_replaces_the_previous_contents(spark: Any, tmp_path: Path, server: str, table: str) -> None:
+def test_the_output_mode_complete_replaces_all_rows_of_the_sink_table(
+    spark: Any, tmp_path: Path, server: str, table: str
+) -> None:
     made = pipeline(spark, tmp_path / "ckpt", server, table, "complete")
     for cust in ("ann", "bob"):
         made.advance({"orders": orders(spark, [(1, cust, "1.00", None)])})
         assert rows_in(server, f"SELECT cust FROM {table}") == [(cust,)]
 
 
-def test_a_sink_table_with_rows_that_are_not_of_the_view_is_refused(
+def test_a_sink_table_with_rows_that_the_view_never_had_is_refused(
     spark: Any, tmp_path: Path, server: str, table: str
 ) -> None:
     columns = "(cust TEXT, total NUMERIC, n BIGINT, latest DATE)"

@@ -256,7 +256,7 @@ def test_a_partly_sent_version_is_completed(spark: Any, kafka: str) -> None:
         assert {headers_of(message)["_row"] for message in found} == set(map(str, range(50)))
 
 
-def test_the_error_of_a_failed_sink_has_the_cause(spark: Any, kafka: str) -> None:
+def test_the_error_of_a_failed_sink_names_the_cause(spark: Any, kafka: str) -> None:
     topic = Topic(kafka)
     options = {"kafka.bootstrap.servers": kafka, "topic": "no topic", "kafka.max.block.ms": "3000"}
     view = ViewSpec("v", "", "kafka", options, "upsert", Written(("a",), text=True))

@@ -66,7 +66,7 @@ def write(folder: Path, file: str, inserted: Rows, deleted: Rows) -> None:
 
 @pytest.mark.full
 @pytest.mark.long("two runs of a pipeline whose views are compiled, with others running")
-def test_models_computed_by_cells_equal_those_of_one_engine(spark: Any, tmp_path: Path) -> None:
+def test_cells_and_one_engine_compute_the_same_models(spark: Any, tmp_path: Path) -> None:
     tables = [
         f"CREATE STREAMING TABLE {name} ({columns}) USING parquet OPTIONS (path '{name}', changes 'signed');"
         for name, columns in COLUMNS.items()

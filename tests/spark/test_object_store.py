@@ -169,7 +169,7 @@ def test_executors_killed_at_random_with_their_scratch_folders_lose_nothing(tmp_
 
 @pytest.mark.large(4)
 @pytest.mark.long("a pipeline runs once, and two commands start")
-def test_query_and_status_read_the_checkpoint_on_the_server(
+def test_the_query_and_status_commands_read_the_checkpoint_on_the_server(
     tmp_path: Path, address: str, whole: Callable[[Path], None]
 ) -> None:
     shop = Shop(tmp_path)

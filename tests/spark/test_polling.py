@@ -99,7 +99,9 @@ class Polled:
 
 
 @pytest.mark.spark
-def test_a_polled_table_with_a_key_is_upserted_by_time(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_new_and_changed_rows_of_a_polled_table_with_a_key_are_upserted(
+    spark: Any, tmp_path: Path, server: Server
+) -> None:
     t = Polled(spark, tmp_path, server, BY_KEY, "poll 'AT', poll_lag '0 seconds'")
     at = "2026-01-02 03:04:05.000006+00"
     t.put((1, 10), (2, 20), at=at)
@@ -178,7 +180,7 @@ def test_an_interrupted_poll_is_applied_in_one_version(
 
 
 @pytest.mark.spark
-def test_polling_continues_beside_streams_and_while_the_database_is_unreachable(
+def test_polling_continues_after_the_database_was_unreachable_and_while_a_stream_runs(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
@@ -228,7 +230,7 @@ def test_polling_continues_beside_streams_and_while_the_database_is_unreachable(
 
 
 @pytest.mark.spark
-def test_rows_inserted_between_the_reads_of_two_tables_find_their_references(
+def test_rows_inserted_between_the_polls_of_two_tables_find_the_rows_they_refer_to(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -317,7 +319,7 @@ def test_a_poll_by_time_is_right_in_a_session_of_another_time_zone(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
-def test_polling_a_table_that_was_read_in_another_way_is_refused(
+def test_a_table_is_not_polled_after_its_rows_came_from_a_snapshot_or_advance(
     spark: Any, tmp_path: Path, server: Server, otherwise: str
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
@@ -377,7 +379,7 @@ def test_a_database_that_does_not_answer_times_out(
         ({"url": "jdbc:h2:mem:a"}, {}),
     ],
 )
-def test_timeouts_set_by_the_user_override_those_of_freshviews(
+def test_timeouts_set_by_the_user_override_the_timeouts_of_freshviews(
     options: dict[str, str], added: dict[str, str]
 ) -> None:
     assert with_timeouts(options, 5, 7) == {**options, **added}

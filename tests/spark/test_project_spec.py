@@ -95,7 +95,7 @@ def test_a_wrong_specification_is_refused_with_the_remedy(text: str, message: st
     assert message in str(found.value)
 
 
-def test_a_specification_that_is_missing_too_long_or_not_utf8_text_is_refused(tmp_path: Path) -> None:
+def test_a_specification_that_is_missing_or_overlong_or_has_invalid_utf8_is_refused(tmp_path: Path) -> None:
     name = spec_of(tmp_path, NAME + "# " + "x" * 1_000_001)
     with pytest.raises(ProjectError, match="longer than 1000000 bytes"):
         read_spec(name)
@@ -113,7 +113,7 @@ def test_a_project_without_files_is_refused_with_its_patterns(tmp_path: Path) ->
         assert run(command, spec).stderr.startswith(message)
 
 
-def test_commands_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
+def test_commands_on_a_project_read_the_checkpoint_of_its_last_run(tmp_path: Path) -> None:
     spec = write_project(str(tmp_path / "shop"))
     root = root_of(read_spec(str(spec)))
     none = run("status", spec)
@@ -130,7 +130,7 @@ def test_commands_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
     assert not (root.local / "first").exists()
 
 
-def test_commands_that_read_a_checkpoint_name_the_fault_of_a_project(tmp_path: Path) -> None:
+def test_commands_that_read_a_checkpoint_report_the_error_in_a_project_file(tmp_path: Path) -> None:
     missing = tmp_path / "none.yml"
     assert run("serve", missing).stderr.startswith(f"{missing}: no such file; ")
     name = spec_of(tmp_path, GOOD.replace("file:///tmp/storage", "dbfs:/storage"))
@@ -153,7 +153,7 @@ def test_ctrl_c_while_spark_starts_says_that_nothing_is_lost(tmp_path: Path, mon
     assert run("check", spec).stderr == run("explain", spec).stderr == "stopped; no table was changed\n"
 
 
-def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path: Path) -> None:
+def test_the_init_command_overwrites_no_file_and_writes_a_readable_project(tmp_path: Path) -> None:
     spec = read_spec(str(write_project(str(tmp_path / "a shop: 'x' # 1"))))
     assert spec.name == "a shop: 'x' # 1"
     assert spec.storage == f"file://{spec.folder}/pipeline-storage"
@@ -163,7 +163,7 @@ def test_init_writes_a_project_that_can_be_read_and_overwrites_nothing(tmp_path:
             write_project(name)
 
 
-def test_commands_and_options_for_scripts_refuse_projects_and_vice_versa() -> None:
+def test_options_of_scripts_are_refused_for_projects_and_options_of_projects_for_scripts() -> None:
     for words, message in (
         (("advise", "spark-pipeline.yml", "--stream", "x"), "spark-pipeline.yml: a project, of which only Spark reads"),
         (("explain", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script; leave it out"),

@@ -79,7 +79,7 @@ def test_an_error_in_the_script_fails_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_the_check_accepts_reachable_servers_and_names_unreachable_ones(
+def test_the_check_accepts_reachable_servers_and_names_unreachable_servers(
     spark: Any, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with skipping():
@@ -128,7 +128,7 @@ def test_the_check_accepts_reachable_servers_and_names_unreachable_ones(
         ("jdbc:mysql://(host=db,user=ann,password=x)/shop", "<url>"),
     ],
 )
-def test_no_message_has_a_password(url: str, server: str) -> None:
+def test_no_message_of_the_check_shows_a_password(url: str, server: str) -> None:
     assert server_of(url) == server
     jaas = 'module required username="ann" password="open";'
     options = {"url": url.replace("x", "s3%20cret"), "ssl.Password": "hunter2", "dbtable": "t", "jaas.config": jaas}
@@ -154,12 +154,14 @@ def test_no_message_has_a_password(url: str, server: str) -> None:
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_secrets_are_hidden_and_the_other_text_is_shown(options: dict[str, str], text: str, shown: str) -> None:
+def test_secrets_in_a_text_are_hidden_and_the_remaining_text_is_shown(
+    options: dict[str, str], text: str, shown: str
+) -> None:
     assert without_secrets(text, options) == shown
 
 
 @pytest.mark.parametrize("password", ["se/cret", "se?cret", "se;cret", "se@cret", "1/?x=@"])
-def test_an_unusual_password_is_not_taken_for_the_server(password: str) -> None:
+def test_no_part_of_an_unusual_password_is_shown_as_the_name_of_the_server(password: str) -> None:
     assert server_of(f"jdbc:mysql://root:{password}@h/db") == "<url>"
     assert server_of(f"jdbc:mysql://h/db?password={password}@") == "<url>"
 

@@ -96,7 +96,7 @@ def check(world: World, views: Views) -> None:
             assert {row: n for row, n in reported.items() if n} == rows, name
 
 
-def test_the_old_view_is_maintained_until_the_new_one_is_backfilled(
+def test_the_old_view_is_maintained_until_the_new_view_is_backfilled(
     spark: Any, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = World(tmp_path)
@@ -283,7 +283,7 @@ def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
             check_replaced(now, made, replaced, {"v"}, False)
 
 
-def test_rows_of_the_old_view_with_other_columns_are_deleted_by_key() -> None:
+def test_rows_of_a_replaced_view_are_deleted_by_key_if_the_new_view_has_other_columns() -> None:
     gone = pa.table({"a": ["x", "y"], "id": pa.array([1, 2], pa.int32()), "_multiplicity": [-1, -1]})
     change = pa.table({"id": [2, 3], "b": [5, 6], "_multiplicity": [1, 1]})
     rows, here = last_rows(with_gone(change, gone, ["id"]), ["id"])

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_known_options_are_used_and_others_passed_to_spark(folder: Path) -> None:
+def test_known_options_are_used_and_unknown_options_are_passed_to_spark(folder: Path) -> None:
     definition = read_script(TEXT, folder, {})
     (table,) = definition.tables
     assert table.options == {"path": str(folder / "in"), "header": "true", "sep": ";"}
@@ -115,7 +115,7 @@ def test_a_table_without_a_source_is_refused(folder: Path) -> None:
         read_script("CREATE TABLE t (a INT)", folder, {})
 
 
-def test_check_and_explain_read_streaming_scripts_too() -> None:
+def test_the_check_and_explain_commands_also_read_streaming_scripts() -> None:
     planned = plan_script(TEXT)
     assert [one.view.name for one in planned.views] == ["v", "w"]
 
@@ -156,7 +156,7 @@ CREATE MATERIALIZED VIEW w USING kafka OPTIONS (kafka.bootstrap.servers 'x:1', t
 """
 
 
-def test_options_of_messages_are_read(tmp_path: Path) -> None:
+def test_the_options_of_message_tables_and_views_are_read(tmp_path: Path) -> None:
     definition = read_script(KAFKA, tmp_path, {})
     (table,) = definition.tables
     assert table.options == {"kafka.bootstrap.servers": "x:1", "subscribe": "t"}
@@ -193,7 +193,7 @@ def test_options_of_messages_are_read(tmp_path: Path) -> None:
         ("output 'changes'", "values 'csv'", "'csv'", "values of a view must be 'json'"),
     ],
 )
-def test_options_of_messages_are_refused_at_their_place(
+def test_wrong_options_of_message_tables_and_views_are_refused_at_their_place(
     tmp_path: Path, old: str, new: str, at: str, message: str
 ) -> None:
     text = KAFKA.replace(old, new, 1)
@@ -253,7 +253,7 @@ def test_keys_of_views_are_derived_from_keys_of_tables(select: str, keys: list[t
         ("[DATA_SOURCE_NOT_FOUND] kafka", ["kafka"], "org.apache.spark:spark-sql-kafka-0-10_2.13"),
     ],
 )
-def test_a_missing_package_is_named_for_the_installed_spark(
+def test_the_error_names_the_missing_package_that_fits_the_installed_spark(
     message: str, providers: list[str], package: str
 ) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")

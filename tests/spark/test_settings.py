@@ -25,7 +25,7 @@ spark.empty
 """
 
 
-def test_settings_of_the_user_override_those_of_freshviews(tmp_path: Path) -> None:
+def test_settings_of_the_user_override_the_settings_of_freshviews(tmp_path: Path) -> None:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "spark-defaults.conf").write_text(DEFAULTS)
     (tmp_path / "other").mkdir()

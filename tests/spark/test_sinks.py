@@ -75,7 +75,7 @@ def test_csv_is_read_back_unchanged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
-def test_output_complete_replaces_the_previous_contents(tmp_path: Path, provider: str) -> None:
+def test_the_output_mode_complete_replaces_the_previous_file_of_contents(tmp_path: Path, provider: str) -> None:
     view = sink(provider, tmp_path, "complete")
     rows = ROWS.drop_columns(["_multiplicity"]).select(["n"])
     for version, part in ((1, rows), (2, rows.slice(0, 1))):
@@ -155,7 +155,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_refused_version_is_delivered_once_when_the_sink_takes_it(spark: Any, tmp_path: Path) -> None:
+def test_a_version_that_a_sink_refused_is_delivered_once_when_the_sink_accepts_it(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

@@ -264,7 +264,7 @@ def test_an_image_whose_writer_is_killed_is_written_again(
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
-def test_a_child_holds_no_file_of_its_parent_and_leaves_no_zombie(tmp_path: Path, fork: None) -> None:
+def test_a_child_process_holds_no_file_of_its_parent_and_leaves_no_zombie_process(tmp_path: Path, fork: None) -> None:
     reader, writer = os.pipe()
     ended: list[int] = []
 
@@ -300,7 +300,7 @@ print(entry)
 """
 
 
-def test_an_image_is_finished_even_if_its_parent_process_ends(
+def test_a_child_process_finishes_its_image_even_if_its_parent_process_ends(
     tmp_path: Path, fork: None
 ) -> None:
     root = Path(__file__).parents[2]

@@ -93,7 +93,7 @@ def test_listing_a_prefix_gives_names_sizes_and_times(store: Store) -> None:
     assert (found.name, found.size) == ("manifest/1", 5) and abs(found.modified - time.time()) < 60
 
 
-def test_one_call_deletes_many_objects_and_no_others(store: Store) -> None:
+def test_one_call_deletes_exactly_the_named_objects(store: Store) -> None:
     many = [f"bad/{i:04d}" for i in range(1005 if isinstance(store, Folder) else 30)]
     for name in many:
         store.write(name, b"x")
@@ -123,7 +123,9 @@ def test_write_if_absent_succeeds_for_one_of_many_concurrent_writers(store: Stor
         assert store.read(f"manifest/{turn}") == str(won[0]).encode()
 
 
-def test_a_store_is_checked_by_two_conflicting_writes(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_store_fails_if_two_conflicting_writes_succeed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_store(store)
     assert names(store, "probe/") == []
     if store.is_local:
@@ -157,7 +159,7 @@ def test_state_is_read_from_the_server_again_only_if_the_cache_is_lost(
 
 
 @pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "wasbs://c@a/x", "S4://x/y"])
-def test_an_unknown_scheme_is_refused_with_the_accepted_ones_and_makes_no_folder(
+def test_an_unknown_scheme_is_refused_with_the_accepted_schemes_and_makes_no_folder(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -215,7 +217,9 @@ def test_executors_get_the_address_and_the_user_of_hdfs() -> None:
     assert {name: found[f"spark.executorEnv.{name}"] for name in given} == given
 
 
-def test_paths_and_file_addresses_name_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_and_a_file_address_of_a_folder_mean_the_same_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     for address in (tmp_path / "c", "c", f"file:{tmp_path}/c", f"file://{tmp_path}/c", f"file://localhost{tmp_path}/c/"):
         assert store_of(address).address == str(tmp_path / "c")

@@ -136,7 +136,7 @@ def test_groups_in_which_every_row_has_a_null_have_empty_relations() -> None:
         assert db.stats()["views"]["v#2"]["rows"] == 0
 
 
-def test_cofactors_with_categories_accept_grouping_sets_having_and_other_aggregates() -> None:
+def test_cofactors_with_categories_work_with_grouping_sets_having_clauses_and_other_aggregates() -> None:
     rows = values(
         "SELECT k, COFACTOR(CATEGORY(b)) AS f, STRING_AGG(n, ',') AS s, GROUPING(k) AS g FROM t"
         " GROUP BY ROLLUP (k) HAVING f_count > 1 AND MAX(n) < 11"

@@ -35,13 +35,13 @@ def test_rollup_cube_and_grouping_sets_give_the_expected_sets(by: str, expected:
     assert sets_of(by) == expected
 
 
-def test_one_grouping_set_of_all_columns_is_an_ordinary_group_by() -> None:
+def test_a_single_grouping_set_of_all_columns_is_an_ordinary_group_by() -> None:
     (one,) = view("SELECT a, grouping(a) AS g FROM r GROUP BY GROUPING SETS ((a))").blocks
     (other,) = view("SELECT a, CAST(0 AS TINYINT) AS g FROM r GROUP BY a").blocks
     assert one == other
 
 
-def test_one_grouping_set_is_a_group_by_with_null_in_the_columns_it_lacks() -> None:
+def test_a_single_grouping_set_is_a_group_by_with_null_in_the_columns_that_the_set_lacks() -> None:
     (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
     assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
     assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
@@ -55,14 +55,14 @@ def test_one_grouping_set_is_a_group_by_with_null_in_the_columns_it_lacks() -> N
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_over_no_rows_the_empty_grouping_set_has_a_row_only_if_it_is_the_only_set(
+def test_the_empty_grouping_set_of_an_empty_table_has_a_row_only_if_it_is_the_only_set(
     by: str, kind: str, sets: tuple[tuple[str, ...], ...]
 ) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 
 
-def test_a_grouping_column_is_nullable_if_some_set_lacks_it() -> None:
+def test_a_grouping_column_is_nullable_if_a_grouping_set_lacks_the_column() -> None:
     items = "b, e, a, coalesce(b, 0) AS c, grouping(b) AS g, grouping_id() AS i"
     found = view(f"SELECT {items} FROM s GROUP BY a, CUBE (b, e)")
     assert column_types(found) == "b INT, e STRING, a INT, c INT NOT NULL, g TINYINT NOT NULL, i BIGINT NOT NULL"
@@ -86,7 +86,7 @@ def test_a_grouping_expression_is_recognised_with_operands_in_any_order(item: st
     assert str(block.outputs[0].expr) == expected
 
 
-def test_a_text_constant_in_another_case_makes_another_grouping_expression() -> None:
+def test_grouping_expressions_with_constants_in_upper_and_lower_case_are_different() -> None:
     (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
     first, second = (str(o.expr) for o in block.outputs)
     assert first.startswith("case(lt(@set, 1)")

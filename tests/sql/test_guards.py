@@ -41,7 +41,7 @@ def test_an_earlier_condition_may_exclude_a_failing_constant(query: str, rows: l
 
 
 @pytest.mark.parametrize("term", ["CAST('a' AS INT) > 1 AND k > 1", "k IN (1, CAST('a' AS INT))", "10 / 0 > k"])
-def test_a_failing_constant_that_no_condition_excludes_is_refused_at_create(term: str) -> None:
+def test_a_failing_constant_that_no_condition_excludes_is_refused_when_the_view_is_created(term: str) -> None:
     with pytest.raises(SqlError, match="line 1, column"):
         _view(f"SELECT k FROM t WHERE {term} AND k IN (SELECT k FROM u)")
 
@@ -56,7 +56,9 @@ def test_a_failing_constant_that_no_condition_excludes_is_refused_at_create(term
         ("100 DIV CAST(t.b AS INT) > u.z", [5]),
     ],
 )
-def test_a_range_condition_that_may_fail_raises_only_for_rows_with_equal_keys(on: str, partners: list[int]) -> None:
+def test_a_range_condition_that_may_fail_raises_an_error_only_for_rows_with_equal_keys(
+    on: str, partners: list[int]
+) -> None:
     db = _view(f"SELECT COUNT(*) AS n, SUM(u.z) AS s FROM t JOIN u ON t.k = u.k AND {on}")
     assert "O(log N)" in str(db.view("v").explain())
     db.insert("t", [(1, "x"), (2, "7"), (None, "y")])

@@ -36,7 +36,7 @@ def _is_string(s):
         ("s IN ({strings}) OR a IN ( {numbers} )", lambda a, s: None if a is None else _is_string(s) or a in (3, 2997)),
     ],
 )
-def test_a_long_list_has_the_meaning_of_a_short_one(condition, holds):
+def test_a_long_list_has_the_meaning_of_a_short_list(condition, holds):
     lists = {
         "numbers": ", ".join(str(3 * i) for i in range(1500)),
         "strings": ", ".join(f"'s{i}'" for i in range(1500)),

@@ -50,7 +50,7 @@ READ = {
 
 
 @pytest.mark.parametrize("flat", READ)
-def test_operators_have_sparks_precedence(flat: str) -> None:
+def test_operators_have_the_same_precedence_as_in_spark(flat: str) -> None:
     assert _tree(flat) == _tree(READ[flat])
 
 

@@ -190,12 +190,12 @@ def test_a_predicate_over_the_left_side_keeps_the_right_side_optional() -> None:
         ("s.m <=> r.n", False),
     ],
 )
-def test_only_a_where_that_rejects_nulls_turns_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
+def test_only_a_where_clause_that_rejects_nulls_turns_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
     sql = f"SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k WHERE {where}"
     assert _optional(sql) == [("r", False), ("s", not inner)]
 
 
-def test_a_where_turns_a_full_join_into_a_left_or_right_join() -> None:
+def test_a_where_clause_turns_a_full_join_into_a_left_or_right_join() -> None:
     full = "SELECT r.x, s.y FROM r FULL JOIN s ON r.k = s.k WHERE "
     assert _optional(full + "r.x > 1") == [("r", False), ("s", True)]
     assert _optional(full + "s.y > 1") == [("s", False), ("r", True)]
@@ -207,13 +207,13 @@ def test_a_left_join_becomes_inner_if_a_later_inner_join_needs_its_columns() -> 
     assert _optional(sql) == [("r", False), ("s", False), ("t", False)]
 
 
-def test_a_filter_on_a_join_key_is_copied_only_from_left_to_right() -> None:
+def test_a_filter_on_the_key_of_a_left_join_is_copied_only_to_the_right_side() -> None:
     r, s = _atoms("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k AND s.k < 9 WHERE r.k > 3")
     assert len(r.filters) == 1
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
 
 
-def test_for_min_the_left_joins_that_its_argument_needs_become_inner_joins() -> None:
+def test_left_joins_that_the_argument_of_min_needs_become_inner_joins() -> None:
     sql = "SELECT r.x, min(t.z) AS m FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y GROUP BY r.x"
     (view,) = views(sql, catalog(TABLES))
     (distinct,) = view.blocks[0].distinct
@@ -241,7 +241,7 @@ def test_a_right_join_does_not_include_tables_before_a_comma(duck: duckdb.DuckDB
         ("SELECT r.x FROM (r JOIN s ON r.k = s.k) AS q", "unknown table r"),
     ],
 )
-def test_a_refused_join_has_a_reason(sql: str, message: str) -> None:
+def test_the_error_of_a_refused_join_names_the_reason(sql: str, message: str) -> None:
     with pytest.raises(SqlError, match=message.replace("(", r"\(")) as caught:
         views(sql, catalog(TABLES))
     assert caught.value.line

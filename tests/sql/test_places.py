@@ -167,7 +167,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("marked", "message"), WRONG)
-def test_a_wrong_query_is_refused_where_it_is_wrong(marked: str, message: str) -> None:
+def test_a_wrong_query_is_refused_at_the_place_of_its_error(marked: str, message: str) -> None:
     _check("CREATE MATERIALIZED VIEW v AS\n" + marked, message, SqlError)
 
 
@@ -239,7 +239,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("marked", "construct"), UNSUPPORTED)
-def test_an_unsupported_construct_is_refused_by_name_with_what_is_accepted(marked: str, construct: str) -> None:
+def test_an_unsupported_construct_is_refused_by_name_with_the_accepted_alternative(marked: str, construct: str) -> None:
     error = _check("CREATE MATERIALIZED VIEW v AS\n" + marked, construct, UnsupportedSql)
     assert " is not supported; " in str(error)
 
@@ -376,13 +376,15 @@ SCRIPTS = [
 
 
 @pytest.mark.parametrize(("marked", "message", "kind"), SCRIPTS)
-def test_a_wrong_statement_is_refused_where_it_is_wrong(marked: str, message: str, kind: type[Exception]) -> None:
+def test_a_wrong_statement_is_refused_at_the_place_of_its_error(
+    marked: str, message: str, kind: type[Exception]
+) -> None:
     if message == "at 'FROM'":
         marked = marked.replace("§", "").replace("FROM", "§FROM")
     _check(marked, message, kind)
 
 
-def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
+def test_every_node_of_a_syntax_tree_has_a_place_within_its_parent() -> None:
     text = SqlText(
         "CREATE MATERIALIZED VIEW v AS\n-- a comment\nSELECT a, sum(b) FROM r\nWHERE /* x */ c = 1 GROUP BY a"
     )
@@ -392,7 +394,7 @@ def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
         assert node.parent is None or text.at(node.parent) <= (line, column)
 
 
-def test_the_column_of_a_place_counts_a_tab_or_wide_character_as_one() -> None:
+def test_the_column_of_a_place_counts_a_tab_or_wide_character_as_one_character() -> None:
     _check("CREATE MATERIALIZED VIEW v AS SELECT 'äöü€𝄞' AS x,\t§zz FROM r", "unknown column zz", SqlError)
 
 

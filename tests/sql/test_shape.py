@@ -23,12 +23,14 @@ pytestmark = pytest.mark.plain_python(only=True)
         ("1 + ?", "", 1),
     ],
 )
-def test_the_first_word_and_the_parameters_of_a_statement(sql: str, word: str, parameters: int) -> None:
+def test_the_first_word_of_a_statement_is_found_and_its_parameters_are_counted(
+    sql: str, word: str, parameters: int
+) -> None:
     assert (first_word(sql), count_parameters(sql)) == (word, parameters)
     assert is_select(sql) == (word in ("SELECT", "WITH"))
 
 
-def test_a_long_text_takes_time_in_its_length() -> None:
+def test_a_long_statement_is_scanned_in_time_linear_in_its_length() -> None:
     for part in ("(", "/*", "'\\", "/**", "--", "? "):
         count_parameters(part * 500_000)
         first_word(part * 500_000)

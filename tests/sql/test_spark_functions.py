@@ -59,7 +59,7 @@ def answers(call: str) -> tuple[str, list[Any]]:
     return kind.lower().replace(", ", ","), [found[at] for at in sorted(found)]
 
 
-def test_every_call_has_recorded_answers() -> None:
+def test_every_tested_function_call_has_recorded_answers() -> None:
     assert list(ANSWERS) == list(CALLS)
 
 

@@ -62,7 +62,7 @@ def test_foreign_keys_of_columns_and_tables_refer_to_the_primary_key_by_default(
     assert own.foreign_keys == (ForeignKey(("up",), "t", ("x",)),)
 
 
-def test_properties_are_kept_and_trusted_is_read() -> None:
+def test_a_table_keeps_its_properties_and_the_property_trusted_makes_it_trusted() -> None:
     table = _table("CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.trusted' = 'TRUE', 'owner' = 'me')")
     assert table.trusted
     assert table.properties == (("freshviews.trusted", "TRUE"), ("owner", "me"))
@@ -99,7 +99,7 @@ def test_names_are_case_insensitive_and_keep_the_spelling_of_their_definition() 
     assert (atom.relation, [str(c) for c in atom.columns]) == ("Orders", ["Id", "Day"])
 
 
-def test_a_statement_with_if_exists_or_if_not_exists_may_do_nothing() -> None:
+def test_a_drop_if_exists_or_create_if_not_exists_statement_may_do_nothing() -> None:
     known = catalog()
     assert parse_script("CREATE TABLE IF NOT EXISTS R (z INT)", known) == []
     assert parse_script("DROP TABLE IF EXISTS nothing; DROP MATERIALIZED VIEW IF EXISTS nothing", known) == []
@@ -115,7 +115,7 @@ def test_dropping_a_view_drops_its_internal_views_in_reverse_order_of_creation()
     assert drop == DropView("v", ("v#2", "v#1"))
 
 
-def test_a_relation_that_another_one_needs_cannot_be_dropped() -> None:
+def test_a_relation_that_another_relation_needs_cannot_be_dropped() -> None:
     known = catalog()
     with pytest.raises(CatalogError, match="r is still needed by v; DROP them first"):
         parse_script("CREATE MATERIALIZED VIEW v AS SELECT a FROM r; DROP TABLE r", known)
@@ -152,7 +152,7 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
         ("'a' = '1', 'a' = '2'", "property a is given twice"),
     ],
 )
-def test_a_property_without_exactly_one_constant_as_its_value_is_refused(clause: str, message: str) -> None:
+def test_a_property_whose_value_is_not_one_constant_is_refused(clause: str, message: str) -> None:
     for sql in ("CREATE TABLE longer (a INT)", "CREATE MATERIALIZED VIEW v"):
         tail = "" if "TABLE" in sql else " AS SELECT a FROM r"
         with pytest.raises(SqlError, match=f"line 1, column .*{message}"):
@@ -180,7 +180,7 @@ def test_a_property_may_be_a_number_or_a_boolean() -> None:
     ],
     ids=lambda text: text[:20],
 )
-def test_a_constant_outside_every_type_is_refused(value: str, message: str) -> None:
+def test_a_constant_outside_the_range_of_every_type_is_refused(value: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a + 0, {value} AS x FROM r", catalog())
 

@@ -121,7 +121,7 @@ GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice"""
 BIG = "SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300"
 
 
-def test_q18_with_in_needs_one_internal_view(tpch: Catalog) -> None:
+def test_q18_with_an_in_condition_needs_one_internal_view(tpch: Catalog) -> None:
     found = views(Q18.format(big=f"o_orderkey IN ({BIG})"), tpch)
     assert [one.name for one in found] == ["v#1", "v"]
     assert found[0].blocks[0].having is not None

@@ -186,11 +186,11 @@ def test_an_aggregate_of_a_group_has_the_type_of_spark(sql: str, expected: str) 
     assert column_types(view(f"SELECT {sql} AS y FROM r, k GROUP BY b")) == f"y {expected}"
 
 
-def test_an_aggregate_without_group_by_may_be_null_unless_it_counts() -> None:
+def test_a_global_sum_has_a_nullable_type_and_a_global_count_has_type_not_null() -> None:
     assert column_types(view("SELECT sum(id) AS x, count(id) AS n FROM k")) == "x BIGINT, n BIGINT NOT NULL"
 
 
-def test_a_decimal_quotient_has_six_digits_after_the_point_and_room_for_those_before() -> None:
+def test_a_decimal_quotient_has_six_fractional_digits_and_room_for_all_integer_digits() -> None:
     # Spark has DECIMAL(27, 15), whose codes would overflow 64 bits from 9224 on.
     assert column_types(view("SELECT p / p AS y FROM r")) == "y DECIMAL(18, 6)"
     assert column_types(view("SELECT p / 3 AS y FROM r")) == "y DECIMAL(16, 6)"
@@ -229,7 +229,7 @@ CONSTANTS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), CONSTANTS)
-def test_constant_expressions_are_computed_at_create(sql: str, expected: str) -> None:
+def test_constant_expressions_are_computed_when_the_view_is_created(sql: str, expected: str) -> None:
     (block,) = view(f"SELECT CAST({sql} AS STRING) AS y FROM r").blocks
     value = block.outputs[0].expr
     assert isinstance(value, Literal)

@@ -65,7 +65,7 @@ def test_a_multiplicity_that_is_null_or_beyond_64_bits_is_a_bad_row():
     assert signed_rows(wide, BAG, Multiplicities(), set_aside=True).bad.column("row").to_pylist() == [1]
 
 
-def test_a_bad_upsert_leaves_the_stored_row_of_its_key():
+def test_a_bad_upsert_does_not_change_the_row_of_its_key():
     items = table("CREATE TABLE items (id BIGINT PRIMARY KEY, qty TINYINT)")
     stored = Stored(items, (1, 10), (2, 20))
     given = batch(id=[1, 2, 2], qty=[300, 21, 300])

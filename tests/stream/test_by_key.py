@@ -23,7 +23,7 @@ def test_a_row_replaces_the_stored_row_of_its_key():
     assert signed.positions.tolist() == [0, 0, 1]
 
 
-def test_the_last_row_of_a_key_wins_and_the_key_is_looked_up_once():
+def test_the_last_of_several_upserts_of_a_key_wins_and_the_key_is_looked_up_once():
     stored = Stored(ITEMS, (1, "old", None))
     signed = signed_rows(items([1, 2, 1, 1], ["a", "b", "c", "d"]), ITEMS, Upserts(), lookup=stored)
     assert net(signed) == {(1, "old", None): -1, (1, "d", None): 1, (2, "b", None): 1}
@@ -31,7 +31,7 @@ def test_the_last_row_of_a_key_wins_and_the_key_is_looked_up_once():
     assert signed.rows.num_rows == 3
 
 
-def test_the_same_row_again_changes_nothing():
+def test_an_upsert_equal_to_the_stored_row_changes_nothing():
     stored = Stored(ITEMS, (1, "same", None))
     assert net(signed_rows(items([1], ["same"]), ITEMS, Upserts(), lookup=stored)) == {}
 
@@ -42,21 +42,21 @@ def test_an_order_column_decides_which_row_is_last():
     assert net(signed_rows(given, ITEMS, Upserts(order="version"), lookup=stored)) == {(1, "third", None): 1}
 
 
-def test_the_order_may_be_a_column_of_the_table_and_the_later_row_of_a_tie_wins():
+def test_a_column_of_the_table_may_order_upserts_and_the_later_of_two_tied_rows_wins():
     stored = Stored(ITEMS)
     given = batch(id=[1, 1, 1], part=["a", "b", "c"], at=["2026-01-02", "2026-01-02", "2026-01-01"])
     found = net(signed_rows(given, ITEMS, Upserts(order="at"), lookup=stored))
     assert [row[1] for row in found] == ["b"]
 
 
-def test_an_order_of_text_or_null_is_refused():
+def test_an_order_column_with_text_or_null_is_refused():
     with pytest.raises(BadChange, match="ordered by integers, decimals, dates or timestamps, not by string"):
         signed_rows(items([1], ["a"], v=["10"]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
     with pytest.raises(BadChange, match="row 1, column v: the column orders the rows"):
         signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
 
 
-def test_a_delete_removes_by_key_and_needs_no_other_column():
+def test_a_delete_needs_only_the_key_of_the_row_that_it_removes():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 3], [None, None], op=["D", "D"])
     assert net(signed_rows(given, ITEMS, Upserts("op"), lookup=stored)) == {(1, "old", None): -1}
@@ -70,7 +70,7 @@ def test_a_delete_removes_by_key_and_needs_no_other_column():
         (["-U", "+U", "u"], ["x", "b", "c"], "c"),
     ],
 )
-def test_the_last_change_of_a_key_decides(ops, parts, left):
+def test_the_last_change_of_a_key_decides_the_row_of_the_key(ops, parts, left):
     stored = Stored(ITEMS, (1, "old", None))
     expected = {(1, "old", None): -1} | ({} if left is None else {(1, left, None): 1})
     assert net(signed_rows(items([1] * 3, parts, op=ops), ITEMS, Upserts("op"), lookup=stored)) == expected
@@ -118,7 +118,7 @@ def test_a_row_with_a_delete_word_and_only_the_key_removes_the_row_of_the_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
+def test_rows_that_delete_by_key_may_lack_the_columns_outside_the_key(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
         (1, "old", None): -1,
@@ -145,7 +145,7 @@ def test_rows_that_delete_their_key_may_lack_the_other_columns(form):
         (["u", "D", "D"], ["b", None, None], {(1, "old", None): -1}, [2]),
     ],
 )
-def test_a_delete_of_a_key_that_has_no_row_at_that_point_is_a_bad_row(ops, parts, left, bad):
+def test_a_delete_of_a_key_without_a_current_row_is_a_bad_row(ops, parts, left, bad):
     stored = Stored(ITEMS, (1, "old", None)) if ops[0] != "I" else Stored(ITEMS)
     given = items([1] * len(ops), parts, op=ops)
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored, set_aside=True)

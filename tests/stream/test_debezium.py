@@ -66,7 +66,7 @@ def test_a_payload_is_read_the_same_with_and_without_its_schema(order):
     )
 
 
-def test_messages_may_be_bytes_among_other_columns():
+def test_a_debezium_message_may_be_a_column_of_bytes_among_further_columns():
     given = batch(key=[b"1"], value=[json.dumps(envelope("c", None, row(1, "ü"))).encode()], offset=[5])
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "ü"): 1}
 
@@ -77,7 +77,7 @@ def test_a_column_may_be_called_payload():
     assert net(signed_rows(given, payloads, DebeziumJson())) == {("x",): 1}
 
 
-def test_fields_are_found_in_any_case_and_unknown_ones_ignored():
+def test_field_names_match_in_upper_and_lower_case_and_unknown_fields_are_ignored():
     given = texts(envelope("c", None, {"ID": 1, "PART": "a", "more": 1}), envelope("c", None, {"id": 2, "Part": "b"}))
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
@@ -178,7 +178,7 @@ def test_without_a_schema_the_unit_of_timestamps_must_be_given():
         ({"scale": 3, "value": "MDQ="}, {}, "12.340"),
     ],
 )
-def test_decimals_are_read_as_text_numbers_and_bytes(amount, options, expected):
+def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expected):
     after = {"id": 1, "at": None, "amount": amount, "ok": None, "x": None}
     (found,) = signed_rows(texts(envelope("c", None, after)), EVENTS, DebeziumJson(**options)).rows.to_pylist()
     assert found["amount"] == Decimal(expected)
@@ -228,7 +228,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reaso
         (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not send this value"),
     ],
 )
-def test_a_bad_message_is_set_aside_with_its_reason_and_others_are_applied(message, reason):
+def test_a_bad_message_is_set_aside_with_its_reason_and_other_messages_are_applied(message, reason):
     given = texts(envelope("c", None, row(1, "a")), message, envelope("c", None, row(2, "b")))
     signed = signed_rows(given, BAG, DebeziumJson(), set_aside=True)
     assert net(signed) == {(1, "a"): 1, (2, "b"): 1}
@@ -237,7 +237,7 @@ def test_a_bad_message_is_set_aside_with_its_reason_and_others_are_applied(messa
     assert json.loads(bad["input"])["value"] == (message if isinstance(message, str) else json.dumps(message))
 
 
-def test_an_update_with_one_bad_image_is_bad_as_a_whole():
+def test_a_debezium_update_with_one_bad_image_is_set_aside_as_a_whole():
     given = texts(envelope("u", row(1, 5), row(1, "b")))
     assert net(signed_rows(given, BAG, DebeziumJson(), set_aside=True)) == {}
 
@@ -249,7 +249,7 @@ def test_a_message_that_is_not_utf_8_is_a_bad_row():
     assert signed.bad.column("reason").to_pylist()[0].startswith("it is not UTF-8")
 
 
-def test_thousands_of_messages_are_read_like_single_ones():
+def test_thousands_of_messages_are_read_like_single_messages():
     given = texts(*(envelope("c", None, row(i, None if i % 3 else "x")) for i in range(2500)))
     signed = signed_rows(given, BAG, DebeziumJson())
     assert signed.rows.column("id").to_pylist() == list(range(2500))

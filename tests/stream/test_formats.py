@@ -38,7 +38,7 @@ def test_a_format_is_found_by_its_name_or_by_the_name_of_its_column(name, form):
     assert format_for(name) == form
 
 
-def test_without_a_name_the_reserved_columns_determine_the_format():
+def test_the_reserved_columns_determine_the_format_if_no_format_is_named():
     assert format_for(None, ["id", "part"]) == AppendOnly()
     assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
     assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()
@@ -46,7 +46,7 @@ def test_without_a_name_the_reserved_columns_determine_the_format():
         format_for(None, ["_multiplicity", "_change_type"])
 
 
-def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
+def test_an_unknown_format_name_is_refused_with_the_accepted_names_and_columns():
     with pytest.raises(FormatError, match=r"'opp' is unknown; accepted: append, .*, one of id, op$"):
         format_for("opp", ["id", "op"])
     assert format_for("OP", ["id", "op"]) == OpColumn("op")
@@ -64,7 +64,7 @@ def test_a_table_cannot_have_a_column_that_its_change_format_reserves():
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
 
 
-def test_a_format_declares_its_columns_and_whether_it_looks_rows_up():
+def test_a_format_declares_its_columns_and_whether_it_looks_up_stored_rows():
     assert own_columns(DeltaFeed()) == ("_change_type", "_commit_version", "_commit_timestamp")
     assert own_columns(Upserts("op", order="at")) == ("op",)
     assert own_columns(AppendOnly()) == ()

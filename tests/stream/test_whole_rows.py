@@ -160,7 +160,7 @@ BAD = {
 
 @pytest.mark.parametrize("column", list(GOOD))
 @pytest.mark.parametrize("rows", [1, 100])
-def test_text_is_read_the_same_alone_and_in_bulk(column, rows):
+def test_a_text_is_converted_in_the_same_way_alone_and_among_many_texts(column, rows):
     """A bad or unusual text is found by bisection among many good ones; alone it is read directly."""
     (definition,) = [c for c in EVERY.columns if c.name == column]
     alone = table(f"CREATE TABLE t ({column} {definition.type})")

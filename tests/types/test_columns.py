@@ -127,7 +127,7 @@ def test_a_bad_row_is_reported_with_the_reason(kind: SqlType, array: pa.Array, r
     assert caught.value.row == row + 4
 
 
-def test_invalid_utf8_is_a_bad_row_only_if_a_row_has_it() -> None:
+def test_invalid_utf8_is_ignored_only_in_dictionary_entries_that_no_row_uses() -> None:
     bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 3], np.int32)), pa.py_buffer(b"ab\xff"))
     for array in (bad, bad.dictionary_encode(), bad.cast(pa.large_string()), pa.chunked_array([["x"], bad])):
         with pytest.raises(BadValue, match="not valid UTF-8") as caught:

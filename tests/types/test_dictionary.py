@@ -43,7 +43,7 @@ def test_an_unknown_code_raises_index_error() -> None:
         Dictionary(["a"]).decode(NULL)
 
 
-def test_encoding_a_value_that_is_not_text_adds_nothing() -> None:
+def test_a_refused_value_adds_no_string_to_a_dictionary() -> None:
     dictionary = Dictionary()
     for wrong in (1, None, b"x", ["x"], "\udcff"):
         with pytest.raises((TypeError, ValueError)):

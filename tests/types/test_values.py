@@ -116,7 +116,7 @@ def test_each_value_has_the_expected_code(kind: SqlType, value: Any, code: int) 
         (TIMESTAMP, 17, TypeError, "datetime.datetime"),
     ],
 )
-def test_a_wrong_value_is_refused_with_what_would_be_accepted(
+def test_a_wrong_value_is_refused_with_the_accepted_values(
     kind: SqlType, value: Any, error: type[Exception], reason: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -126,7 +126,7 @@ def test_a_wrong_value_is_refused_with_what_would_be_accepted(
 
 @pytest.mark.parametrize("kind", ALL, ids=str)
 @pytest.mark.parametrize("null", [None, pd.NA, pd.NaT, np.datetime64("NaT")], ids=repr)
-def test_every_null_is_accepted_unless_the_column_is_not_null(kind: SqlType, null: Any) -> None:
+def test_every_form_of_null_is_accepted_unless_the_column_is_declared_not_null(kind: SqlType, null: Any) -> None:
     assert encode(kind, null) == NULL
     assert decode_value(kind, NULL, Dictionary()) is None
     with pytest.raises(ValueError, match="NOT NULL"):

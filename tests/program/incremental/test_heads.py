@@ -16,7 +16,7 @@ from tests.program.incremental.rules import Relations, rule
 ONE = rule("abc", "R ab", "S bc")
 
 
-def test_support_counts_and_scans_of_several_levels_are_right_after_every_batch() -> None:
+def test_groups_and_scans_over_several_levels_are_right_after_every_batch() -> None:
     choices = random.Random(3)
     maintained, relations = MaintainedRule(ONE, INTEGER), Relations(ONE)
     projected = Grouped(ONE.order, ("a",))
@@ -73,7 +73,7 @@ def test_sums_of_doubles_are_exact_even_after_a_huge_value_was_deleted() -> None
     assert head.groups == {}
 
 
-def test_a_functional_head_erases_old_values_before_it_inserts_new_ones() -> None:
+def test_a_functional_head_erases_old_values_before_it_inserts_new_values() -> None:
     head = Function(("a", "v"), ("a",), "v")
     head.apply(Delta((), (((1, 10), 1),)))
     head.apply(Delta((((1, 10), 1),), (((1, 11), 1),)))

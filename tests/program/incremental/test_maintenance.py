@@ -105,7 +105,7 @@ def test_the_operations_of_a_batch_are_bounded_by_edit_distance_and_changes(name
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_hardly_more_intervals_are_stored_than_the_trace_has(name: str) -> None:
+def test_a_maintained_rule_stores_hardly_more_intervals_than_a_new_trace_has(name: str) -> None:
     """After many batches, growing and shrinking, the number is close to that of a new evaluation."""
     choices = random.Random(name)
     one = RULES[name]
@@ -128,7 +128,7 @@ def recorded_anew(maintained: MaintainedRule) -> int:
     return sum(cursor.kept and (not cursor.pointed or low < high) for cursor, low, high in steps)
 
 
-def test_with_all_sensitivity_indexes_the_stored_intervals_equal_those_of_the_trace() -> None:
+def test_with_all_sensitivity_indexes_exactly_the_intervals_of_the_trace_are_stored() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)

@@ -48,7 +48,7 @@ def unary() -> MaintainedRule:
     return maintained
 
 
-def test_intervals_of_a_unary_join_are_those_of_the_paper() -> None:
+def test_intervals_of_a_unary_join_equal_the_intervals_of_the_paper() -> None:
     """Section 4.1.1: at 0, a key is no longer in B; the walk goes on to the oracle's next interval where one has
     appeared."""
     maintained = unary()
