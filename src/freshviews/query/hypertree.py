@@ -14,8 +14,8 @@ with the atom's distinct rows. A bag with its guards has at most N^w rows, where
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise a greedy
-order always eliminates the variable with the smallest bag.
+For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise variables
+are eliminated greedily: always the variable with the smallest bag.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Arrow Flight SQL over gRPC. What is served is a ``Served``: this package knows no database and no checkpoint."""
+"""Arrow Flight SQL over gRPC. It serves any object with the methods of ``Served``: a database, or a checkpoint."""
 
 __all__ = [
     "RESULT_BYTES",

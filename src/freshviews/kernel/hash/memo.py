@@ -1,4 +1,4 @@
-"""A cache of sums for a join: a direct-mapped table of fixed size, in which a new sum replaces an old one.
+"""A cache of sums for a join: a direct-mapped table of fixed size, where a new sum replaces the old one at its place.
 
 In the join R(a, b) S(b, c), the sum over c depends only on b. So the join computes the sum for the first a with this b,
 and finds it by b for every other a (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry

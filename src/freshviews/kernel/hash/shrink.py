@@ -17,8 +17,7 @@ Blocks of an index shrink when a row leaves them (``index.shrink_block``). An ar
 has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
 numbers. A table with deferred inserts is not shrunk until they are flushed.
 
-Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So a number with a zero payload is
-free.
+Before ``shrink`` runs, all rows with a zero payload have been removed. So a zero payload marks a free number.
 """
 
 from __future__ import annotations

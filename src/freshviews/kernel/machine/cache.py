@@ -7,7 +7,7 @@ folder links to its files.
 
 The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel, Numba,
 Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No module here
-imports Numba, because that import takes longer than the start of a process without it.
+imports Numba: the import takes longer than the rest of the start of a process.
 """
 
 from __future__ import annotations
