@@ -1,4 +1,4 @@
-"""Arrow Flight SQL over gRPC. It serves any object with the methods of ``Served``: a database, or a checkpoint."""
+"""Arrow Flight SQL over gRPC, for a database or a checkpoint, which a server reads through ``Served``."""
 
 __all__ = [
     "RESULT_BYTES",

@@ -1,7 +1,7 @@
 """What a server holds between two requests of a client: results that wait to be fetched, and prepared statements.
 
-Each has a random handle, by which the client names it. Old ones are dropped. If there are too many, the oldest is
-dropped first.
+Each has a random handle, by which the client names it. Old results and statements are dropped. If there are too many,
+the oldest are dropped first.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ The content of the table is the sum of its rows by key. A row is flushed at most
 so time bounds hold amortised. If memory runs out, flushing stops between two rows: the table is consistent, and the
 remaining rows stay deferred.
 
-- At most ``MOST`` rows are deferred. Beyond that, a batch flushes as many of the oldest rows as it appends.
+- At most ``MOST`` rows are deferred. At this limit, a batch flushes as many of the oldest rows as it appends.
 - At ``FIRST_LOOK`` rows, and whenever the rows have doubled, ``repeats`` estimates the number of keys. If more than an
   eighth of the rows are repetitions, all rows are flushed, and no insert is deferred until the table has doubled.
 - Merging rows cannot overflow. The components of all deferred rows add up to less than ``LARGE`` in magnitude; ``ROOM``

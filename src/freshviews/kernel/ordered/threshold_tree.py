@@ -1,8 +1,8 @@
 """Selects the points whose running sum is within a limit, in a search tree.
 
-A point is a row of the table. Its payload has the number of ``rows`` at this point, their ``weight``, the ``number`` of
-weights that are not NULL, and whether the point is ``selected``. The points of a group agree on all key words except
-the last. They form a tree in the order of the last word.
+A point is a row of the table, for example a price. Its payload has the number of ``rows`` of the query at this point,
+their ``weight``, the ``number`` of weights that are not NULL, and whether the point is ``selected``. The points of a
+group agree on all key words except the last. They form a tree in the order of the last word.
 
 Each point has a value F. The statement chooses F for all points: the sum of the weights before the point, that sum plus
 the point's own weight, or the point's last key word, perhaps negated. ``threshold_next`` selects each point that has

@@ -9,8 +9,9 @@ A node is *free* if all its variables and all variables of the nodes above it ar
 have payloads (``counted``), every other node is *closed*. The projection of a closed node is a separate view, which
 stores sums of payloads.
 
-An *optional* node has the rows of an optional atom or of a projection of an optional atom. It does not filter the rows
-of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no matching row.
+An *optional* node has the rows of an optional atom or of a projection of an optional atom. An optional node does not
+filter the rows of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no
+matching row.
 """
 
 from __future__ import annotations

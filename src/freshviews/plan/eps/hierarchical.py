@@ -30,8 +30,8 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
         balance R by b                                balance
     result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
 
-For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
-parts.
+For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. In both cases
+there are no heavy and light parts.
 """
 
 from __future__ import annotations
