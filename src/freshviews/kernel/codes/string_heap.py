@@ -11,8 +11,8 @@ thread may read a string meanwhile.
 - The *heap* is *packed* when a third of it is dead: live records move down, in order. When a record moves, the place of
   its code changes. A record does not hold its code, so the code is found by looking up the string. Below ``WRITE`` the
   heap is packed; between ``WRITE`` and ``READ`` it has no live record.
-- Large blocks grow by only a sixteenth at a time, because ``realloc`` moves their pages without copying. They shrink
-  piece by piece, because the system needs time to release each page.
+- Large blocks grow by only a sixteenth at a time. That is cheap, because ``realloc`` moves their pages without copying.
+  They shrink piece by piece, because the system needs time to release each page.
 """
 
 from __future__ import annotations

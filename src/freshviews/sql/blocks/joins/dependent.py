@@ -1,6 +1,6 @@
 """Rewrites dependent queries as independent ones.
 
-A query is dependent if it names columns of an enclosing query. If these columns are only in equalities, as in ``i.k =
+A query is dependent if it names columns of an enclosing query. If only equalities use these columns, as in ``i.k =
 o.k``, the opposite sides, here i.k, become columns of the query. Otherwise the query is joined with the *domain* d, the
 distinct values of the columns, and is also grouped by them. The first query below becomes the second one::
 
