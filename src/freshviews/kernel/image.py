@@ -1,9 +1,9 @@
 """Images of tables: writes their arrays to a file, and restores tables from such arrays.
 
 A table has an array of rows and an array of slots. Each index has an array of slots, and an array of its blocks
-followed by its groups. Rows, groups and blocks refer to each other by number or distance, so an array can be used at
-any address where it is mapped. Only headers have addresses; an image stores the other words of the headers. Deferred
-inserts stay deferred.
+followed by its groups. Rows, groups and blocks refer to each other by number or distance. So an array can be mapped at
+any address. Only headers have addresses; an image stores the other words of the headers. Deferred inserts stay
+deferred.
 
 The journal is not stored: it is empty between batches, when images are taken.
 """

@@ -2,8 +2,8 @@
 
 ``gram`` has the sums of products of the variables; ``cross`` has their sums of products with the target. Each value of
 a category is a variable of 0 or 1, and at most one of these is 1 in a row. So the part of ``gram`` for a category is a
-diagonal matrix, minus a matrix of rank one if centred. This part is solved first, in time linear in the number of
-values. The remaining equations follow (Schur complement).
+diagonal matrix; if the variables are centred, a matrix of rank one is subtracted. This part is solved first, in time
+linear in the number of values. The remaining equations follow (Schur complement).
 """
 
 from __future__ import annotations

@@ -22,8 +22,9 @@ the group, as in ROLLUP, reads that store by a fold over all rows with the prefi
 value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one before) share a
 store.
 
-In two cases every set has its own store. COUNT and SUM of distinct values, and aggregates of pairs, must see each value
-of a set once. If multiplicities may be negative, the counts of a value in several groups may cancel in a coarser set.
+In two cases every grouping set has its own store. COUNT(DISTINCT x), SUM(DISTINCT x) and aggregates of pairs (MIN_BY)
+must see each value once per group of the grouping set. If multiplicities may be negative, the counts of a value in
+several groups may cancel in a coarser set.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The planner takes the strategy that the user names, or the first preference of ``plan.registry`` that applies.
 
-This module names no strategy.
+The code of this module mentions no particular strategy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The strategies, and in which order the planner prefers them.
 
-A new strategy is a file or a folder of its own, and a line here. Without a preference, the planner never chooses it.
+A new strategy is a file or a folder of its own, and a line here. A strategy without a preference is used only if the
+user names it.
 """
 
 from __future__ import annotations

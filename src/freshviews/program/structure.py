@@ -1,6 +1,6 @@
-"""Folds over the parts of a statement: its inner statements, and the variables and views that it reads or changes.
+"""Walks over the parts of a statement: its inner statements, and the variables and views that it reads or changes.
 
-The class of a statement declares its parts (``program.roles``), so no fold lists the kinds of statement.
+The class of a statement declares its parts (``program.roles``), so no walk lists the kinds of statement.
 """
 
 from __future__ import annotations

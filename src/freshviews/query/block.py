@@ -2,7 +2,7 @@
 
 A block has a kind:
 
-- ``bag``: no grouping; the multiplicity of an output row is the number of its derivations
+- ``bag`` (of rows, as in SQL): no grouping; the multiplicity of an output row is the number of its derivations
 - ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
 - ``global``: aggregates without GROUP BY; always exactly one row (before HAVING)
 """

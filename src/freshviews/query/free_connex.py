@@ -10,7 +10,8 @@ generalised join tree whose root has only free variables. In this tree no free v
 
 In Definition 3.1 of the paper, all children of a generalised node contain its variables. Here only the child that
 supplies its rows must. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. An update of
-any other child can reach many rows of the node. So a node with such a child counts in the height of the tree.
+any other child can reach many rows of the node. So such a child raises the height of the tree, on which the time of an
+update depends (``plan.crown.bounds``).
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 - *hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested.
 - *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017): hierarchical, and the atoms of a bound variable never
   properly contain the atoms of a free variable.
-- *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every bound variable
-  X and atom R of X, R and i other atoms cover the free variables of the atoms of X. It is the dynamic width.
-  q-hierarchical means i = 0.
+- *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): take any bound variable X and an atom R of X. R and at
+  most i other atoms cover the free variables of the atoms of X. The least i that suffices for all X and R is the
+  dynamic width. q-hierarchical means i = 0.
 
 A variable X *dominates* Y if it occurs in all atoms of Y. A query with a condition over several atoms is not
 hierarchical.

@@ -9,13 +9,14 @@ The dumbbell has width 2::
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
 
 Every atom belongs to one bag. It is a *guard* of every other bag that contains all its variables: that bag is joined
-with the atom's distinct rows. A bag with its guards has at most N^w rows, where w is its fractional edge cover number
-(Atserias, Grohe, Marx). Here the guard R limits the second bag to N^(3/2) rows, where U and V alone have N^2::
+with the atom's distinct rows. A bag with its guards has at most N^w rows, where w is the fractional edge cover number
+of the bag by these atoms (Atserias, Grohe, Marx). Here the guard R limits the second bag to N^(3/2) rows, where U and V
+alone have N^2::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise a greedy
-order always eliminates the variable with the smallest bag.
+For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise variables
+are eliminated greedily: always the variable with the smallest bag.
 """
 
 from __future__ import annotations

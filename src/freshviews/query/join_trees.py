@@ -4,16 +4,17 @@ Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023),
 plan optimization" in Section 6.3.
 
 The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
-number of relations above it, without generalised ones. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two
-cheapest trees, of cost N(T) and N(R), are::
+number of relations above it; generalised relations do not count. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the
+two cheapest trees, of cost N(T) and N(R), are::
 
     [b]              [c]
       R(a, b)          T(c, d)
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
 
-A tree is built from its root. The relations below a node split into components, which are connected by variables that
-the node lacks. Each component is attached as high as possible, because a lower place costs more.
+A tree is built from its root. The relations below a node split into components. Two relations are in one component if
+variables that the node lacks connect them. Each component is attached as high as possible, because a lower place costs
+more.
 """
 
 from __future__ import annotations

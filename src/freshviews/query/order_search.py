@@ -1,8 +1,8 @@
 """Searches for the best variable order, by choosing the root of each component.
 
-If a factor is computed above one of its free variables, enumeration meets dead ends, so other orders are preferred.
-Then the search compares dynamic width, static width, sum of update costs, and sum of bag sizes. The order of the
-variables in the query breaks ties.
+A factor is a condition or lift over several atoms. If it is computed above one of its free variables, enumeration meets
+dead ends, so other orders are preferred. Then the search compares dynamic width, static width, sum of update costs, and
+sum of bag sizes. The order of the variables in the query breaks ties.
 
 Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. The
 search treats a class as one variable. Up to ``EXACT_LIMIT`` classes it is exact: a memoised recursion over components.

@@ -1,7 +1,8 @@
 """Files of the strings of a dictionary. Each file has the strings of its own range of codes, so none is written twice.
 
 A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
-their codes; each range starts where the preceding range ends. A file with the codes of many files can replace them.
+their codes; each range starts where the preceding range ends. One file with the codes of several files can replace
+these files.
 """
 
 from __future__ import annotations

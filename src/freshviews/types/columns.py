@@ -4,8 +4,8 @@ A column is accepted if all its values fit. For example, an int64 column fits IN
 column of nanoseconds fits TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted
 values, and the text of errors.
 
-Codes may share the memory of a column without nulls, if its words equal the codes. Such columns have the type int64,
-float64, timestamp[us] or aligned decimal.
+A column without nulls is not copied if its words equal the codes; then the codes share its memory. This holds for the
+types int64, float64, timestamp[us] and aligned decimals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The dictionary of a database: each distinct string and its code.
 
-Codes count from 0 in the order of first use. ``engine.commit.collection`` finds the codes that nothing refers to, and
-``free`` frees them. A new string gets the lowest free code. Only one thread at a time may add strings; other threads
-may decode meanwhile.
+Codes count from 0. ``engine.commit.collection`` finds the codes that nothing refers to, and ``free`` frees them. A new
+string gets the lowest freed code; if there is none, the next code after the last. Only one thread at a time may add
+strings; other threads may decode meanwhile.
 
 The dictionary first holds its strings as Python objects. ``engine.codes.string_codes`` moves them to native memory
 (``put``). From then on the dictionary caches a bounded number of recent strings as Python objects.

@@ -1,4 +1,4 @@
-"""Arrow Flight SQL over gRPC. What is served is a ``Served``: this package knows no database and no checkpoint."""
+"""Arrow Flight SQL over gRPC, for a database or a checkpoint, which a server reads through ``Served``."""
 
 __all__ = [
     "RESULT_BYTES",

@@ -1,4 +1,4 @@
-"""Arrow tables as the messages of a stream of Flight, and back."""
+"""Converts Arrow tables to the messages of a Flight stream, and back."""
 
 from __future__ import annotations
 

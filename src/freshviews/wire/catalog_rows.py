@@ -1,6 +1,6 @@
 """The answers of Flight SQL about a server and its tables: catalogs, schemas, tables, keys, and what is supported.
 
-There is one catalog and one schema in it, both without a name, so a client names a table by its name alone.
+There is one catalog with one schema, both without a name. So a client names a table by its name alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The requests of Flight SQL, apart from how they arrive: bytes of messages in, bytes of messages out."""
+"""Answers the requests of Flight SQL, from bytes of messages to bytes of messages; ``server`` transports them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What a server holds between two requests of a client: results that wait to be fetched, and prepared statements.
 
-Both are found by random handles, are forgotten when they are old, and are bounded: the oldest goes first.
+Each has a random handle, by which the client names it. Old results and statements are dropped. If there are too many,
+the oldest are dropped first.
 """
 
 from __future__ import annotations

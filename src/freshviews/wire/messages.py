@@ -1,7 +1,8 @@
 """The messages of Arrow Flight and Flight SQL, as classes that the package protobuf makes when it is first needed.
 
-A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if it knows whether it was
-sent. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left out: parsing skips them.
+A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if a message says whether it
+has the field. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left out: parsing
+skips them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a server asks of the tables and views behind it."""
+"""``Served``: the methods by which a server reads and changes the tables and views that it serves."""
 
 from __future__ import annotations
 

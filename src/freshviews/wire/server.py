@@ -1,8 +1,7 @@
 """A gRPC server of Flight SQL in threads. No request can block or end the other work of the process.
 
-The token is asked before a message is read, and a message has at most ``LONGEST`` bytes. ``WORKERS`` requests are
-answered at a time, and ``MOST`` are accepted. A client that neither sends nor takes a message for ``SECONDS`` is cut
-off.
+The token is checked before a message is read. A message has at most ``LONGEST`` bytes. At most ``WORKERS`` requests run
+at a time, and at most ``MOST`` run or wait. A client that neither sends nor takes a message for ``SECONDS`` is cut off.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Converts Arrow columns to codes, for types that need only widening, scaling, a range check, or a lookup of strings.
 
-A batch is a C structure of Arrow's data interface, with a child per column. A group of words per column, made once per
-schema, says how to convert it. A refused value stops the batch. Then ``freshviews.types.columns``, which handles all
-types, converts the batch or raises the error.
+A batch is a C structure of Arrow's data interface, with a child per column. For each column a group of words, made once
+per schema, says how to convert the column. A refused value stops the batch. Then ``freshviews.types.columns``, which
+handles all types, converts the batch or raises the error.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ thread may read a string meanwhile.
 - A new array of *slots* (``NEXT``) is written in small steps. While strings are added, a few codes at a time are
   written to it, in rising order; codes below ``CURSOR`` are in it. Searches read the old slots until the new ones are
   complete. A larger array is begun when 23/32 of the slots are filled, a smaller array when less than a quarter are.
-- The *heap* is *packed* when a third of it is dead: live records move down, in order. A record does not hold its code:
-  its string is looked up, to write the new place of the record. Below ``WRITE`` the heap is packed; between ``WRITE``
-  and ``READ`` it has no live record.
-- Large blocks grow by only a sixteenth at a time, because ``realloc`` moves their pages without copying. They shrink
-  piece by piece, because the system needs time to release each page.
+- The *heap* is *packed* when a third of it is dead: live records move down, in order. When a record moves, the place of
+  its code changes. A record does not hold its code, so the code is found by looking up the string. Below ``WRITE`` the
+  heap is packed; between ``WRITE`` and ``READ`` it has no live record.
+- Large blocks grow by only a sixteenth at a time. That is cheap, because ``realloc`` moves their pages without copying.
+  They shrink piece by piece, because the system needs time to release each page.
 """
 
 from __future__ import annotations

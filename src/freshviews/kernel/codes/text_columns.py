@@ -1,6 +1,6 @@
 """Computes functions of texts over columns of strings in Arrow's memory, or over columns of codes.
 
-The module is separate from ``ingest``, so that tables without text functions do not compile them.
+The module is separate from ``ingest``, so that tables without text functions need not compile this code.
 """
 
 from __future__ import annotations

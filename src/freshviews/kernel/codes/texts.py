@@ -6,7 +6,8 @@ table has the result of each step, then the words of the step.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``
-TRIM     the text without a byte at the left (1), right (2) or both ends (3): that number, the byte
+TRIM     the text without all copies of a byte at its left (1), right (2) or both ends (3): that
+         number, the byte
 CODE     the code of the text, or UNKNOWN
 LENGTH   the number of characters
 COMPARE  whether it is less than (1), equal to (2) or greater than (4) a constant: the sum of the

@@ -2,7 +2,8 @@
 
 An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a compiled function of
 words. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a Python value of
-the result. It raises no exception, because symbols such as PyExc_TypeError mean something else in a process with Numba.
+the result. An entry raises no exception: in a process with Numba, symbols of exceptions such as PyExc_TypeError have
+another meaning.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Numbered entries and their slots: the common structure of a table's rows and an index's groups.
 
-Rows and groups are *entries*: an array of blocks of equal width, each of which begins with its key. Slots lead from the
-hash of a key to the number of its entry. The headers of tables and indexes begin with the words that this module names.
-An entry whose payload words are all zero is absent, and its number is free. (The payload of a group is its number of
-rows.)
+Rows and groups are *entries*: words of equal number, the key first, in one array. Slots lead from the hash of a key to
+the number of its entry. The headers of tables and indexes begin with the words that this module names. An entry whose
+payload words are all zero is absent, and its number is free. (The payload of a group is its number of rows.)
 
-Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, only numbers below
-PACKED are in the chain. An entry above PACKED that is removed becomes a *hole*, which packing reaches later.
+Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, it fills free
+numbers from the lowest up, and has come to PACKED. A number below PACKED that becomes free is chained. A number above
+PACKED becomes a *hole*, which packing reaches later.
 
 The *home* of an entry is the slot where a search for its hash starts. While ``shrink`` writes a smaller array of slots
 (NEXT), entries with homes below NEXT_HOMES are in both arrays.

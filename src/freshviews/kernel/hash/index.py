@@ -2,12 +2,12 @@
 
 A group stands for the rows that agree on the indexed positions. Its words are the key part, the number of rows, and the
 capacity and the distance of its block. A block has the row numbers of a group in contiguous half words, so a loop over
-a slice reads memory in order. A block of up to two rows lies in the group itself. A larger block is found by its
-distance from the group, so mapped files are used in place. A row stores the number of its group and its position in the
-block. So removal is O(1): the last row of the block moves into the gap.
+a slice reads memory in order. A block of up to two rows lies in the group itself. A group stores the distance to a
+larger block, not its address. So an index works at any address where its file is mapped. A row stores the number of its
+group and its position in the block. So removal is O(1): the last row of the block moves into the gap.
 
-An index on all positions except one can store *digests*: 31-bit hashes of the word at the remaining position. They
-follow the row numbers of a block. To find a word in a slice, its digest is compared with the digests of the block,
+An index on all positions except one can store *digests*: 31-bit hashes of the word at the remaining position. A block
+has the digests after its row numbers. To find a word in a slice, its digest is compared with the digests of the block,
 eight at a time. Digests are adjacent in memory, while reading each row would be a cache miss.
 """
 

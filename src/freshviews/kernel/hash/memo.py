@@ -1,8 +1,8 @@
-"""A cache of sums for a join: a direct-mapped table of fixed size, in which a new sum replaces an old one.
+"""A cache of sums for a join: a direct-mapped table of fixed size, where a new sum replaces the old one at its place.
 
-In the join R(a, b) S(b, c), the sum over c depends only on b. So the join computes the sum for the first a with this b,
-and finds it by b for every other a (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry
-is ``taken | key ... | sum ...``, at the position given by the hash of its key.
+In the join R(a, b) S(b, c), the sum over c depends only on b. So the join computes the sum when b first occurs, and
+looks it up by b for every later a (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is
+``taken | key ... | sum ...``, at the position given by the hash of its key.
 """
 
 from __future__ import annotations

@@ -13,15 +13,15 @@ The content of the table is the sum of its rows by key. A row is flushed at most
 so time bounds hold amortised. If memory runs out, flushing stops between two rows: the table is consistent, and the
 remaining rows stay deferred.
 
-- At most ``MOST`` rows are deferred. Beyond that, a batch flushes as many of the oldest rows as it appends.
+- At most ``MOST`` rows are deferred. At this limit, a batch flushes as many of the oldest rows as it appends.
 - At ``FIRST_LOOK`` rows, and whenever the rows have doubled, ``repeats`` estimates the number of keys. If more than an
   eighth of the rows are repetitions, all rows are flushed, and no insert is deferred until the table has doubled.
-- Merging rows cannot overflow: the components of all deferred rows add up to less than ``LARGE`` in magnitude (``ROOM``
-  is what is left), and no component of another row reaches ``LARGE``. A table that once had a larger component never
-  defers again.
+- Merging rows cannot overflow. The components of all deferred rows add up to less than ``LARGE`` in magnitude; ``ROOM``
+  is the remaining amount. The components of every other row are less than ``LARGE``, too. A table that once had a
+  larger component never defers again.
 - ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with an ordered index never has
-  deferred rows. Nor has a table with a journal, except the row table of a base table, which flushes them before it
-  journals any row.
+  deferred rows. A table with a journal has none either. The row table of a base table is an exception: it flushes
+  deferred rows before it journals a row.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Releases memory after removals, in bounded steps: packs rows and groups, and makes arrays of slots smaller.
 
-``shrink`` takes one step for a table and its indexes. It is called between batches, when the journal of the table is
-empty and nothing refers to a row number or an address (`docs/architecture.md`, Memory). The word ``REMOVED`` is not 0
-if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals since the last step.
-Rows and groups are *entries*, and both are shrunk by the same steps:
+``shrink`` takes one step for a table and its indexes. ``shrink`` is called between batches. Then the journal of the
+table is empty, and nothing refers to a row number or an address (`docs/architecture.md`, Memory). The word ``REMOVED``
+is not 0 if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals since the
+last step. Rows and groups are *entries*, and both are shrunk by the same steps:
 
 1. If more than half of the numbers are free, entries are *packed*: the entry with the highest number moves to the
    lowest free number, until no lower number is free. A group moves in one piece, so a step may take longer than its
@@ -17,8 +17,7 @@ Blocks of an index shrink when a row leaves them (``index.shrink_block``). An ar
 has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
 numbers. A table with deferred inserts is not shrunk until they are flushed.
 
-Triggers and journals have removed rows with a zero payload before ``shrink`` runs. So a number with a zero payload is
-free.
+Before ``shrink`` runs, all rows with a zero payload have been removed. So a zero payload marks a free number.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Hash slots with open addressing and linear probing: they map a 32-bit hash to the number of a row or of a group.
 
 A slot is one word, ``hash << 32 | number + 1``, and 0 if empty. The number of slots is a power of two, and ``mask`` is
-that number minus 1. A search starts at slot ``hash & mask`` and ends at an empty slot. Slots have the hash, so the
-array grows without reading rows or groups, and most searches for an absent key read no row or group. A deletion leaves
-no tombstone: it shifts later slots back.
+that number minus 1. A search starts at slot ``hash & mask`` and ends at an empty slot. A slot contains the hash. So the
+array grows without reading rows or groups, and most searches for an absent key read none. A deletion leaves no
+tombstone: it shifts later slots back.
 """
 
 from __future__ import annotations

@@ -5,11 +5,11 @@ number while it lives, so indexes and slots store row numbers. The words of a ro
 
     key ... | payload ... | one word per index | per ordered index: its words, folds and sums | stamp
 
-A row whose payload words are all zero is not in the relation. It is removed immediately, or, in a table with a journal,
-when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``: the number
-of the row, and its payload before. The delta of a view is read from the journal. ``stamp`` is the epoch in which the
-row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a stored
-base table has bits in place of stamps. ``pending`` describes deferred inserts.
+A row whose payload words are all zero is not in the relation. The row is removed immediately, or, in a table with a
+journal, when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``:
+the number of the row, and its payload before. The delta of a view is read from the journal. ``stamp`` is the epoch in
+which the row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a
+stored base table has bits in place of stamps. ``pending`` describes deferred inserts.
 
 When memory runs out, ``upsert`` returns a scratch row and sets the word FAILED, which the caller checks once after its
 batch.

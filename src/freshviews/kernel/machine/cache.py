@@ -2,12 +2,12 @@
 
 The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
 the folder is used only if no other user can put files there. Otherwise a private folder is used instead, and a warning
-says why. If only root or this user can put files there, but this process cannot, as in a container image, the private
-folder links to its files.
+says why. A container image may have a filled cache folder that this process cannot change. Then the private folder
+links to its files.
 
 The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel, Numba,
 Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No module here
-imports Numba, because that import takes longer than the start of a process without it.
+imports Numba: the import takes longer than the rest of the start of a process.
 """
 
 from __future__ import annotations

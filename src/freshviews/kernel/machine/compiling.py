@@ -1,9 +1,9 @@
 """The process that compiles functions for another one (``kernel.machine.beside``).
 
-It reads orders, and hands each to a worker, a child that compiles one function at a time. A second worker starts if a
-core is idle then: two take about 30 % more time of processors, because both compile what their functions share.
-Functions for which a call waits come first. A worker is ended if no database needs its function any more, and a call
-waits for another function.
+The process reads orders, and hands each to a worker, a child that compiles one function at a time. A second worker
+starts if a core is idle. Two workers use about 30 % more CPU time, because both compile the functions that their
+functions call. Functions for which a call waits come first. If a call waits, a worker whose function no database needs
+any more is ended.
 """
 
 from __future__ import annotations

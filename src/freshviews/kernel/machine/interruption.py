@@ -1,4 +1,4 @@
-"""The request of Ctrl-C to end a step that defers signal handlers (``engine.commit.interrupts``)."""
+"""The request by which Ctrl-C ends a step early, while signal handlers wait (``engine.commit.interrupts``)."""
 
 from __future__ import annotations
 

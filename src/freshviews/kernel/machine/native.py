@@ -6,8 +6,8 @@ object files after it: the function, and an *entry*, through which Python calls 
 once.
 
 Only code for this processor is loaded: the processor's name and features are part of a file's name. NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES name another one, such as x86-64-v3 without further features, whose code runs on many machines. A
-file that is cut off or damaged counts as missing.
+NUMBA_CPU_FEATURES name another processor. Code for x86-64-v3 without further features runs on many machines. A file
+that is cut off or damaged counts as missing.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ The prefix may have any number of key words, so one index serves groups and coar
 compare in the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
-data structures): for each fold, a row stores the combined last key words of its subtree. They are combined in order, so
-the operation need not commute. ``index_updates`` maintains the folds. ``ordered_fold`` combines the rows of a prefix
-from O(log n) subtrees, expected.
+data structures): for each fold, a row stores the combined last key words of its subtree. The words are combined in
+order, so the operation need not commute. ``index_updates`` maintains the folds. ``ordered_fold`` combines the rows of a
+prefix from O(log n) subtrees, expected.
 """
 
 from __future__ import annotations

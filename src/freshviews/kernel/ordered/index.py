@@ -4,8 +4,9 @@ The first words of a key, the *prefix*, compare as integers. Each other word has
 compared: as an integer, a double or a string, ascending or descending, NULL first or last. Strings are read from the
 dictionary that ``set_strings`` sets (``codes.string_slots``).
 
-A row stores its two children in the halves of one word (see ``hash.table``), each as row number + 1, or 0 if there is
-none. The priority of a row is a hash of its number. A search reads O(log n) rows, expected, for any order of insertion.
+A row stores its two children in the halves of one word (see ``hash.table``). A child is its row number + 1, or 0 if
+there is none. The priority of a row is a hash of its number. A search reads O(log n) rows, expected, for any order of
+insertion.
 """
 
 from __future__ import annotations

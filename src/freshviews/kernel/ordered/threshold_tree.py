@@ -1,16 +1,18 @@
 """Selects the points whose running sum is within a limit, in a search tree.
 
-A point is a row of the table. Its payload has the number of ``rows`` at this point, their ``weight``, the ``number`` of
-weights that are not NULL, and whether the point is ``selected``. The points of a group agree on all key words except
-the last. They form a tree in the order of the last word.
+A point is a row of the table, for example a price. Its payload has the number of ``rows`` of the query at this point,
+their ``weight``, the ``number`` of weights that are not NULL, and whether the point is ``selected``. The points of a
+group agree on all key words except the last. They form a tree in the order of the last word.
 
-Each point has a value F: the sum of the weights before the point, or that sum plus the point's weight, or the point's
-last key word. ``threshold_next`` selects each point that has rows and whose F is within the limit of its group. It
-unselects all other points. Weights may be negative, so F need not be monotone.
+Each point has a value F. The statement chooses F for all points: the sum of the weights before the point, that sum plus
+the point's own weight, or the point's last key word, perhaps negated. ``threshold_next`` selects each point that has
+rows and whose F is within the limit of its group. It unselects all other points. Weights may be negative, so F need not
+be monotone.
 
 A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
 points. In a subtree, F is relative to its first point. A selected point must change if its F is beyond the limit, an
-unselected point if its F is within the limit. A descent finds one in time proportional to the height of the tree.
+unselected point if its F is within the limit. A descent finds such a point in time proportional to the height of the
+tree.
 
 The tree is a treap with links to parents. A change only marks the nodes above the changed point. ``threshold_start``
 recomputes the marked nodes from the leaves up.

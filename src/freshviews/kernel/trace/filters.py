@@ -3,7 +3,7 @@
 A condition compares the codes of two variables, or is a function of the codes bound so far. Its result for given codes
 cannot change, so the trace does not record it. A negated atom is read through its complement: the codes that its last
 column lacks. A seek of the complement returns the first such code from the candidate on. If this code is the candidate,
-the atom does not exclude it. The result depends on all codes from the candidate to the returned code.
+the atom does not exclude it. The result of the seek depends on all codes from the candidate to the returned code.
 """
 
 from __future__ import annotations

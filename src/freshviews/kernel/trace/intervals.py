@@ -9,7 +9,7 @@ Intervals are closed; the least and the greatest word stand for minus and plus i
 4), the prefix has the codes of the atom's bound arguments. The context has the codes of the other bound variables.
 
 ``stab`` takes a prefix and a value, and appends the intervals that it finds, with their contexts, to a buffer
-(``output.buffer``). It skips all children whose greatest end is less than the value. So it reads at most
+(``output.buffer``). The search skips all children whose greatest end is less than the value. So it reads at most
 (answers + 2) * levels pages. ``remove_found`` deletes the rows of a buffer from the tree.
 """
 

@@ -5,8 +5,8 @@ differences of two versions of a tree (``btree.difference``), one row per operat
 
     length of the path | kind | path ...
 
-The oracle has sorted *contributions* per level. Each says that, below a binding, the level's join must run again from
-``candidate`` up to ``high``:
+The oracle has sorted *contributions* per level. A contribution names a binding and says that, below it, the level's
+join must run again from ``candidate`` up to ``high``:
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 

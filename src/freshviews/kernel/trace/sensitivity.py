@@ -4,9 +4,9 @@ The index of a cursor is an ordered tree of records (``program.reference.increme
 
     codes of the atom ... | low | other codes ... || high | turn | since
 
-A change at a code from ``low`` to ``high`` alters the step. The words before the double bar are the key, because under
-one binding a cursor seeks a code only once. The fold of the tree is the greatest ``high`` (``intervals``). ``low``,
-``turn`` and ``since`` are the place of the step in the leapfrog join.
+A change at a code from ``low`` to ``high`` alters the step. The words before ``||`` are the key. They identify a
+record, because under one binding a cursor seeks a code only once. The fold of the tree is the greatest ``high``
+(``intervals``). ``low``, ``turn`` and ``since`` are the place of the step in the leapfrog join.
 
 Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
 keys.

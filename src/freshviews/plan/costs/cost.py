@@ -5,7 +5,8 @@ its body once per row of its slice; a lookup runs its body with the probability 
 as in ``program.reference.interpreter``.
 
 Assumptions: values from different relations are independent; half of the updates are deletes; no subscriber wants
-changes; conditions between relations hold; a range holds half of the rows. The cost of rebalancing is left out.
+changes; every condition over several relations holds; a range holds half of the rows. The cost of rebalancing is left
+out.
 """
 
 from __future__ import annotations

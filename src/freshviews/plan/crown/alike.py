@@ -1,9 +1,10 @@
 """Isomorphic bags of a cyclic query: one program maintains all of them and updates all their nodes.
 
-Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one into those of the other, with
-equal relations and filters. The two triangles of a dumbbell over one table are an example. If nodes read different
-projections of their bags, the program's output has the variables of all projections. But if the strategy of the bags
-stores joins, bags share a program only if their projections are equal: a larger join may cost more than sharing saves.
+Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one bag into the atoms and
+conditions of the other. Relations and filters must be equal. The two triangles of a dumbbell over one table are an
+example. Nodes may read different projections of their bags. Then the output of the program has the variables of all
+projections. A strategy that stores joins is an exception: there, bags share a program only if their projections are
+equal. A larger stored join may cost more than sharing saves.
 """
 
 from __future__ import annotations

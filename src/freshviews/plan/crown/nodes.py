@@ -5,12 +5,13 @@ children (its ``fillers``). The rows that match all children of the node are the
 paper. An index of ``joined`` by the variables shared with the parent is the projection view V_p: a slice of the index
 is a row of V_p. So one operation adds a row to V_s and V_p.
 
-A node is *free* if all its variables and all variables of the nodes above it are in the output. Any other node is
-*closed* if rows have payloads (``counted``). The projection of a closed node is a separate view, which stores sums of
-payloads.
+A node is *free* if all its variables and all variables of the nodes above it are in the output. In a program whose rows
+have payloads (``counted``), every other node is *closed*. The projection of a closed node is a separate view, which
+stores sums of payloads.
 
-An *optional* node has the rows of an optional atom or of a projection of an optional atom. It does not filter the rows
-of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no matching row.
+An *optional* node has the rows of an optional atom or of a projection of an optional atom. An optional node does not
+filter the rows of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no
+matching row.
 """
 
 from __future__ import annotations

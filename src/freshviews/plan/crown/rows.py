@@ -2,8 +2,8 @@
 
 A change is enumerated from a *chain*: the nodes from the one that changed up to the last one that the change reached.
 From there, loops go up through live rows, which are part of the result. Other loops go down through joined rows, which
-match rows below. So no loop is empty, and the delay is constant. There are two exceptions: a condition across atoms may
-skip rows, and rows repeat if variables were added to the output.
+match rows below. So no loop is empty, and the delay is constant, except in two cases: a condition across atoms may skip
+rows, and rows repeat if variables were added to the output.
 
 Source: Algorithms 5 and 6 of the CROWN paper (``plan.crown.propagation``).
 """

@@ -1,4 +1,4 @@
-"""Chooses a join tree: the tree that the view names, or the one that costs least for the expected updates.
+"""Chooses a join tree: the tree that the view names, or the tree of least cost for the expected updates.
 
 The view names the expected numbers of updates (``'freshviews.updates' = 'likes 5000, users 20'``), its tables declare
 them, or the engine measures them. For a bag of a cyclic query, the updates of its rows are counted.

@@ -4,9 +4,10 @@ Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) an
 Stream processors work in this way. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023,
 section 2.3).
 
-The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. Its key has the
-free variables, and the variables that later joins, conditions and lifts need. An update of an atom is joined with the
-stored join of the atoms before it, then with each atom after it. Each stored result on the way is updated, row by row.
+The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. The key of a
+stored result has the free variables, and the variables that later joins, conditions and lifts need. An update of an
+atom is joined with the stored join of the atoms before it, then with each atom after it. Each stored result on the way
+is updated, row by row.
 
 Atoms are joined in the order of the query, but an atom that shares a variable with an earlier atom goes first.
 

@@ -6,8 +6,9 @@ Base relations and the result are stored. An update is joined with the other rel
 Departures:
 
 - If two relations bind the same variables, the program loops over the smaller slice and probes the larger slice.
-- Occurrences of one relation with the same columns and filters share a store. Of k such occurrences, any non-empty set
-  may take the update, while all others have the old rows. The delta is the sum over these sets.
+- Occurrences of one relation with the same columns and filters share a store. An update changes all of them at once. So
+  the delta of two occurrences has three terms: the update in the first and the old rows in the second, the reverse, and
+  the update in both.
 - Terms that are equal after renaming are computed once and multiplied by their number. For the triangle count over one
   edge relation, the three deltas are one loop.
 - A relation with a declared key whose columns are bound is joined first: at most one row matches.

@@ -2,8 +2,8 @@ r"""Higher-order maintenance: joins an update with views of the other atoms, and
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
 DBToaster". An update of one atom is joined with the other atoms. Once the variables of the updated atom are fixed, the
-other atoms fall into connected components. Each component is stored as a view. It keeps the variables of the updated
-atom and the free variables, and sums out all others. The view is a query of fewer atoms, so the construction is
+other atoms fall into connected components. Each component is stored as a view. The view keeps the variables of the
+updated atom and the free variables, and sums out all others. The view is a query of fewer atoms, so the construction is
 recursive. Equal views are shared.
 
 Departures:

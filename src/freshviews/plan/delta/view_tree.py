@@ -14,8 +14,8 @@ Departures:
 - A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are computed
   there, too.
 - A view is stored only if the update of a sibling or the enumeration reads it.
-- An update climbs row by row. At a node X whose W_X is not stored, the loop over the siblings may bind only variables
-  that are summed out at X. Then the rows of the loop climb as one row, their sum.
+- An update climbs row by row. A node X that does not store W_X may be an exception. If the loop over the siblings binds
+  only variables that are summed out at X, the rows of the loop climb as one row: their sum.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 

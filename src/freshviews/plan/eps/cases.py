@@ -8,10 +8,10 @@ A ``Part`` names variables and relations. A value of the variables is heavy if o
 the value. There are few heavy values, and a light value has few rows in each relation.
 
 A join may loop over the rows of a light value, over the rows with a heavy value, or over the heavy values. It takes the
-loop with the least bound on its length, or else the loop over all rows that agree with the bound variables. If two
-loops bind the same variables, the program takes the shorter loop at run time.
+loop with the least bound on its length. A loop over all rows that agree with the bound variables is always possible. If
+two loops bind the same variables, the program takes the shorter loop at run time.
 
-If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
+If a value becomes heavy or light, each view loses the rows of the value's old case and gains the rows of its new case
 (``turn_``). A major rebalancing recomputes the views from the stored rows.
 
 Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over sets of

@@ -1,7 +1,8 @@
 """Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation.
 
-In a cycle, each relation shares variables with the relation before it and with the one after it. A variable of all
-three relations is shared with both. A variable of one relation is summed out if nothing reads it.
+In a cycle, each relation shares variables with the relation before it and with the one after it. A variable that occurs
+in all three relations is shared with both neighbours. A variable that occurs in only one relation is summed out if
+nothing reads it.
 """
 
 from __future__ import annotations

@@ -28,10 +28,10 @@ path of two or three relations, by the two ends of the path::
                 a light, b heavy: U[a] T[d] S where d is light
                 a and b heavy: S[b] L_TU where c is heavy, and V_STU
 
-**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. Pairs
-of values are heavy or light. An update of R needs the values of a that occur in S with (c, d), in T with (d, b) and in
-U with (b, c). If one of these pairs is light, its few rows are joined. If all three are heavy, ``V_STU(b, c, d)`` has
-the sum.
+**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. Here
+pairs of values are heavy or light, not single values. An update of R needs the values of a that occur in S with (c, d),
+in T with (d, b) and in U with (b, c). If one of these pairs is light, its few rows are joined. If all three are heavy,
+``V_STU(b, c, d)`` has the sum.
 """
 
 from __future__ import annotations

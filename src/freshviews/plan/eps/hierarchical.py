@@ -5,8 +5,8 @@ as presented in Olteanu's lecture, Part 3. `docs/ivm-eps.md` has the general con
 and the departures from the paper.
 
 In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Each value of
-X, with values of the variables above X, is heavy or light. A heavy value has many rows in a relation that is below X
-and has a free variable.
+X is heavy or light, separately for each binding of the variables above X. A heavy value has many rows in a relation
+that is below X and has a free variable.
 
 - Light: a view L_X stores the join of everything below X, by F and the variables above X. An update joins only light
   rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
@@ -30,8 +30,8 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
         balance R by b                                balance
     result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
 
-For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. Neither needs
-parts.
+For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. In both cases
+there are no heavy and light parts.
 """
 
 from __future__ import annotations

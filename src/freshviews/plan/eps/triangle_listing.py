@@ -12,7 +12,8 @@ a again), a light value follows a heavy one at most once:
   The subset ``listed`` of R has the rows with such pairs;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
-The result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and likewise for S and T.
+The result is read from ``M`` and from the listed rows. A listed row of R yields the rows of V_ST with its a and b.
+Listed rows of S and T are read in the same way.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
@@ -32,7 +33,7 @@ The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
             appears: if N_ST[a, b]: the row enters listed
         balance R by a
 
-DISTINCT counts each row of the result once. It requires relations without negative multiplicities.
+DISTINCT counts each row of the result once. DISTINCT requires relations without negative multiplicities.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ of a point is the sum of the weights before it, or NULL if there are none (``run
 of an internal view.
 
 A bid changes the values of all prices below its own, so values are not stored. The points form a search tree
-(``kernel.ordered.threshold_tree``). For each subtree it stores the greatest value of the selected points and the least
-value of the unselected points, relative to the first point of the subtree::
+(``kernel.ordered.threshold_tree``). A subtree stores the greatest value of its selected points and the least value of
+its unselected points. Both are relative to the first point of the subtree::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL

@@ -1,9 +1,10 @@
 """The initial state of a first-order view, computed by one leapfrog triejoin over the stored rows.
 
 Usually a view is initialised by running its triggers over the stored rows. Under ``first_order`` each row then
-evaluates a delta query. For a cyclic query the deltas of all rows may cost far more than one join. This program stores
-the rows and evaluates the result once. Then the first-order program takes over, with the same views and indexes
-(``first_order.stores_of``). The views for MIN, MAX and DISTINCT aggregates (``plan.assemble``) are initialised, too.
+evaluates a delta query. For a cyclic query the deltas of all rows may cost far more than one join. The program made
+here stores the rows and evaluates the result once. Then the first-order program takes over, with the same views and
+indexes (``first_order.stores_of``). The views for MIN, MAX and DISTINCT aggregates (``plan.assemble``) are initialised,
+too.
 """
 
 from __future__ import annotations

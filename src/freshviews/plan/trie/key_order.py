@@ -2,8 +2,8 @@
 
 Every order is worst-case optimal for a join whose rows are all listed. The orders differ in the number of bindings that
 lead to no row, and in the variables on which sums depend. The cost of an order is the sum, over the variables, of two
-estimates: the visited values, and the lookups of cached sums. The number of visited values is the size of the join,
-projected on the variable and the variables it depends on.
+estimates: the visited values, and the lookups of cached sums. The number of visited values of a variable is the size of
+a projection of the join: on the variable and the earlier variables that it depends on.
 
 Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. An unknown number of
 distinct values, in N rows of k variables, is estimated as the geometric mean of N^(1/k) and N. For up to ``EXHAUSTIVE``

@@ -2,8 +2,9 @@
 
 The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
 Query Problems with Second-order Variables, CSL 2011) reports each value once. The algorithm reads the first set. If the
-second set has a value too, the next value of the second set is reported instead. The values that remain in the second
-set come last. For example, the sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2. A third set is combined with this output.
+second set also contains the value that was read, the next value of the second set is reported instead. The values that
+remain in the second set come last. For example, the sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2. A third set is combined with
+this output.
 
 Between two reported values, the algorithm does one lookup and takes one value per set.
 """

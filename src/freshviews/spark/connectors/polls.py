@@ -1,4 +1,4 @@
-"""Options of a polled database table. It is read repeatedly, by a column whose values grow.
+"""Options of a polled database table. The table is read repeatedly, by a column whose values grow.
 
 ::
 

@@ -1,7 +1,7 @@
-"""Notes the tables of a catalog in memory, and declares them again in later runs.
+"""Stores the definitions of tables that are only in Spark's in-memory catalog, and declares them again in later runs.
 
-Spark's default catalog ends with its session, but the files of its tables stay. Without the notes, Spark would refuse a
-second run: the table is new to Spark, but its folder has files.
+Spark's default catalog ends with its session, but the files of its tables stay. Without the stored definitions, Spark
+would refuse a second run: the table is new to Spark, but its folder has files.
 """
 
 from __future__ import annotations

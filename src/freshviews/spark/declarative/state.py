@@ -1,6 +1,7 @@
 """The state of a project's views, under its storage; read without Spark.
 
-Each form of the tables that the views read has a folder. An object names the folder of the last run.
+The name of the folder of a state depends on the tables that the views read. So a table that was reset, or has other
+columns, begins a new state. An object names the folder of the last run.
 """
 
 from __future__ import annotations

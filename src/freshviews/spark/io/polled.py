@@ -1,7 +1,7 @@
 """Reads the rows of a polled database table that are in no version yet, by a column whose values grow.
 
 A manifest has the poll's position: the value from which the next poll reads, and digests of the known rows with this
-value or a greater one. The next poll drops the known rows. So each row counts once, even if several rows have one
+value or a greater one. The next poll drops the known rows. So each row counts once, even if several rows have the same
 value. A row that is committed late is read if its value is within the lag. A row that was changed in place has a new
 digest, so it is read.
 """

@@ -1,7 +1,8 @@
-"""Delivers the change of a view at a version, or the view's contents, to its sink exactly once.
+"""Delivers the change of a view at a version, or the view's contents, to its sink.
 
 A version is delivered after its commit and before the next commit, or later to a sink that is behind. Its output is
-fixed at the commit, and its files are named by the version. A second delivery, after a crash, writes equal files again.
+fixed at the commit, and its files are named by the version. After a crash a version may be delivered again, with equal
+rows. In files and tables it takes effect once; messages are repeated (``sink_kinds.message_sink``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates a SELECT over the views of a checkpoint, at a committed version: by DuckDB, or by Spark where asked."""
+"""Evaluates a SELECT over the views of a checkpoint, at a committed version: by DuckDB, or by Spark on request."""
 
 from __future__ import annotations
 

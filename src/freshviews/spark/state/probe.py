@@ -1,6 +1,6 @@
 """Proves that the driver and every worker process see one checkpoint, before any version is committed.
 
-The driver writes a name of its run to ``probe/driver``. Before its first version, a worker process reads this object
+The driver writes the name of its run to ``probe/driver``. Before its first version, a worker process reads this object
 and writes an object of its own. The driver reads the worker's object before it commits that version. So a worker whose
 checkpoint is on a private disk is refused, even if it joins later.
 """

@@ -1,8 +1,9 @@
 """Applies rows of insert-only tables while other rows still arrive.
 
 The constraints of an insert-only table concern single rows, so its rows may be applied in pieces. Each piece makes a
-version of the engine; in the end, the changes of views are added up. Rows of other tables are applied last, as one
-batch. If anything fails, the engine is dropped, and all rows are applied again as one batch, which reports the error.
+version of the engine, but not of the pipeline. In the end, the changes of views are added up. Rows of other tables are
+applied last, as one batch. If anything fails, the engine is dropped, and all rows are applied again as one batch, which
+reports the error.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Shortens Spark's work between two tasks, which takes tenths of a second in a Python worker with cells.
 
-After each task Spark collects garbage, which visits all objects of the engines and of compiled code. These objects
-stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark invalidates the caches of
-imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore this module removes the finders
-of zip files. Python makes a finder again when an import needs it.
+After each task Spark runs Python's garbage collection, which visits all objects of the engines and of compiled code.
+These objects stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark invalidates
+the caches of imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore this module
+removes the finders of zip files. Python makes a finder again when an import needs it.
 """
 
 from __future__ import annotations

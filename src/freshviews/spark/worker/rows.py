@@ -2,8 +2,8 @@
 
 All tables of a micro-batch go through one shuffle, in one frame. In the frame, ``_t`` is the number of a row's table.
 Columns of different tables share a column of the frame, a *slot*, if their types are equal. So the frame has few
-columns. For the shuffle, ``_to`` replaces ``_t``: one number for a row's cell and for the table in the cell that gets
-the row (``intake.Feed``).
+columns. For the shuffle, ``_to`` replaces ``_t``. This number stands for a pair: the cell of the row, and the table of
+the cell that gets the row (``intake.Feed``).
 """
 
 from __future__ import annotations

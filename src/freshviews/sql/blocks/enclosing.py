@@ -1,4 +1,4 @@
-"""Resolves names in a subquery that belong to enclosing queries, and provides the values of their columns."""
+"""Resolves the names of columns of enclosing queries in a subquery, and provides the values of these columns."""
 
 from __future__ import annotations
 

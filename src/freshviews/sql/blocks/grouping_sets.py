@@ -1,7 +1,7 @@
 """ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY. A row of a set has NULL for each group that the set lacks.
 
-As in Spark, a group is identified by its expression over the columns of FROM. Over ``(SELECT a AS x, a AS y ...)``, x
-and y are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL.
+As in Spark, a group is identified by its expression over the columns of FROM. In ``FROM (SELECT a AS x, a AS y ...)``
+the columns are x and y, so these are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL.
 
 A SELECT list is bound twice. The first binding finds the expressions that GROUP BY names by alias or number. The second
 binding puts a reference in place of each group. The reference is nullable if some set lacks the group.

@@ -1,4 +1,4 @@
-"""UNION, EXCEPT and INTERSECT: combines SELECTs, and makes the rows of each distinct if an operation looks them up.
+"""UNION, EXCEPT and INTERSECT: combines SELECTs. If an operation looks up rows of a SELECT, these are made distinct.
 
 Every operation except UNION ALL looks up rows of its operands by their values. A SELECT DISTINCT below such an
 operation is unchanged. A join without grouping becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT ALL

@@ -1,4 +1,4 @@
-"""The interface by which the stages make internal views, and the sources that read these views."""
+"""The interface by which modules of ``blocks`` make internal views, and the sources that read these views."""
 
 from __future__ import annotations
 

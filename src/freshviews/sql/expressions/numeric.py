@@ -1,4 +1,4 @@
-"""Functions of numbers that are composed of other operations: rounding, shifts, attempts, buckets."""
+"""Functions of numbers that are composed of other operations: rounding, shifts, ``try_`` functions, buckets."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Statements that change rows, bound against the catalog: INSERT, DELETE, UPDATE, MERGE and TRUNCATE.
 
-Scalar expressions become ``Expr`` over the columns of two sources: the rows of the table that changes, and the rows
-that come to it. Queries inside a statement stay trees, which the engine answers.
+Scalar expressions become ``Expr`` over the columns of two sources: the rows of the changed table, and the rows of
+VALUES or USING. Queries inside a statement stay trees, which the engine answers.
 
-A value that is assigned to a column follows Spark's ANSI store assignment: numbers, dates and timestamps are cast among
-each other, all types to STRING, and nothing else.
+A value is cast to the type of its column, as in Spark's ANSI store assignment: a number to a number, a date to a
+timestamp or the reverse, any type to STRING. All other pairs of types are refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The relations that a query names, and the query with other names for them."""
+"""Finds the relations that a query names, and rewrites the query with other names for them."""
 
 from __future__ import annotations
 

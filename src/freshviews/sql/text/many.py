@@ -1,4 +1,4 @@
-"""Several executions of statements with ``?`` as one version: an INSERT of rows, or a script."""
+"""Runs statements with values for their ``?`` as one version: by one INSERT of many rows, or one script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a statement looks like before it is parsed: its first word, and its parameters."""
+"""Reads two things from a statement before it is parsed: its first word, and its parameters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
 
-A condition has a variable of a stored row (``a.price``), and terms without columns of that row (``b.price``). It is
-TRUE for the values in one or several ranges, whose ends are computed from the terms.
+A condition has a variable of a stored row (``a.price``), and terms without columns of that row (``b.price``). The
+condition is TRUE for the values in one or several ranges, whose ends are computed from the terms.
 
 Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error. So
 each range has a *limit*: while no term is greater in magnitude, neither the condition nor the ends can fail. If a term

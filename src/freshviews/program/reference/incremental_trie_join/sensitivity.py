@@ -4,9 +4,9 @@ A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
 
     (b; [low, high]; a; where)
 
-It holds the codes above the cursor in the trie, the interval of the operation, the other bound variables, and the
-position where the leapfrog join resumes. If a row below ``b`` changes at a code within the interval, the join must run
-again for the binding in the record.
+The record holds, in this order: the codes above the cursor in the trie, the interval of the operation, the codes of the
+other bound variables, and the position where the leapfrog join resumes. If a row below ``b`` changes at a code within
+the interval, the join must run again for the binding in the record.
 
 The records with one prefix are an interval tree (section 3.2): pages in order of ``low``, each with its greatest
 ``high``.

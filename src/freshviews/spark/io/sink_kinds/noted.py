@@ -1,4 +1,4 @@
-"""Checks which version of a view its table has; the table records this in the step that writes the rows."""
+"""Checks which version of a view the view's table has. The step that writes rows also records their version."""
 
 from __future__ import annotations
 

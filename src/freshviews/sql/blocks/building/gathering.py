@@ -12,7 +12,8 @@ these views with a view of its other aggregates::
 With several grouping sets, each set has a view of texts, and one more internal view is their union. A row of the union
 has the number of its set, and NULL in the columns that the set does not group by.
 
-If the ``Gathering`` of an aggregate is ``listed``, its text lists the groups of one more internal view::
+If the ``Gathering`` of an aggregate is ``listed``, its text lists groups instead of rows. One more internal view has
+these groups::
 
     SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
 

@@ -1,7 +1,7 @@
 """Variance, covariance, correlation and regression as expressions over exact sums.
 
 All are functions of comoments. A comoment is the sum of ``(x - mean x) * (y - mean y)`` over the rows without NULL in x
-or y, and follows from the exact sums of x, y and x * y. Each product x * y is computed as a pair of doubles: the
+or y. It is computed from the exact sums of x, y and x * y. Each product x * y is computed as a pair of doubles: the
 nearest double, and the difference from it. A sum becomes such a pair when it is read. So the operation ``comoment``
 subtracts numbers of 106 bits, and deleted rows leave no rounding error.
 

@@ -1,8 +1,8 @@
 """Rewrites dependent queries as independent ones.
 
-A query is dependent if it names columns of an enclosing query. If these columns are only in equalities, the opposite
-sides of the equalities become columns of the query. Otherwise the query is joined with the *domain* d, the distinct
-values of the columns, and is also grouped by them. The first query below becomes the second one::
+A query is dependent if it names columns of an enclosing query. If only equalities such as ``i.k = o.k`` use these
+columns, the opposite sides, here i.k, become columns of the query. Otherwise the query is joined with the *domain* d,
+the distinct values of the columns, and is also grouped by them. The first query below becomes the second one::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n

@@ -1,4 +1,4 @@
-"""Finds the equalities between a subquery and its enclosing query, and groups the subquery by its side of each one."""
+"""Finds equalities between a subquery and its enclosing query, and groups the subquery by its side of each."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-In a query over ``bids AS b``, the second subquery is a running sum: for each row of b, the volume at higher prices. It
-has no GROUP BY. One order comparison, and perhaps equalities, compare its rows with a row of b. All other terms of the
-comparison form the *limit*, here a quarter of the volume. An internal view of the rows that pass
+In a query over ``bids AS b``, the second subquery is a running sum: for each row of b, the volume at higher prices.
+This subquery has no GROUP BY. Its WHERE has one order comparison with a row of b, and perhaps equalities. All other
+terms of the comparison form the *limit*, here a quarter of the volume. An internal view of the rows that pass
 (``query.block.Selection``) replaces the source b.
 
 A source is also replaced if one of its columns is compared with values of subqueries: these are the limit.
