@@ -197,11 +197,15 @@ def ordered(function: Function, kinds: str) -> MachineCode | None:
 def waiting_for(wanted: Sequence[tuple[Function, str]]) -> Iterator[None]:
     """A block in which this thread needs functions. If it waits for them, they are compiled next, in this order, and
     the wait is reported."""
-    if may_stand_in() or all(kinds in function.made for function, kinds in wanted):
+    if may_stand_in():
         yield
         return
+    missing = [one for one in wanted if one[1] not in one[0].made]
     if _compiler.process is not None:
-        _compiler.order_first(wanted)
+        _compiler.order_first(missing)  # Loads what is compiled meanwhile, too.
+    if not missing:
+        yield
+        return
     wait = _thread.wait
     if wait is None or wait.is_over:
         wait = _thread.wait = _Wait(reporter())
