@@ -1,9 +1,10 @@
 """Searches for shares: the number of parts into which each variable of a block is hashed.
 
 The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
-Balazinska and Suciu). The product of the shares is at most the number of cells. The search minimises the expected rows
-of the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the shares that
-split it. A role that the plan does not have yet also stores its rows, so these rows count once more.
+Balazinska and Suciu). The product of the shares is at most the number of cells. The search minimises the expected
+rows of the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the shares
+that split it. Each atom counts the rows that it reads. A new role also has to store its rows, so they count a second
+time; a role that exists already stores them.
 """
 
 from __future__ import annotations

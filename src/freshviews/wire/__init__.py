@@ -1,4 +1,4 @@
-"""Arrow Flight SQL over gRPC, for a database or a checkpoint, which a server reads through ``Served``."""
+"""A server of Arrow Flight SQL over gRPC. It reaches a database or a checkpoint only through ``Served``."""
 
 __all__ = [
     "RESULT_BYTES",

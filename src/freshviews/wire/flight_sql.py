@@ -74,7 +74,7 @@ class FlightSql:
         """DoPut: execute a statement that changes rows, or bind parameters."""
         first = next(requests, None)
         if first is None:
-            raise BadMessage("the stream has no message; the first one names a command")
+            raise BadMessage("the DoPut stream is empty; its first message must name a command")
         name, command = self._command(parsed("FlightData", first).flight_descriptor)
         rows = rows_of(_then(first, requests), MOST_PARAMETER_BYTES)
         if name == "CommandStatementUpdate":

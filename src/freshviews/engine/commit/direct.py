@@ -4,8 +4,9 @@
 the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. The general way
 (``engine.commit.commit``) then takes the refused batch, or raises the error.
 
-A batch takes the general way from the start if it needs anything besides row checks and triggers. Examples are windows,
-foreign keys, views of views, traces, evaluations, string functions, and multiplicities of 0.
+A batch takes the general way from the start if it needs anything besides row checks and triggers. Examples are
+windows, foreign keys, views of views, views that need work after the triggers (traced or recomputed), string
+functions, and multiplicities of 0.
 """
 
 from __future__ import annotations

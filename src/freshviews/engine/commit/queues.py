@@ -1,10 +1,10 @@
 """Queues of changes for iterators over a view, the last changes of a view, and commits that wait for room in a queue.
 
-A commit puts each change into the queues of its view as soon as the version counts, and never waits there. A full queue
-drops its changes and later gets all rows of the view. A full queue with ``waits`` instead makes later commits wait
-before they begin, when nothing is locked (``wait_for_room``). An iterator takes changes under the lock of its queue, so
-it never waits for a commit. Only a read of all rows takes the lock of the database, always before the lock of the
-queue.
+A commit puts each change into the queues of its view as soon as the version counts, and never waits there. A full
+queue drops its changes and later gets all rows of the view. If the queue has ``waits`` set, it drops nothing: while
+it is full, later commits wait before they begin (``wait_for_room``), so they hold no lock while they wait. An
+iterator takes changes under the lock of its queue, so it never waits for a commit. Only a read of all rows takes the
+lock of the database, always before the lock of the queue.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ that is below X and has a free variable.
 - Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
   everything below X joins. Reading the result loops over the heavy values in W_X, with O(N^(1 - eps)) delay.
 
-P_X counts the rows of W_X by the variables above X. V_X is the sum of a subtree without free variables. H_X counts the
-relations in which a value of X is heavy, if there are several. The view D gathers changes, only while a subscriber or
-another view wants them.
+P_X counts the rows of W_X by the variables above X. V_X is the sum of a subtree without free variables. If values of
+X can be heavy in several relations, H_X counts, for each heavy value, in how many of them it is heavy. The view D
+gathers changes, only while a subscriber or another view wants them.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 

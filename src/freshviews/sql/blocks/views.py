@@ -1,4 +1,4 @@
-"""The interface by which modules of ``blocks`` make internal views, and the sources that read these views."""
+"""The interface by which modules of ``blocks`` make internal views, and a ``Source`` where a join reads such a view."""
 
 from __future__ import annotations
 
