@@ -1,4 +1,4 @@
-"""What is given for rows and keys is taken, or refused by an error of freshviews; then nothing is applied."""
+"""Rows and keys of any kind are taken, or an error of freshviews refuses them and nothing is applied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an analyst sees: frames in, tables of HTML out, and short tracebacks, in a notebook and in a script."""
+"""A notebook and a script take frames, show tables as HTML, and print short tracebacks."""
 
 from __future__ import annotations
 

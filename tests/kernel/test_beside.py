@@ -266,7 +266,7 @@ def test_an_answer_of_the_compiling_process_is_read_from_a_large_file_descriptor
 
     most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most[1] != resource.RLIM_INFINITY and most[1] < 2000:
-        pytest.skip("this process may not have so many files")
+        pytest.skip("the system limits the open files of this process to fewer than the test opens")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(most[0], 2000), most[1]))
     try:
         with compiling.process.stdout as read:

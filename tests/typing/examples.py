@@ -26,7 +26,7 @@ class Named(NamedTuple):
 
 
 class Model:
-    """What a type checker knows of a pydantic model."""
+    """A pydantic model, as a type checker sees it."""
 
     id: int = 1
 

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 
 
 def complaints(*files: Path) -> list[str]:
-    """What pyright says of files."""
+    """The complaints of pyright about files."""
     pytest.importorskip("pyright")
     if shutil.which("node") is None:
         pytest.skip("pyright needs node")

@@ -38,7 +38,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What a SELECT may take: seconds, and bytes of its rows; None: no limit."""
+    """The limits of a SELECT: seconds, and bytes of its rows; None: no limit."""
 
     seconds: float | None = None
     size: int | None = None

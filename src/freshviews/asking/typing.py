@@ -312,4 +312,4 @@ _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
 }
 
 METADATA: Any = {**Spark.EXPRESSION_METADATA, **{kind: {"annotator": rule} for kind, rule in _BY_RULE.items()}}
-"""What sqlglot's annotation does for each kind of node."""
+"""The function by which sqlglot gives each kind of node its type."""

@@ -14,7 +14,7 @@ _ROUNDING = Context(prec=5000, rounding=ROUND_HALF_EVEN)
 
 
 def factorial(n: int | None) -> int | None:
-    """None for None and outside 0 to 20, beyond which no BIGINT holds it."""
+    """A factorial; None for None and for numbers outside 0 to 20, whose factorial no BIGINT holds."""
     return math.factorial(n) if n is not None and 0 <= n <= 20 else None
 
 

@@ -128,7 +128,7 @@ _PLACES = {str: 0, bool: 1, int: 3}
 
 
 def sql_info(wanted: Sequence[int], is_writable: bool, version: str) -> pa.Table:
-    """What the server supports, by the numbers of the enumeration SqlInfo; all of it if none is named."""
+    """The features of the server by the numbers of the enumeration SqlInfo; all of them if no number is given."""
     known: dict[int, str | bool | int] = {
         0: "freshviews", 1: version, 2: pa.__version__, 3: not is_writable, 4: True, 5: False, 8: _NO_TRANSACTIONS,
         9: False, 500: False, 501: False, 502: is_writable, 503: _CASE_INSENSITIVE, 504: "`", 505: _CASE_INSENSITIVE,

@@ -88,7 +88,7 @@ class FlightSql:
             yield made("PutResult").SerializeToString()
             return
         else:
-            raise BadMessage(f"{name} is not sent by DoPut")
+            raise BadMessage(f"DoPut does not accept {name}")
         result = made("DoPutUpdateResult", record_count=count).SerializeToString()
         yield made("PutResult", app_metadata=result).SerializeToString()
 

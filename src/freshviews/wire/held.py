@@ -1,4 +1,4 @@
-"""What a server holds between two requests of a client: results that wait to be fetched, and prepared statements.
+"""Objects that a server holds between two requests of a client: results to be fetched, and prepared statements.
 
 Each has a random handle, by which the client names it. Old results and statements are dropped. If there are too many,
 the oldest are dropped first.

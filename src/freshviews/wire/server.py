@@ -266,7 +266,7 @@ def _abort(context: Any, status: Any, message: str) -> NoReturn:
 
 
 def _guard(grpc: Any, token: str) -> Any:
-    """What lets only requests with the token through. A password gets the token back, for the requests after it."""
+    """The interceptor that refuses requests without the token. A password gets the token back, for later requests."""
 
     class Guard(grpc.ServerInterceptor):  # type: ignore[misc]
         def intercept_service(self, continuation: Any, details: Any) -> Any:

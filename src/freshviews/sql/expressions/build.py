@@ -22,7 +22,7 @@ VOID = SqlType("VOID")
 
 
 NO_BINARY = ("a BINARY value as a column", "write hex(x), base64(x) or decode(x, 'UTF-8') of it")
-"""What is refused of BINARY, and what is accepted."""
+"""The refusal of BINARY as a column, with the remedy."""
 
 
 class Fault(Exception):

@@ -36,7 +36,7 @@ _MOST_VALUES = "INSERT INTO t VALUES (1, 'a'), (2, DEFAULT) is accepted"
 
 @dataclass(frozen=True)
 class Clause:
-    """What becomes of a row: a WHEN of MERGE.
+    """A WHEN of MERGE, which decides what becomes of a row.
 
     ``kind``: ``matched``, ``absent`` (a row of the source without a row of the table) or ``alone`` (the reverse).
     ``values``: by column of the table its new value, None for DEFAULT; no mapping: the row is deleted.

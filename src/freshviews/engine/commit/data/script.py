@@ -44,7 +44,7 @@ from freshviews.types.dictionary import Dictionary
 
 @dataclass(frozen=True)
 class Doors:
-    """What a script asks of the database, whose lock is held."""
+    """The functions of the database that a script calls. Its lock is held."""
 
     catalog: Callable[[], Catalog]
     table: Callable[[str], TableState]
