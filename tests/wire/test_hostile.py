@@ -233,7 +233,8 @@ def test_parameters_of_prepared_statements_count_towards_the_limit_of_held_bytes
         ("GetFlightInfo", lambda: descriptor("CommandGetTables", table_name_filter_pattern="%a" * 5000), "1000 char"),
         ("DoGet", lambda: made("Ticket", ticket=b"junk"), "no message Any"),
         ("DoAction", lambda: made("Action", type="BeginTransaction"), "no action here"),
-        ("DoPut", lambda: made("FlightData", flight_descriptor=descriptor("CommandGetCatalogs")), "DoPut does not accept"),
+        ("DoPut", lambda: made("FlightData", flight_descriptor=descriptor("CommandGetCatalogs")),
+         "DoPut does not accept"),
     ],
 )  # fmt: skip
 def test_a_wrong_request_is_refused_with_its_reason(
