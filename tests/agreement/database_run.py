@@ -92,8 +92,12 @@ def _commit(database: Database, version: Version, scenario: Scenario, number: in
 
 
 def _refuse(database: Database, scenario: Scenario, version: Version) -> None:
-    """A version that deletes a missing row is refused as a whole."""
+    """A version that deletes a missing row, or repeats a key, is refused as a whole."""
     for table, updates in version:
+        stored = list(database.table(table)) if may_change_by_key(scenario.table(table)) else []
+        if stored:
+            with pytest.raises(BatchError):
+                database.insert(table, stored * (1 + 40 // len(stored)))
         if scenario.table(table).trusted:
             continue
         with pytest.raises(BatchError), database.batch() as batch:
