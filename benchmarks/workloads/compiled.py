@@ -67,15 +67,24 @@ def stream(case: str) -> Stream:
     name, *more = case.split(", ")
     size = int(more[-1].split()[-1])
     share = 0.01 if "small" in more else 1.0
+    if name == "star":
+        return star_stream(size, share)
     if name == "q3":
         relations, view, tables = _q3(share)
-    elif name == "star":
-        relations, view, tables = tuple(STAR.values()), STAR_VIEW, _star(share)
     else:
         nodes, edges = (round(number * share) for number in (triangle.NODES, triangle.EDGES))
         rows = chung_lu(nodes, edges, 3.0)
         relations = (Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst")),)
         view, tables = view_of(name), {"edge": pa.table({"src": rows[:, 0], "dst": rows[:, 1]})}
+    return _stream(name, relations, view, tables, size)
+
+
+def star_stream(size: int, share: float = 1.0) -> Stream:
+    """The stream of the star in batches of ``size``; ``share``: times the rows of each table."""
+    return _stream("star", tuple(STAR.values()), STAR_VIEW, _star(share), size)
+
+
+def _stream(name: str, relations: tuple[Relation, ...], view: str, tables: dict[str, pa.Table], size: int) -> Stream:
     filling, changes = _windowed(tables, size)
     compared = tuple(len(filling) + i for i in spread_over(len(changes), POINTS))
     return Stream(
