@@ -1,4 +1,4 @@
-"""Values for ``?`` and ``:name`` in a SELECT. They are bound as values, with the type of a constant of Spark's SQL."""
+"""Binds the values for ``?`` and ``:name`` of a SELECT, as typed constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translates a SELECT to DuckDB's text, and finds the columns that it reads."""
+"""Translates a SELECT to DuckDB's SQL, and lists the columns that the SELECT reads."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-A checkpoint stores the rings of its views. So a reader of the checkpoint need not import the user's modules, and a run
-detects a changed ring.
+Commands that read a checkpoint then need not import the user's modules.
 """
 
 from __future__ import annotations

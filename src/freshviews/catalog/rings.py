@@ -1,8 +1,6 @@
-"""Registers users' rings in this process, as aggregates that SQL can call.
+"""Registers users' rings by name, so that SQL can call them as aggregates.
 
-A ring is registered by name, for all databases and scripts of the process. If a name is registered again, existing
-views keep the old ring. The ``freshviews`` command and Spark's workers do not run the user's program. They import the
-modules named in FRESHVIEWS_RINGS, which register the rings.
+A process that does not run the user's program imports the modules named in FRESHVIEWS_RINGS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Plans cells: chooses the role that each atom of a view reads, and the cells of each role."""
+"""Plans cells: chooses how the rows of each table are divided among cells."""
 
 from __future__ import annotations
 

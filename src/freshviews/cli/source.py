@@ -1,4 +1,4 @@
-"""Reads a script as text, and shows an error at its place in the text. Nothing is parsed here."""
+"""Reads a script as text, and prints the place of an error in that text."""
 
 from __future__ import annotations
 

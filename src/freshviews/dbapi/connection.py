@@ -1,4 +1,4 @@
-"""Connections of PEP 249: a database, and the batch that BEGIN opens."""
+"""Connections of PEP 249: each has a database, and an open batch after BEGIN."""
 
 from __future__ import annotations
 

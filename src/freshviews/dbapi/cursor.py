@@ -1,4 +1,4 @@
-"""Cursors of PEP 249."""
+"""Cursors of PEP 249, which run statements and fetch rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Answers SELECTs over the relations of a database.
-
-``AskedRows`` keeps columns that SELECTs have read, as Arrow, until a version changes the relation of the columns.
-"""
+"""Answers SELECTs over a database, and keeps columns that were read until their relation changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The database: the public interface of the engine."""
+"""The class ``Database``, the public interface of the engine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The relations of a database while an SQL script changes them; all of the script takes effect, or nothing.
-
-A draft starts from the current relations. ``finish`` returns the new relations; until then, existing relations are not
-written to. ``abandon`` frees the relations that the script made.
-"""
+"""A draft: the relations that an SQL script makes, which replace the current ones when the script succeeds."""
 
 from __future__ import annotations
 

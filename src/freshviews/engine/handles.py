@@ -1,4 +1,4 @@
-"""Handles by which users read views and stored tables, as Arrow, pandas, polars or Python tuples."""
+"""Handles read views and stored tables as Arrow, pandas, polars or Python tuples."""
 
 from __future__ import annotations
 

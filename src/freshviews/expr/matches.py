@@ -1,8 +1,4 @@
-"""The matches of a regular expression in a text, and their groups, for regexp_extract, regexp_replace and others.
-
-``freshviews.expr.regular_expressions`` defines the accepted expressions. Refused arguments raise a ``ValueError`` with
-the reason.
-"""
+"""Finds the matches of a regular expression in a text, for regexp_extract, regexp_replace and others."""
 
 from __future__ import annotations
 

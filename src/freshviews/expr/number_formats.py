@@ -1,7 +1,4 @@
-"""Reads and prints numbers by Spark's formats for to_number and to_char: the letters are 0 9 . D , G $ S MI PR.
-
-Numbers are unscaled integers. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Parses and prints numbers by Spark's formats for to_number and to_char, such as ``$9,999.00``."""
 
 from __future__ import annotations
 

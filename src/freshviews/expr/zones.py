@@ -1,7 +1,4 @@
-"""Timestamps moved between time zones, by the time zone database of the machine.
-
-Timestamps are microseconds since 1970-01-01. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Moves timestamps between time zones, by the time zone database of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts of pairs of values of categorical variables over a join, read from a view."""
+"""Reads the counts of pairs of values of categories over a join, from a view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The drift of a model's variables: compares their moments at two versions."""
+"""Measures the drift of a model's variables: compares their moments at two versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear and ridge regression from the moments of features and a target."""
+"""Linear and ridge regression, computed from the moments of features and a target."""
 
 from __future__ import annotations
 

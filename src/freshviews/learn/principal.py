@@ -1,4 +1,4 @@
-"""Principal components from the covariances of features."""
+"""Principal components, computed from the covariances of features."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The planner takes the strategy that the user names, or the first preference of ``plan.registry`` that applies.
-
-The code of this module mentions no particular strategy.
-"""
+"""The planner: takes the strategy that the user names, or the first preference of ``plan.registry`` that applies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of leapfrog triejoin. A rule is a conjunction of atoms and conditions, with one order of its variables."""
+"""Rules of a leapfrog triejoin: a conjunction of atoms and conditions, with an order of its variables."""
 
 from __future__ import annotations
 

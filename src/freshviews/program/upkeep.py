@@ -1,8 +1,4 @@
-"""The maintenance of a program's views outside of its triggers.
-
-Every kind of upkeep has these attributes, empty if unused: ``statements``, the ``tries`` and ``scratch`` views that the
-statements read, and the traced ``joins``.
-"""
+"""The maintenance of a program's views at the end of a version, after its triggers."""
 
 from __future__ import annotations
 

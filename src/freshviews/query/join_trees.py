@@ -1,20 +1,11 @@
-"""All free-connex generalised join trees of a query, and the one with the least update cost.
+"""Finds all free-connex generalised join trees of a query, and the tree with the least update cost.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and "Query
-plan optimization" in Section 6.3.
-
-The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
-number of relations above it; generalised relations do not count. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the
-two cheapest trees, of cost N(T) and N(R), are::
+For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two cheapest trees are::
 
     [b]              [c]
       R(a, b)          T(c, d)
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
-
-A tree is built from its root. The relations below a node split into components. Two relations are in one component if
-variables that the node lacks connect them. Each component is attached as high as possible, because a lower place costs
-more.
 """
 
 from __future__ import annotations
@@ -198,7 +189,12 @@ def _cheapest(graph: Hypergraph, updates: tuple[tuple[str, float], ...]) -> Join
 
 
 def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
-    """The free-connex trees of a query, each once; at most ``limit``."""
+    """The free-connex trees of a query, each once; at most ``limit``.
+
+    A tree is built from its root. The relations below a node split into components. Two relations are in one component
+    if variables that the node lacks connect them. Each component is attached as high as possible, because a lower place
+    costs more.
+    """
     for mixed in (False, True):
         grower = _Grower(graph, {}, mixed)
         found = tuple(islice(dict.fromkeys(grower.trees(grower.start())), limit))
@@ -208,7 +204,12 @@ def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
 
 
 def cost(tree: JoinTree, updates: Mapping[str, float], depth: int = 0) -> float:
-    """The sum over relations of depth times updates."""
+    """The sum over relations of depth times updates.
+
+    The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
+    number of relations above it; generalised relations do not count. Source: "Query plan optimization" in section 6.3
+    of Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023).
+    """
     own = 0.0 if tree.name is None else depth * updates.get(tree.name, 1.0)
     total = own
     for child in tree.children:

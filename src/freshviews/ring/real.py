@@ -1,15 +1,6 @@
 """Exact sums of doubles; infinities and NaN are counted separately.
 
-Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
-leave no rounding error.
-
-There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words: it
-holds sums of doubles that are below 2^78 in magnitude and multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
-report doubles that do not fit.
-
-A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
-their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an
-expression, which is rounded as SQL says before it is lifted.
+An element of ``REAL`` can hold every sum; an element of ``NARROW`` has only four words.
 """
 
 from __future__ import annotations
@@ -44,7 +35,19 @@ class Real:
 
 @dataclass(frozen=True)
 class RealRing:
-    """Exact sums of doubles as a module over Z; see the module's docstring."""
+    """Exact sums of doubles as a module over Z; see the module's docstring.
+
+    Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
+    leave no rounding error.
+
+    There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words:
+    it holds sums of doubles that are below 2^78 in magnitude and multiples of 2^-114. ``kernel.rings.narrow`` says how
+    kernels report doubles that do not fit.
+
+    A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
+    their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an
+    expression, which is rounded as SQL says before it is lifted.
+    """
 
     name: str = "real"
     sum_words: int = 34

@@ -1,8 +1,4 @@
-"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws.
-
-A user writes a ``UserRing``, which is recorded as a ``RecordedRing``. The name of a recorded ring includes a digest of
-its formulas, so that views and machine code of another definition are never used.
-"""
+"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Files of the strings of a dictionary. Each file has the strings of its own range of codes, so none is written twice.
-
-A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
-their codes; each range starts where the preceding range ends. One file with the codes of several files can replace
-these files.
-"""
+"""Files of the strings of a dictionary; each has the strings of one range of codes."""
 
 from __future__ import annotations
 
@@ -30,6 +25,10 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
 
     With ``sync``, they are on disk when this returns. Raises StoreError. A child process may call this
     (``spark.state.child_process``): it needs no Arrow, and the kernels that ``kernel.image.compile_writer`` loads.
+
+    A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
+    their codes; each range starts where the preceding range ends. One file with the codes of several files can replace
+    these files.
     """
     end = len(dictionary)
     sizes = dictionary.sizes_between(first, end)

@@ -1,8 +1,4 @@
-"""Converts text to typed columns, for CSV files and Debezium's JSON.
-
-Accepts the texts that Spark's CAST reads, but never truncates. A DECIMAL must have no more digits than its column, a
-DATE no time except midnight, and a TIMESTAMP no digits below microseconds. Empty text is not accepted for these types.
-"""
+"""Converts text to typed columns, for CSV files and Debezium's JSON; a value is never rounded."""
 
 from __future__ import annotations
 

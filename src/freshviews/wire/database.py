@@ -1,4 +1,4 @@
-"""A database as a server sees it: functions that read its definitions, answer a SELECT and execute a script."""
+"""Serves a database: reads its definitions, answers a SELECT and executes a script."""
 
 from __future__ import annotations
 

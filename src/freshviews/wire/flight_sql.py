@@ -1,4 +1,4 @@
-"""Answers the requests of Flight SQL, from bytes of messages to bytes of messages; ``server`` transports them."""
+"""Answers the requests of Flight SQL; ``server`` sends and receives the messages."""
 
 from __future__ import annotations
 

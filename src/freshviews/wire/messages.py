@@ -1,9 +1,4 @@
-"""The messages of Arrow Flight and Flight SQL, as classes that the package protobuf makes when it is first needed.
-
-A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if a message says whether it
-has the field. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left out: parsing
-skips them.
-"""
+"""The messages of Arrow Flight and Flight SQL, as classes of the package protobuf."""
 
 from __future__ import annotations
 
@@ -69,7 +64,12 @@ class BadMessage(Exception):
 
 @cache
 def classes() -> dict[str, Any]:
-    """All classes by name. Raises ArgumentError if the package protobuf is missing."""
+    """All classes by name. Raises ArgumentError if the package protobuf is missing.
+
+    A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if a message says
+    whether it has the field. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left
+    out: parsing skips them.
+    """
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:

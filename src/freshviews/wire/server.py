@@ -1,8 +1,4 @@
-"""A gRPC server of Flight SQL in threads. No request can block or end the other work of the process.
-
-The token is checked before a message is read. A message has at most ``LONGEST`` bytes. At most ``WORKERS`` requests run
-at a time, and at most ``MOST`` run or wait. A client that neither sends nor takes a message for ``SECONDS`` is cut off.
-"""
+"""A gRPC server of Flight SQL in threads, with limits on messages, requests and waiting clients."""
 
 from __future__ import annotations
 
@@ -42,6 +38,10 @@ _SERVICE = "arrow.flight.protocol.FlightService"
 
 class FlightServer:
     """Serves a ``Served`` until ``close``.
+
+    The token is checked before a message is read. A message has at most ``LONGEST`` bytes. At most ``WORKERS`` requests
+    run at a time, and at most ``MOST`` run or wait. A client that neither sends nor takes a message for ``SECONDS`` is
+    cut off.
 
     Attributes
     ----------

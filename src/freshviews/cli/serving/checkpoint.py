@@ -1,4 +1,4 @@
-"""The views of a checkpoint as a server of Arrow Flight SQL sees them: read only, at the last version."""
+"""Serves the last version of a checkpoint's views over Arrow Flight SQL, read only."""
 
 from __future__ import annotations
 

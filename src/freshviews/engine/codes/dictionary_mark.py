@@ -1,4 +1,4 @@
-"""Checks that a dictionary belongs to an image: an image has codes, its dictionary has their strings."""
+"""Checks that a dictionary has the strings of an image, which stores only codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infers the CREATE TABLE of a frame: each column of Arrow gets the SQL type that Spark gives it."""
+"""Infers the CREATE TABLE of a data frame: each Arrow type becomes the SQL type that Spark uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts rows in every accepted form, such as data frames and iterables, to a list of rows or to Arrow."""
+"""Converts accepted inputs, such as data frames and iterables, to a list of rows or an Arrow table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads texts as dates and timestamps, as the CSV files of a pipeline are read."""
+"""Parses texts as dates and timestamps, with the formats of a pipeline's CSV files."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Changes by key as users give them: rows to upsert, values to update, keys to delete.
-
-Each class has two methods that encode its changes. ``encode`` makes a piece of a batch; ``commit.keyed`` makes signed
-rows of it. ``signed_words`` makes the signed rows of a few changes directly (``commit.direct``). The classes are not
-frozen dataclasses, because making a frozen object takes three times as long.
-"""
+"""Changes by key, as users give them: rows to upsert, values to update, keys to delete."""
 
 from __future__ import annotations
 
@@ -28,7 +23,10 @@ MOST = 8
 
 @dataclass(eq=False, slots=True)
 class Upsert:
-    """Whole rows, which replace the rows of their keys."""
+    """Whole rows, which replace the rows of their keys.
+
+    It is not a frozen dataclass, because making a frozen object takes three times as long.
+    """
 
     rows: list[Any] | pa.Table | pa.RecordBatch
     sign = 1

@@ -1,4 +1,4 @@
-"""Iterators over the changes of a view, for threads and for event loops."""
+"""Iterators over the changes of a view, for threads and for asyncio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""After a commit, calls subscribers with the changes of views, in order of version."""
+"""Calls the subscribers of views after a commit, in order of version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""An ordered tree owned by Python, loaded and edited by columns of codes.
-
-The kernels of ``kernel.btree`` take ``OrderedTree.handle``.
-"""
+"""A Python object that owns an ordered tree, loaded and edited by columns of codes."""
 
 from __future__ import annotations
 

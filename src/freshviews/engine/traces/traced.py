@@ -1,8 +1,4 @@
-"""Maintains a rule by its trace: takes edits of rows, and returns erased and inserted derivations.
-
-This is a thin layer over the kernels of ``kernel.trace``.
-``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is the specification, in plain Python.
-"""
+"""Maintains a traced join with the kernels of ``kernel.trace``: takes edits, returns lost and new rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A maintained view: takes batches of its inputs, and returns its change and its contents."""
+"""A maintained view: takes batches of its inputs, and returns its change and its rows."""
 
 from __future__ import annotations
 

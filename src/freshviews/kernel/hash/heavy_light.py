@@ -1,7 +1,4 @@
-"""The block of a program's balance: threshold base, thresholds, and counts of rebalancing steps.
-
-``program.heavy_light`` defines these terms. ``strict``, ``rise`` and ``sink`` are the three degrees that
-``program.heavy_light.thresholds`` returns. The layout::
+"""The memory block of the heavy-light threshold of a program (``program.heavy_light``)::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

@@ -1,7 +1,4 @@
-"""The strategy ``crown``: chooses one of its programs, and says when the planner prefers ``crown``.
-
-The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
-"""
+"""The strategy ``crown``: enumerates the result if possible, otherwise holds it in a view."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose the program of a block, and the exponent eps.
 
-``ivm_eps`` takes every query that a module of ``plan.eps`` can plan, in O(N^(1 + min(eps, 1 - eps))) space.
-``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. The property ``'freshviews.epsilon'``
-gives one exponent for all atoms, or one for each atom; with 'auto', the stream of updates determines it.
+``ivm_eps_linear`` uses linear space, and plans only queries over three relations in a cycle.
 """
 
 from __future__ import annotations
@@ -101,6 +99,9 @@ def epsilons_of(request: Request) -> Mapping[str, float]:
     """The named exponents by atom, and under the empty name the one for all others.
 
     '0.5', or 'r 0, s 0, t 1'; empty if the option is 'auto' or missing. PlanError if it cannot be read.
+
+    The property ``'freshviews.epsilon'`` gives one exponent for all atoms, or one for each atom; with 'auto', the
+    stream of updates determines it.
     """
     text = request.options.get(EPSILON, AUTO)
     if text == AUTO:

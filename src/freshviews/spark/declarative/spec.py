@@ -1,4 +1,4 @@
-"""Reads the specification of a project of Spark's declarative pipelines, ``spark-pipeline.yml``, without Spark."""
+"""Reads ``spark-pipeline.yml``, the specification of a project of Spark's declarative pipelines, without Spark."""
 
 from __future__ import annotations
 

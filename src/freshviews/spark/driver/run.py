@@ -4,9 +4,6 @@
 2. Changes of groups that several cells share go through the merge.
 3. The driver writes one manifest that names all files. This commits the version.
 4. Sinks get the version, and the delivery is recorded.
-
-Only then does the next micro-batch begin. So after a crash at most the last version is undelivered, except to a sink
-that is behind.
 """
 
 from __future__ import annotations
@@ -81,7 +78,11 @@ class Stopped(Exception):
 
 
 class Run:
-    """The versions of one pipeline while its process runs."""
+    """The versions of one pipeline while its process runs.
+
+    Only then does the next micro-batch begin. So after a crash at most the last version is undelivered, except to a
+    sink that is behind.
+    """
 
     def __init__(
         self,

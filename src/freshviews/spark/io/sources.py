@@ -1,4 +1,4 @@
-"""Reads sources as DataFrames of change streams, and makes one union of them, for a single shuffle."""
+"""Reads sources as DataFrames of signed rows, and makes one union of them, for a single shuffle."""
 
 from __future__ import annotations
 

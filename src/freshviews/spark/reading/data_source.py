@@ -1,4 +1,4 @@
-"""The Spark data source ``freshviews``: views of a checkpoint.
+"""The Spark data source ``freshviews``: reads views of a checkpoint. Call ``register(spark)`` first.
 
 ::
 
@@ -6,10 +6,7 @@
     spark.read.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true", after="7").load()
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
-Call ``register(spark)`` first; a Pipeline calls it too. The first form reads the contents at the last committed
-version, or at ``option("version", n)`` if that state is still stored. The second form reads the changes after version
-``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
-``after``, only the last change is read. The third form reads all changes; their sum is the contents.
+The first form reads the contents, the second the changes after a version, the third all changes as a stream.
 """
 
 from __future__ import annotations
@@ -36,6 +33,10 @@ VERSION = "_version"
 
 def register(spark: SparkSession) -> None:
     """Register the format ``freshviews`` in a session, as a Pipeline does, too.
+
+    The first form of a read is the contents at the last committed version, or at ``option("version", n)`` if that state
+    is still stored. Changes have the columns ``_multiplicity`` and ``_version``. Without ``after``, only the last
+    change is read.
 
     Parameters
     ----------

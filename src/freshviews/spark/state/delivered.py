@@ -1,6 +1,6 @@
-"""The object ``delivered``: the last version that has been offered to every sink, and the sinks that lack versions.
+"""The object ``delivered`` of a checkpoint: the last version offered to every sink, and the sinks that lack versions.
 
-The object has a number, or JSON if a sink is behind: ``{"version": 57, "behind": {"by_part": 51}}``.
+It is a number, or JSON if a sink lacks versions: ``{"version": 57, "behind": {"by_part": 51}}``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Reads CSV files by Arrow, if Spark reads their text to the same values.
 
-Accepted are files without quotes and backslashes, whose values have one usual form, such as -12.50 or 2026-01-31. For
-any other file ``NotByArrow`` is raised, and Spark reads it.
+``NotByArrow`` is raised for files with quotes, backslashes or unusual values; Spark reads these files.
 """
 
 from __future__ import annotations

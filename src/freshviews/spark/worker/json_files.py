@@ -1,8 +1,4 @@
-"""Reads files of JSON lines by Arrow, if Spark reads them to the same values.
-
-Accepted are files with an object per line, without spaces around it, whose values have the types of their columns.
-Spark reads all other files: with a number in place of a text, a value out of range, or a line that is not an object.
-"""
+"""Reads files of JSON lines by Arrow, if Spark reads them to the same values."""
 
 from __future__ import annotations
 
@@ -42,7 +38,12 @@ _FILES = (_file(0), _file(4))
 
 
 def read_json(path: str, columns: Mapping[str, str], threads: bool) -> pa.Table:
-    """The rows of a file, in the types of Spark's Arrow batches. Raises NotByArrow."""
+    """The rows of a file, in the types of Spark's Arrow batches. Raises NotByArrow.
+
+    Accepted are files with an object per line, without spaces around it, whose values have the types of their columns.
+    Spark reads all other files: with a number in place of a text, a value out of range, or a line that is not an
+    object.
+    """
     try:
         data = bytes_of(path)
         whole = pa.array([data], pa.binary())

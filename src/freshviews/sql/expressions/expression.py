@@ -1,9 +1,4 @@
-"""Converts a scalar expression of SQL to a typed ``Expr`` over columns.
-
-``Binder.bind`` walks the tree. It calls ``resolve`` for names, and ``aggregate`` for aggregate calls. In clauses
-without aggregates, ``aggregate`` is None. Every ``Fault`` of the type rules gets the place of the innermost node that
-causes it.
-"""
+"""Converts a scalar expression of SQL to a typed ``Expr`` over columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives the parameters of a script, ``?`` and ``:name``, their values."""
+"""Replaces the parameters of a script, ``?`` and ``:name``, by values."""
 
 from __future__ import annotations
 

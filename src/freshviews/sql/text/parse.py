@@ -1,12 +1,4 @@
-"""Parses SQL text to sqlglot trees whose nodes know their place in the text.
-
-sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span of
-characters that it consumed, on the node that it returns. So an error can point at any construct:
-``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
-
-Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions`` gives
-them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
-"""
+"""Parses SQL text to sqlglot trees whose nodes know their place in the text, for errors."""
 
 from __future__ import annotations
 
@@ -239,7 +231,15 @@ for _name in dir(_Parser):
 
 @dataclass(frozen=True)
 class SqlText:
-    """The text of a script, and the places of its nodes."""
+    """The text of a script, and the places of its nodes.
+
+    sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span
+    of characters that it consumed, on the node that it returns. So an error can point at any construct:
+    ``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
+
+    Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions``
+    gives them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
+    """
 
     text: str
 

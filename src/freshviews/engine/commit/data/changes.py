@@ -1,4 +1,4 @@
-"""The signed rows of each statement: INSERT, UPDATE, DELETE, TRUNCATE and MERGE."""
+"""Makes the signed rows of a statement: INSERT, UPDATE, DELETE, TRUNCATE or MERGE."""
 
 from __future__ import annotations
 

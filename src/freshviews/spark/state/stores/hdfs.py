@@ -1,9 +1,4 @@
-"""A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``.
-
-Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written to a
-file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A rename is
-atomic. If an object of that name exists, the rename replaces it (``write``), or fails (``write_if_absent``).
-"""
+"""A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``."""
 
 from __future__ import annotations
 
@@ -64,7 +59,13 @@ class _Answer:
 
 
 class Hdfs:
-    """The files below a folder. ``web``: the addresses of the namenode's web interface, and of standby namenodes."""
+    """The files below a folder. ``web``: the addresses of the namenode's web interface, and of standby namenodes.
+
+    Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written
+    to a file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A
+    rename is atomic. If an object of that name exists, the rename replaces it (``write``), or fails
+    (``write_if_absent``).
+    """
 
     def __init__(self, address: str, web: Collection[str], folder: str) -> None:
         self.address = address
