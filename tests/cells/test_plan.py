@@ -256,7 +256,7 @@ def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
 def test_bad_names_and_unknown_columns_are_refused_by_name() -> None:
     with pytest.raises(PlanError, match="the name a@2 has an @"):
         plan_cells(catalog_of("CREATE TABLE `a@2` (x INT);"), 2, {})
-    with pytest.raises(PlanError, match=r"heavy values of p\.y: no table has this column"):
+    with pytest.raises(PlanError, match=r"heavy values of p\.y: there is no such column"):
         plan_cells(catalog_of("CREATE TABLE p (x INT);"), 2, {}, {("p", "y"): (1,)})
     with pytest.raises(ValueError, match="0 cells"):
         plan_cells(Catalog(), 0, {})

@@ -199,7 +199,7 @@ def test_every_error_of_freshviews_has_a_class_of_pep_249() -> None:
 def test_execute_refuses_a_number_and_executemany_refuses_a_select(cursor: dbapi.Cursor) -> None:
     with pytest.raises(dbapi.ProgrammingError, match="a statement must be a str, not int"):
         cursor.execute(5)  # type: ignore[arg-type]
-    with pytest.raises(dbapi.ProgrammingError, match="executemany is for statements that change rows"):
+    with pytest.raises(dbapi.ProgrammingError, match="executemany takes only statements that change rows"):
         cursor.executemany("SELECT ?", [(1,)])
 
 

@@ -115,9 +115,9 @@ def test_an_iterator_can_begin_at_an_old_version_while_its_changes_are_kept(db: 
     for _ in range(3):
         db.insert("items", [("bolt", 1)])
     assert next(view.changes(3)).version == 4
-    with pytest.raises(fv.ArgumentError, match="after version 1 are not known; those after versions 2 to 4 are"):
+    with pytest.raises(fv.ArgumentError, match="after version 1 are not kept; those after versions 2 to 4 are"):
         view.changes(1)
-    with pytest.raises(fv.ArgumentError, match="after version 5 are not known"):
+    with pytest.raises(fv.ArgumentError, match="after version 5 are not kept"):
         view.changes(5)
     changes = view.changes(2)
     assert [change.version for change in (next(changes), next(changes))] == [3, 4]
@@ -222,7 +222,7 @@ def test_closing_an_iterator_ends_a_wait_for_a_change_in_another_thread(db: fv.D
 
 def test_waiting_for_a_change_is_refused_while_the_thread_holds_the_version(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
-    with db.at_one_version(), pytest.raises(fv.FreshviewsError, match="while this thread holds the version"):
+    with db.at_one_version(), pytest.raises(fv.FreshviewsError, match="because this thread blocks new versions"):
         next(changes)
     seen: list[fv.Change] = []
     with db.view("by_part").subscribe(lambda change: seen.append(next(changes))):

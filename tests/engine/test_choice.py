@@ -85,6 +85,6 @@ def test_a_view_with_a_negated_atom_is_refused_if_its_named_strategy_is_ivm_eps(
         db.execute(TABLES)
         for strategy in ("ivm_eps", "ivm_eps_linear"):
             properties = f"'freshviews.strategy' = '{strategy}'"
-            with pytest.raises(fv.PlanError, match=r"takes no NOT EXISTS; set .*first_order.*, or none"):
+            with pytest.raises(fv.PlanError, match=r"does not accept NOT EXISTS; set .*first_order.*, or no"):
                 db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {absent}")
         assert db.stats()["views"] == {}

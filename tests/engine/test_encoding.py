@@ -108,7 +108,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pd.DataFrame({"id": [1], "name": [object()]}), 0, "name", "Arrow has no type for it"),
     (pd.DataFrame([[1, 2]], columns=["id", "id"]), None, None, "Duplicate column names"),
     ([(10**5000, None, None, None)], 0, "id", "cannot be shown: INT accepts"),
-    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): it is not a date"),
+    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): the value is not a date"),
 ]
 
 

@@ -200,18 +200,18 @@ def test_a_table_made_from_a_frame_keeps_any_column_name_and_columns_that_are_no
 @pytest.mark.parametrize(
     ("frame", "key", "message"),
     [
-        ([(1,)], (), "table t: a frame with types is expected, .*, not a list; for other rows"),
+        ([(1,)], (), "table t: a pandas or polars DataFrame, .* is expected, not a list; for other rows"),
         ({"a": [1]}, (), "not a dict"),
         (5, (), "not a int"),
         (pl.LazyFrame({"a": [1]}), (), "not a LazyFrame"),
-        (pa.table({"a": [[1]]}), (), "column a: it has values of the type list<.*>, which no SQL type"),
-        (pa.table({"a": [None]}), (), "table t, column a: it has only NULLs"),
+        (pa.table({"a": [[1]]}), (), "column a: values of the type list<.*> have no SQL type"),
+        (pa.table({"a": [None]}), (), "table t, column a: only NULLs have no SQL type"),
         (pa.table({}), (), "table t: the frame has no columns"),
-        (pa.table({"a": [1]}), "b", "table t: the key has b; the columns are a"),
+        (pa.table({"a": [1]}), "b", "table t: the key names b, which is no column; the columns are a"),
         (pa.table({"a": [1]}), 5, r"Database.create_table\(key\): a list of texts is expected"),
         (pa.table({"a": [1, 1]}), "a", r"table t, row 1, column a: PRIMARY KEY \(a\) would have row \(1,\) twice"),
         (pa.table({"a": [1, None]}), "a", "table t, row 1, column a: NULL in a column declared NOT NULL"),
-        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have one name; rename one"),
+        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have the same name; rename one"),
         (pl.Series("a", [1]), (), "table t: rows are given as Series: a column, not a table"),
     ],
 )
@@ -242,11 +242,11 @@ TEXTS: list[tuple[str, dt.date | str, dt.datetime | str]] = [
     ("2026-01-31", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31)),
     (" 2026-1-3 ", dt.date(2026, 1, 3), dt.datetime(2026, 1, 3)),
     ("2026-01-31T00:00", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31)),
-    ("2026-01-31 10:00:00.25", "it has a time of day", dt.datetime(2026, 1, 31, 10, 0, 0, 250_000)),
-    ("2026-01-31T10:00:00+02:00", "it has a time of day", dt.datetime(2026, 1, 31, 8)),
-    ("2026-01-31 10:00:00.1234567", "it has a time of day", "it is finer than microseconds"),
-    ("2026-02-30", "it is not a date; yyyy-MM-dd is accepted", "it is not a timestamp; yyyy-MM-dd HH:mm:ss"),
-    ("", "it is not a date", "it is not a timestamp"),
+    ("2026-01-31 10:00:00.25", "the value has a time of day", dt.datetime(2026, 1, 31, 10, 0, 0, 250_000)),
+    ("2026-01-31T10:00:00+02:00", "the value has a time of day", dt.datetime(2026, 1, 31, 8)),
+    ("2026-01-31 10:00:00.1234567", "the value has a time of day", "the value is finer than microseconds"),
+    ("2026-02-30", "the value is not a date; yyyy-MM-dd is", "the value is not a timestamp; yyyy-MM-dd HH:mm:ss"),
+    ("", "the value is not a date", "the value is not a timestamp"),
 ]
 
 
@@ -320,5 +320,5 @@ def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> Non
         assert db.table("u")[1] == (1, Decimal("3.00"), dt.datetime(2026, 1, 31), "x", 2)
         types = [column.type for column in db.table("u").schema]
         assert types[:3] == [pa.int32(), pa.decimal128(12, 2), pa.timestamp("us")]
-        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have one name"):
+        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have the same name"):
             db.create_table("v", db.sql("SELECT a, a FROM t"))

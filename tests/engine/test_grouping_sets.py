@@ -168,6 +168,6 @@ def test_a_lookup_is_refused_if_rows_of_two_grouping_sets_may_be_equal() -> None
     )
     db.insert("t", [(None, 5), (1, 3)])
     assert Counter(db.view("v")) == {(None, 5): 2, (1, 3): 1}
-    with pytest.raises(fv.CatalogError, match="no group key"):
+    with pytest.raises(fv.CatalogError, match="no key to look up"):
         db.view("v")[1]
     assert "Q[set, null].x" not in (text := db.view("v").explain()) and "Q[set, null]" in text and "@" not in text

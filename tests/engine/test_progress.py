@@ -149,7 +149,7 @@ def test_a_progress_callable_that_changes_the_database_is_refused(caplog: pytest
 
 @pytest.mark.parametrize("wrong", ["yes", 3, [print]])
 def test_an_invalid_value_of_the_progress_argument_is_refused(wrong: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"Database\(progress\) must be None, True, False or a callable, not "):
+    with pytest.raises(ArgumentError, match=r"progress must be None, True, False or a callable, not "):
         Database(progress=wrong)
 
 

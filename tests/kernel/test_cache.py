@@ -166,7 +166,7 @@ def test_without_a_folder_that_can_be_written_the_error_names_the_remedy(
     (tmp_path / "file").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    with pytest.raises(FreshviewsError, match=r"no folder can be written for compiled code: .*; set FRESHVIEWS_CACHE_"):
+    with pytest.raises(FreshviewsError, match=r"compiled code cannot be stored: .*; set FRESHVIEWS_CACHE_"):
         folder_for(tmp_path / "file", monkeypatch)
 
 

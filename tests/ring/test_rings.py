@@ -224,7 +224,7 @@ def test_an_integer_multiplies_any_real(a: Real, k: Real) -> None:
 
 @pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
 def test_two_reals_have_a_product_only_if_one_real_is_an_integer(x: float) -> None:
-    with pytest.raises(RingError, match=r"needs one factor that is an integer"):
+    with pytest.raises(RingError, match=r"one factor must be an integer"):
         REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
 
 

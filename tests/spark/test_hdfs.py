@@ -107,7 +107,7 @@ def test_an_error_names_the_stopped_hdfs_server_and_a_write_waits_for_its_restar
 ) -> None:
     store = new_store(hdfs.web)
     store.write("manifest/1", DATA)
-    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, or name"
+    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, let"
     limit = "freshviews.spark.state.stores.hdfs.PATIENCE"
     hdfs.kill(number)
     try:

@@ -171,7 +171,7 @@ def test_the_error_of_a_log_that_is_corrupt_in_the_middle_names_file_and_offset(
         with pytest.raises(fv.StoreError, match=f"{log}, offset {start}: .*corrupt"):
             fv.Database(tmp_path)
     log.write_bytes(data[:start] + data[end:])
-    with pytest.raises(fv.StoreError, match=f"{log}, offset {start}: record 3 is in the place of record 2"):
+    with pytest.raises(fv.StoreError, match=f"{log}, offset {start}: record 2 is expected, but record 3 was found"):
         fv.Database(tmp_path)
     log.write_bytes(data)
     with fv.Database(tmp_path) as db:

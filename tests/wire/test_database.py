@@ -137,7 +137,7 @@ def test_a_read_only_server_answers_show_describe_and_explain_and_refuses_hidden
     assert len(ask(server, "DESCRIBE items")) == 3 and ask(server, "EXPLAIN SELECT part FROM items")
     drop = "DROP TABLE items"
     for sql in (f"SHOW TABLES; {drop}", f"SELECT 1; {drop}", "WITH a AS (SELECT 1) DELETE FROM items"):
-        with pytest.raises(Exception, match=r"line 1|one text|read only"):
+        with pytest.raises(Exception, match=r"line 1|only statement|read only"):
             ask(server, sql)
     assert "items" in db.tables
 
@@ -248,7 +248,7 @@ def test_a_server_takes_its_token_from_the_environment_variable(
         ({"host": "192.0.2.1"}, "cannot be taken"),
         ({"token": "short"}, "the token must be a text"),
         ({"token": 5}, "the token must be a text"),
-        ({"token": False, "host": "0.0.0.0"}, "without a token only an address"),
+        ({"token": False, "host": "0.0.0.0"}, "without a token needs an address"),
         ({"writable": 1}, "writable"),
     ],
 )

@@ -173,7 +173,7 @@ def test_corrupt_arrow_data_for_parameters_is_refused(server: FlightServer) -> N
         answer = call(server, "DoPut", *map(bytes, messages))
         assert answer == [b""] or answer[0] in ("INVALID_ARGUMENT", "NOT_FOUND", "UNIMPLEMENTED"), answer
     status, details = call(server, "DoPut", begun.SerializeToString(), b"\xff" * 50)
-    assert status == "INVALID_ARGUMENT" and details == "the request is no message FlightData"
+    assert status == "INVALID_ARGUMENT" and details == "the request is not a valid FlightData"
     assert select(server)
 
 
@@ -223,16 +223,16 @@ def test_parameters_of_prepared_statements_count_towards_the_limit_of_held_bytes
     ("method", "request_of", "message"),
     [
         ("GetFlightInfo", lambda: made("FlightDescriptor", type=1, path=["by_part"]), "only commands of Flight SQL"),
-        ("GetFlightInfo", lambda: made("FlightDescriptor", type=2, cmd=b"SELECT 1"), "no message Any"),
-        ("GetFlightInfo", lambda: descriptor("TicketStatementQuery", statement_handle=b"x"), "no rows as its result"),
+        ("GetFlightInfo", lambda: made("FlightDescriptor", type=2, cmd=b"SELECT 1"), "not a valid Any"),
+        ("GetFlightInfo", lambda: descriptor("TicketStatementQuery", statement_handle=b"x"), "does not return rows"),
         ("GetFlightInfo", lambda: descriptor("CommandStatementQuery", query="x" * (2 << 20)), "1,048,576 characters"),
         ("GetFlightInfo", lambda: descriptor("CommandStatementQuery", query="SELECT 1", transaction_id=b"x"),
-         "no transactions here"),
+         "transactions are not supported"),
         ("GetFlightInfo", lambda: descriptor("CommandPreparedStatementQuery", prepared_statement_handle=b"x"),
          "not held any more"),
         ("GetFlightInfo", lambda: descriptor("CommandGetTables", table_name_filter_pattern="%a" * 5000), "1000 char"),
-        ("DoGet", lambda: made("Ticket", ticket=b"junk"), "no message Any"),
-        ("DoAction", lambda: made("Action", type="BeginTransaction"), "no action here"),
+        ("DoGet", lambda: made("Ticket", ticket=b"junk"), "not a valid Any"),
+        ("DoAction", lambda: made("Action", type="BeginTransaction"), "is not supported; the actions are"),
         ("DoPut", lambda: made("FlightData", flight_descriptor=descriptor("CommandGetCatalogs")),
          "DoPut does not accept"),
     ],

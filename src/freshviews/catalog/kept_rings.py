@@ -62,8 +62,8 @@ def aggregate_from_json(held: Json) -> RingAggregate:
         ) from error
     if found.family != held["family"]:
         raise StoreError(
-            f"ring {found.name} is {found.family}, but was {held['family']} in the release that stored it; use that "
-            "release"
+            f"ring {found.name}: it was stored as {held['family']}, but this release reads {found.family}; open it "
+            "with the release that stored it"
         )
     remember(found)
     return found

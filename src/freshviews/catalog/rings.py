@@ -64,7 +64,7 @@ def register(ring: UserRing) -> RingAggregate:
     """Record a ring, check its laws, and let SQL know its aggregate. Raises RingDefinitionError."""
     check_form(ring)
     if isinstance(ring.arguments, str):
-        raise RingDefinitionError(f"ring {ring.name}: arguments is {ring.arguments!r}; write a tuple of types")
+        raise RingDefinitionError(f"ring {ring.name}: arguments must be a tuple of types, not {ring.arguments!r}")
     arguments = tuple(_type(ring, f"argument {i}", text) for i, text in enumerate(ring.arguments, 1))
     listed = {"": ring.results} if isinstance(ring.results, str) else dict(ring.results)
     if not listed:

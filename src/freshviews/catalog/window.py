@@ -54,9 +54,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
-            raise ValueError(
-                f"'{text}': a window of rows takes no ON, as rows are in the order of arrival; leave ON out"
-            )
+            raise ValueError(f"'{text}': a window of rows has no time column; leave ON out")
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
     if found[3] is not None:

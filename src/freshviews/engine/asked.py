@@ -45,7 +45,7 @@ class AskedRows:
         Raises CatalogError for a trusted table, EvaluationError if an output column cannot be computed.
         """
         if not state.is_stored:
-            raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
+            raise CatalogError(f"table {state.name}: a trusted table does not store its rows, so they cannot be read")
         mark = state.definition, state.decoder, state.updates
         kept = self._kept.get(state)
         if kept is None or kept.mark != mark:

@@ -52,7 +52,7 @@ def decode(value: str, charset: str) -> str:
     try:
         return data.decode(name)
     except UnicodeDecodeError:
-        raise ValueError(f"decode: the bytes are no text in {charset}") from None
+        raise ValueError(f"decode: the bytes are not text in {charset}") from None
 
 
 def hex_bytes(value: str) -> str:

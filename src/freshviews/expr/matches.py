@@ -15,7 +15,7 @@ def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
     """The group of the first match; empty if there is no match, or the group takes no part in it."""
     count, found = finder(pattern)
     if not 0 <= group <= count:
-        raise ValueError(f"the pattern {pattern!r} has {count} groups, and no group {group}")
+        raise ValueError(f"the pattern {pattern!r} has only {count} groups; there is no group {group}")
     span = next((match[group] for match in found(text)), None)
     return "" if span is None else text[span[0] : span[1]]
 

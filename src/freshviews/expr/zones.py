@@ -43,7 +43,7 @@ def _moment(micros: int) -> dt.datetime:
     try:
         return _EPOCH + dt.timedelta(microseconds=micros)
     except OverflowError:
-        raise ValueError("a time zone applies to the years 1 to 9999") from None
+        raise ValueError("the timestamp is outside the years 1 to 9999, to which time zones apply") from None
 
 
 def from_utc_timestamp(micros: int, zone: str) -> int:

@@ -88,7 +88,9 @@ class MutualInformation(Model):
         [('rooms', 0.64), ('city', 0.0)]
         """
         if target not in self.variables:
-            raise LearnError(f"model {self.name}: it has no variable {target}; it has {', '.join(self.variables)}")
+            raise LearnError(
+                f"model {self.name} has no variable {target}; its variables are {', '.join(self.variables)}"
+            )
         row = self.matrix_[self.variables.index(target)]
         others = [(name, float(row[i])) for i, name in enumerate(self.variables) if name != target]
         return sorted(others, key=lambda one: -one[1])

@@ -95,7 +95,7 @@ class EncodedMomentsView(KeptView):
     ) -> None:
         check_model(database, name, source, features, categories, texts=(target,))
         if not 1 <= len(categories) <= MOST:
-            raise LearnError(f"model {name}: it has {len(categories)} categories; 1 to {MOST} are accepted")
+            raise LearnError(f"model {name} has {len(categories)} categories; 1 to {MOST} are accepted")
         groups, grouped = numbered(categories, "c")
         numbers, chosen = numbered((*features, target), "x")
         known = " AND ".join(f"{one} IS NOT NULL" for one in (*groups, *numbers))

@@ -37,7 +37,7 @@ def numbered_cover(variables: int, edges: Iterable[int], bits: Mapping[str, int]
     maximal = maximal_edges(frozenset(edge & variables for edge in edges))
     missing = variables & ~reduce(or_, maximal, 0)
     if missing:
-        raise ValueError(f"no edge covers {next(v for v, bit in bits.items() if bit & missing)}")
+        raise ValueError(f"variable {next((v for v, bit in bits.items() if bit & missing))} is in no edge")
     return _cover(maximal)
 
 

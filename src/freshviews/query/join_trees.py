@@ -245,12 +245,12 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
             names = [name.strip() for name in label[1:-1].split(",") if name.strip()]
             unknown = [name for name in names if name not in graph.variables]
             if unknown:
-                raise ValueError(f"there is no variable {unknown[0]}; there are {', '.join(graph.variables)}")
+                raise ValueError(f"there is no variable {unknown[0]}; the variables are {', '.join(graph.variables)}")
             made = JoinTree(None, frozenset(names))
         elif label in relations:
             made = JoinTree(label, relations[label].variables)
         else:
-            raise ValueError(f"'{label}' is no relation of the query; there are {', '.join(relations)}")
+            raise ValueError(f"'{label}' is not a relation of the query; the relations are {', '.join(relations)}")
         at += 1
         children: list[JoinTree] = []
         if at < len(tokens) and tokens[at] == "(":
@@ -276,25 +276,31 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
     if sorted(names) != sorted(edge.name for edge in graph.edges):
         raise ValueError(f"a join tree must name each of {', '.join(e.name for e in graph.edges)} once")
     if not tree.variables <= graph.free:
-        raise ValueError("the root of a free-connex join tree must have only free variables")
+        raise ValueError("the root of the join tree may have only columns of the result")
     tops: dict[str, int] = {}
     for node in tree.nodes():
         parent_has = node.key
         for variable in sorted(node.variables - parent_has):
             if variable in tops:
-                raise ValueError(f"the nodes that have {variable} are not connected")
+                raise ValueError(f"the nodes with variable {variable} must be connected")
             tops[variable] = 1
 
     def walk(node: JoinTree, bound_above: bool, relation_above: bool) -> None:
         if node.name is None:
             if relation_above:
-                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] must be above a relation, not below")
+                raise ValueError(
+                    f"the node [{', '.join(graph.ordered(node.variables))}] is below a relation; put it above all "
+                    "relations"
+                )
             if not any(node.variables <= child.variables for child in node.children):
                 raise ValueError(
-                    f"[{', '.join(graph.ordered(node.variables))}] needs a child that has all of these variables"
+                    f"the node [{', '.join(graph.ordered(node.variables))}] needs a child with all of its variables"
                 )
         if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
-            raise ValueError(f"free variables of {node.name} first occur below a bound variable")
+            raise ValueError(
+                f"node {node.name} has a column of the result below a variable that is not in the result; put "
+                f"{node.name} higher"
+            )
         for child in node.children:
             bound = bound_above or not node.variables <= graph.free
             walk(child, bound, relation_above or node.name is not None)

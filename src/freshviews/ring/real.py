@@ -72,7 +72,7 @@ class RealRing:
             return self.scale(a, k)
         if (k := a.integer) is not None:
             return self.scale(b, k)
-        raise RingError(f"the product of the reals {a} and {b} needs one factor that is an integer")
+        raise RingError(f"{a} * {b}: one factor must be an integer")
 
     def scale(self, a: Real, k: int) -> Real:
         return Real(a.finite * k, a.nans * k, a.positive * k, a.negative * k)

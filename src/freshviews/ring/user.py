@@ -301,8 +301,8 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
                 continue  # The lift is undefined there: a batch with such a value gets an error.
     if not lifted:
         raise RingDefinitionError(
-            f"ring {ring.name}: lift fails for each number that the laws are checked with, such as "
-            f"{_SAMPLES[made.kinds[0]][0]}; it must have a value for some of them"
+            f"ring {ring.name}: lift fails for every number with which the laws are tested, such as "
+            f"{_SAMPLES[made.kinds[0]][0]}; lift must return a value for some of them"
         )
     try:
         check(made.over((0,)), lifted, made.product is not None)

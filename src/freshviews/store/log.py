@@ -95,7 +95,8 @@ class Log:
                         break
                     if record.sequence != expected:
                         raise StoreError(
-                            f"{path}, offset {offset}: record {record.sequence} is in the place of record {expected}"
+                            f"{path}, offset {offset}: record {expected} is expected, but record {record.sequence} was "
+                            "found"
                         )
                     expected += 1
                     yield record

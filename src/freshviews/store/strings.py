@@ -67,12 +67,12 @@ def read_strings(path: Path, dictionary: Dictionary) -> None:
     with ArrayFile(path) as file:
         about = file.about
         if about.get("kind") != KIND:
-            raise StoreError(f"{path} holds no strings")
+            raise StoreError(f"{path} is not a file of strings")
         first, end, size = about["first"], about["end"], about["bytes"]
         if first != len(dictionary):
             raise StoreError(
                 f"{path} begins after string {first}, but {len(dictionary)} strings were read; read the files of "
-                "strings in the order of their codes, without a gap"
+                "strings in order, without a gap"
             )
         holes = about.get("free", 0)
         mapping = file.map(0, 3 if holes else 2, verify=True)

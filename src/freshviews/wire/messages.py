@@ -107,7 +107,7 @@ def parsed(name: str, content: bytes) -> Any:
     try:
         return classes()[name].FromString(content)
     except (DecodeError, RecursionError):
-        raise BadMessage(f"the request is no message {name}") from None
+        raise BadMessage(f"the request is not a valid {name}") from None
 
 
 def packed(message: Any) -> bytes:
@@ -122,5 +122,5 @@ def unpacked(content: bytes) -> tuple[str, Any]:
     found = parsed("Any", content)
     name = found.type_url.removeprefix(_PREFIX)
     if name not in SQL or name == found.type_url:
-        raise BadMessage(f"{found.type_url[:100]!r} is no command of Flight SQL that is answered here")
+        raise BadMessage(f"command {found.type_url[:100]!r} of Flight SQL is not supported")
     return name, parsed(name, found.value)

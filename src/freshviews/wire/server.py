@@ -66,7 +66,7 @@ class FlightServer:
         self.host = _host(host)
         self.token = "" if token is False else random_token() if token is None else checked(token, "the token")
         if token is False and not _is_of_this_machine(host):
-            raise ArgumentError(f"host {host}: without a token only an address of this machine is served, as 127.0.0.1")
+            raise ArgumentError(f"host {host}: a server without a token needs an address of this machine, as 127.0.0.1")
         self._is_writable, self._is_closed = served.is_writable, False
         self._sql = FlightSql(served)
         self._watch = _Watch(SECONDS)
@@ -95,8 +95,8 @@ class FlightServer:
         if not self.port:
             self._workers.shutdown()
             raise ArgumentError(
-                f"{address} cannot be taken: another process listens there, or it is no address of this machine; "
-                "name another port, or 0 for a free one"
+                f"{address} cannot be taken: another process uses it, or this machine does not have it; name another "
+                "port, or 0 for a free one"
             )
         self._watch.start()
         self._server.start()

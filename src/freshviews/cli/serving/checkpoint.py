@@ -47,7 +47,7 @@ class ServedCheckpoint:
             raise FreshviewsError(str(error)) from None
 
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
-        raise RefusedStatement("a checkpoint is read only; the rows come from the sources of its pipeline")
+        raise RefusedStatement("a checkpoint is read only; change the sources of its pipeline instead")
 
 
 def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:

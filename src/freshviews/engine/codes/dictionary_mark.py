@@ -27,8 +27,8 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
     size, checksum = about["strings"]
     if len(dictionary) < size or _checksum(dictionary, size) != checksum:
         raise StoreError(
-            f"{path}: the dictionary of {len(dictionary)} strings lacks some of the {size} that the image of {what} "
-            "needs; first read the strings that were written with the image"
+            f"{path}: the image of {what} needs {size} strings, but the dictionary has {len(dictionary)}; first read "
+            "the strings that were written with the image"
         )
 
 

@@ -170,11 +170,11 @@ def updated(rows: Any, table: str) -> Update:
 def deleted(table: str, rows: Any, keys: Any) -> Any:
     """What a delete takes: whole rows, or keys. Raises ArgumentError."""
     if keys is None and rows is None:
-        raise ArgumentError(f"table {table}: nothing is given to delete; delete takes whole rows, or keys=")
+        raise ArgumentError(f"table {table}: delete needs whole rows or keys=")
     if keys is None:
         return rows
     if rows is not None:
-        raise ArgumentError(f"table {table}: delete takes whole rows, or keys=, not both")
+        raise ArgumentError(f"table {table}: delete takes whole rows or keys=, not both")
     return removed(keys, table)
 
 
@@ -185,8 +185,8 @@ def removed(keys: Any, table: str) -> Removal:
     is_many = isinstance(keys, Iterable | pa.RecordBatch) or hasattr(keys, "__arrow_c_stream__")
     if isinstance(keys, str | bytes | Mapping) or not is_many:
         raise ArgumentError(
-            f"table {table}: keys are given as {type(keys).__name__}; keys= takes a list of keys, as keys=[1] or, for "
-            "a key of two columns, keys=[(1, 'x')], or a table of the key's columns"
+            f"table {table}: keys= must be a list, as keys=[1] or keys=[(1, 'x')], or a table of the key's columns, "
+            f"not {type(keys).__name__}"
         )
     if isinstance(keys, pa.Array | pa.ChunkedArray):
         return Removal(keys.to_pylist())

@@ -39,7 +39,9 @@ class Notices:
                     returned = subscription.callback(change)
                     if iscoroutine(returned):
                         returned.close()
-                        raise FreshviewsError(f"it is a coroutine, which nothing awaits; {awaiting(change.view)}")
+                        raise FreshviewsError(
+                            f"the subscriber returned a coroutine, which nothing awaits; {awaiting(change.view)}"
+                        )
                 except Exception as error:
                     failed = failed or (change, error)
                 except BaseException as error:

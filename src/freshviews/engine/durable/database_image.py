@@ -99,7 +99,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
     with ArrayFile(folder / CONTENTS) as file:
         about = file.about
     if about.get("kind") != KIND:
-        raise StoreError(f"{folder} holds no image of a database")
+        raise StoreError(f"{folder} is not an image of a database")
     catalog = Catalog()
     for statement in statements:
         catalog = catalog.after(statement)
@@ -159,7 +159,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
 def _window_rows(path: Path, verify: bool) -> Codes:
     with ArrayFile(path) as file:
         if file.about.get("kind") != WINDOW:
-            raise StoreError(f"{path} holds no rows of a window")
+            raise StoreError(f"{path} is not a file of a window's rows")
         rows, width = file.about["shape"]
         mapping = file.map(0, 1, verify)
         try:

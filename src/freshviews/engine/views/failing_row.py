@@ -40,5 +40,5 @@ def _applied(maintained: MaintainedView, batch: CodeBatch) -> Failure | None:
     """Apply rows; returns why they are refused, or None. Raises OutOfMemory."""
     failure = maintained.apply(batch)
     if failure is not None and failure.kind == "memory":
-        raise OutOfMemory("memory ran out during the search for the row at fault")
+        raise OutOfMemory("memory ran out during the search for the row that fails")
     return failure

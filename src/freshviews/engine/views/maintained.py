@@ -374,7 +374,8 @@ class MaintainedView:
         """
         if self._upkeep.has_change():
             raise ValueError(
-                f"view {self.view.name} has a change, which its image would not have; take or discard the change first"
+                f"view {self.view.name} has a change that was not read, which an image does not store; read or discard "
+                "the change first"
             )
         self._upkeep.settle()
         states = [block.state for block in self.blocks]

@@ -39,7 +39,8 @@ def write_image(
             )
         if state.has_changes():
             raise ValueError(
-                f"view {view} has a change, which its image would not have; take or discard the change first"
+                f"view {view} has a change that was not read, which an image does not store; read or discard the "
+                "change first"
             )
     arrays: list[Array] = []
     parts = []

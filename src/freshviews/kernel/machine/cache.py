@@ -52,8 +52,8 @@ def cache_folder() -> Path:
         found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     except OSError as error:
         raise FreshviewsError(
-            f"no folder can be written for compiled code: {fault}; {error.strerror or error}; set FRESHVIEWS_CACHE_DIR "
-            "to a folder of this user, in memory if need be"
+            f"compiled code cannot be stored: {fault}; {error.strerror or error}; set FRESHVIEWS_CACHE_DIR to a folder "
+            "that this user can write"
         ) from None
     if _link_prepared(wish, found):
         return found

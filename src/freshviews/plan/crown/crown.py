@@ -156,7 +156,8 @@ def _inner(request: Request) -> BagPlanner:
     able = {known: one.bags for known, one in request.strategies.items() if one.bags is not None}
     if name not in able:
         raise PlanError(
-            f"view {request.view.name}: no strategy '{name}' maintains bags; '{BAG_STRATEGY}' takes {', '.join(able)}"
+            f"view {request.view.name}: strategy '{name}' cannot maintain bags; '{BAG_STRATEGY}' takes "
+            f"{', '.join(able)}"
         )
     return able[name](request)
 

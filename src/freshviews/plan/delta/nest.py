@@ -185,7 +185,7 @@ def _choose(join: Join) -> tuple[Step, Step | None]:
             return step, None
     steps = [s for s in join.steps if s.can_be_looped_over(bound)]
     if not steps:
-        raise PlanError("no joined view binds the given variables of an optional view")
+        raise PlanError("an outer join cannot be looked up, because no other table has its join columns")
     touching = [s for s in steps if not bound.isdisjoint(s.key)] or steps
     step = min(touching, key=lambda s: (not s.is_one_row(bound), -s.determined, len(s.variables - bound)))
     if step.given is not None or step.is_one_row(bound):

@@ -137,8 +137,8 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
         lonely = [v for v in atom.variables if sum(v in other.variables for other in query.atoms) == 1]
         if lonely:
             raise PlanError(
-                f"{query.name}: {atom.name} has {', '.join(lonely)} in GROUP BY or in a comparison, but in no join, so "
-                f"ivm_eps cannot partition {atom.name}; set 'first_order'"
+                f"{query.name}: ivm_eps cannot maintain {atom.name}, because no join uses its {', '.join(lonely)}; set "
+                "'first_order'"
             )
     one, two, three = query.atoms
     orders = ((one, two, three), (one, three, two))

@@ -93,8 +93,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """
     if not is_kept(query):
         raise PlanError(
-            f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS, "
-            "and without conditions or sums over several relations; set 'view_tree'"
+            f"{query.name}: ivm_eps does not list the rows of this query, as docs/ivm-eps.md explains; set 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

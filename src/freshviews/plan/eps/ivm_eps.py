@@ -57,8 +57,8 @@ def _plan_square(request: Request) -> Program:
             return _with_choices(request, hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {request.view.name}: ivm_eps stores no groups of this query, but MIN, MAX, DISTINCT aggregates "
-                "and grouping sets need stored groups; set 'view_tree'"
+                f"view {request.view.name}: ivm_eps does not store the groups, which MIN, MAX, DISTINCT aggregates and "
+                "grouping sets need; set 'view_tree'"
             )
     if block.kind == "bag" or (request.is_distinct and not request.negative):
         listing = triangle_listing.plan(main, given, block.kind != "bag")

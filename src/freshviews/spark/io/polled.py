@@ -136,8 +136,8 @@ def _new_rows(
         lowest = lowered(found["highest"], kind, lag)
     except (ValueError, OverflowError) as error:
         raise SourceError(
-            f"table {source.table.name}: all rows have times before the year 1 in {column}, by which the table is "
-            "polled; give one of the rows a later time, or poll by another column"
+            f"table {source.table.name}: all values of the polled column {column} are before the year 1; give one row "
+            "a later time, or poll by another column"
         ) from error
     if position is not None:
         # Rows below are no longer known.

@@ -79,9 +79,7 @@ class ViewSource(DataSource):
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         address, view = self._place()
         if VERSION not in schema.fieldNames():
-            raise FreshviewsError(
-                "a stream reads changes, which have two additional columns; add option('changes', 'true')"
-            )
+            raise FreshviewsError("a stream reads only changes; add option('changes', 'true')")
         return _Changes(_Place(address, view, to_arrow_schema(schema)))
 
     def _columns(self) -> pa.Schema:
@@ -125,8 +123,8 @@ class _Place:
                 yield from rows.cast(self.columns).to_batches()
                 return
         raise FreshviewsError(
-            f"view {self.view} has other columns at version {version} than at the start of this read, as its SELECT "
-            "was changed; read versions with the same columns, or begin the stream again with a new checkpointLocation"
+            f"view {self.view} has other columns at version {version} than at the start of this read; read versions "
+            "with the same columns, or restart the stream with a new checkpointLocation"
         )
 
 

@@ -47,7 +47,7 @@ class Delivered:
         except OSError as error:
             raise NotNoted(
                 f"version {version} is delivered, but {self._store.address}/{_NAME} cannot record it: {error}; free "
-                "some space there, then start again, which delivers the version once more"
+                "some space there, then start again to deliver the version once more"
             ) from error
         self.version, self.behind = version, dict(behind)
         reach("delivery noted")

@@ -51,7 +51,7 @@ class SparkFiles:
         if (self.folder / "state").exists():
             raise StoreError(
                 f"{self._store.address} cannot store the state of a stateful operator of Spark, such as "
-                "dropDuplicates; leave the operator out of the rows of a table, or use a checkpoint in a folder"
+                "dropDuplicates; remove the operator, or use a checkpoint in a folder"
             )
         there = set(_files(self.folder))
         whole = len(names) >= MOST

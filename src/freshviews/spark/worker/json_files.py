@@ -48,7 +48,7 @@ def read_json(path: str, columns: Mapping[str, str], threads: bool) -> pa.Table:
         data = bytes_of(path)
         whole = pa.array([data], pa.binary())
         if not any(pc.match_substring_regex(whole, pattern)[0].as_py() for pattern in _FILES):
-            raise NotByArrow(f"{path} has a line that is not an object in the usual way of writing")
+            raise NotByArrow(f"{path} has a line that is not a plain JSON object")
         whole.cast(pa.string())  # Fails for bytes that are not UTF-8.
         table = pa.schema({name: _kind(kind) for name, kind in columns.items() if name != CORRUPT}).empty_table()
         if data.strip():

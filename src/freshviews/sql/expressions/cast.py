@@ -75,7 +75,7 @@ def scaled(expr: Expr, to: SqlType) -> Expr:
 
 def power_of_ten(digits: int) -> Literal:
     if digits > 18:
-        raise Fault(f"scaling by {digits} decimal digits does not fit; CAST to a smaller scale or to DOUBLE")
+        raise Fault(f"scaling by {digits} decimal digits overflows 64 bits; CAST to a smaller scale or to DOUBLE")
     return integer(10**digits)
 
 

@@ -380,7 +380,7 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [member for member in node.expressions if isinstance(member, exp.Tuple)]
             if len(rows) < len(node.expressions):
-                raise Fault("(a, b) IN takes rows with equally many values, as in (a, b) IN ((1, 2), (3, 4))")
+                raise Fault("(a, b) IN takes rows of the same length, as in (a, b) IN ((1, 2), (3, 4))")
             return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
         first = node.expressions[0]

@@ -320,7 +320,7 @@ def assigned(text: SqlText, node: Node, value: Expr, column: ColumnDef, table: s
     what = f"column {table}.{column.name}"
     if not is_assignable(of, to):
         written = text.of(node)
-        raise text.error(node, f"{what} is {to}, which takes no {of}; write CAST({written} AS {to})")
+        raise text.error(node, f"{what} is {to} and does not accept {of}; write CAST({written} AS {to})")
     try:
         return cast(value, to)
     except Fault as fault:

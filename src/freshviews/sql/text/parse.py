@@ -349,7 +349,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     """The statements of a text whose places are those of the script."""
     alone = _SURROGATE.search(text)
     if alone is not None:
-        raise SqlError(f"{alone[0]!a} is half of a character; write the whole character", *sql.place(alone.start()))
+        raise SqlError(f"{alone[0]!a} is not valid Unicode; write the whole character", *sql.place(alone.start()))
     try:
         tokens = with_names(Spark().tokenize(text))
         for before, token in zip([None, *tokens], tokens, strict=False):

@@ -70,7 +70,9 @@ def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
     for place, (field, is_void) in enumerate(zip(answer.schema, voids, strict=True)):
         kind = STRING if is_void else sql_type(field.type)
         if kind is None:
-            raise SqlError(f"column {field.name} of the query has values of {field.type}; CAST it to another type")
+            raise SqlError(
+                f"column {field.name} of the query has type {field.type}, which no SQL type corresponds to; CAST it"
+            )
         columns.append(ColumnDef(f"{place}", kind))
     names = [column.name for column in columns]
     encoder = TableEncoder(TableDef("of the query", tuple(columns)), dictionary)
@@ -131,8 +133,8 @@ class Changes:
             of = source.columns[place]
             if not is_assignable(of.type, column.type):
                 raise SqlError(
-                    f"column {name}.{column.name} is {column.type}, which takes no {of.type}; write CAST("
-                    f"{found.columns[place].name} AS {column.type}) in the query"
+                    f"column {name}.{column.name} is {column.type} and does not accept {of.type}; write "
+                    f"CAST({found.columns[place].name} AS {column.type}) in the query"
                 )
             try:
                 values[column.name] = cast(source.column(of), column.type)
@@ -204,7 +206,7 @@ class Changes:
             column = column_named(columns, name)
             assert column is not None
             if not is_assignable(of.type, column.type):
-                message = f"column {self._table.name}.{name} is {column.type}, which takes no {of.type}"
+                message = f"column {self._table.name}.{name} is {column.type} and does not accept {of.type}"
                 raise SqlError(f"{message}; write CAST(... AS {column.type})")
             values[name] = cast(source.column(of), column.type)
         new = self._evaluation.new_rows(values, old, keyed, found.rows, self._named(batch))

@@ -175,8 +175,8 @@ class _Transaction:
             return RowCounts(0, 0, 0, doors.version())
         if doors.version() != self._found:
             raise FreshviewsError(
-                "a signal handler changed the database while the statement was computed; nothing of it took effect, "
-                "execute it again"
+                "a signal handler changed the database while the statement was computed, so the statement had no "
+                "effect; execute it again"
             )
         version = doors.commit([*self._parts.items()])
         return RowCounts(self._inserted, self._deleted, self._updated, version)

@@ -286,9 +286,8 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
         answer = _Answer(response.status, response.getheader("Location"), is_measured, response.read())
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
-            f"{server} does not answer ({error or type(error).__name__}): start HDFS, or name the web address of its "
-            f"namenode, as webhdfs://host:port/folder or in {WEB}; every machine must reach the namenode and the "
-            "datanodes"
+            f"{server} does not answer ({error or type(error).__name__}); start HDFS, let every machine reach its "
+            f"namenode and datanodes, or name its web address, as webhdfs://host:port/folder or in {WEB}"
         ) from error
     finally:
         connection.close()
