@@ -68,11 +68,11 @@ def test_a_plain_view_keeps_the_columns_and_column_names_of_its_definition(db: f
     assert db.sql("SELECT COLOUR FROM parts").columns == ("COLOUR",)
 
 
-def test_a_select_from_a_view_with_an_order_by_clause_returns_rows_in_that_order(db: fv.Database) -> None:
+def test_a_select_returns_rows_in_the_order_of_the_view(db: fv.Database) -> None:
     assert db.sql("SELECT part FROM ordered").fetchall() == [("nut",), ("bolt",)]
 
 
-def test_the_answer_of_a_select_is_read_as_tuples_arrow_pandas_polars_and_html(db: fv.Database) -> None:
+def test_an_answer_converts_to_tuples_arrow_pandas_polars_and_html(db: fv.Database) -> None:
     answer = db.sql("SELECT part, qty FROM items ORDER BY qty")
     assert answer.fetchone() == ("bolt", 3) and answer.fetchmany(5) == [("nut", 5)]
     assert answer.fetchone() is None and answer.fetchall() == []
@@ -155,13 +155,13 @@ def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message:
         ("SELECT qty FROM main.items", "line 1, column 17: the name main.items is not supported"),
     ],
 )
-def test_an_error_has_its_line_and_column_and_suggests_similar_names(db: fv.Database, sql: str, message: str) -> None:
+def test_an_error_has_a_line_a_column_and_similar_names(db: fv.Database, sql: str, message: str) -> None:
     with pytest.raises(fv.FreshviewsError) as refused:
         db.sql(sql)
     assert message in str(refused.value)
 
 
-def test_a_select_reads_only_the_columns_that_it_names_and_keeps_them_until_they_change(
+def test_a_select_caches_only_the_columns_that_it_names(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[tuple[str, tuple[str, ...]]] = []
@@ -215,7 +215,7 @@ def test_another_thread_may_alter_a_table_while_a_select_is_translated(
     assert len(calls) == 2
 
 
-def test_a_long_select_is_not_cached_and_its_conditions_become_a_balanced_tree(db: fv.Database) -> None:
+def test_a_long_select_is_not_cached(db: fv.Database) -> None:
     text = "SELECT part FROM items WHERE " + " AND ".join(f"qty <> {number}" for number in range(4, 2000))
     kept = question._known.cache_info().currsize, translation._known.cache_info().currsize
     assert db.sql(text).fetchall() == [("bolt",)]
@@ -269,12 +269,12 @@ def test_a_select_returns_the_rows_that_spark_returns(db: fv.Database, sql: str,
 @pytest.mark.parametrize(
     "expression", ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()"]
 )
-def test_a_function_that_duckdb_computes_differently_from_spark_is_refused(db: fv.Database, expression: str) -> None:
+def test_functions_that_differ_between_duckdb_and_spark_are_refused(db: fv.Database, expression: str) -> None:
     with pytest.raises(fv.SqlError, match="line 1, column 8"):
         db.sql(f"SELECT {expression} AS x FROM items")
 
 
-def test_names_in_a_with_clause_never_clash_with_the_internal_names_given_to_duckdb(db: fv.Database) -> None:
+def test_with_names_never_clash_with_internal_names_of_duckdb(db: fv.Database) -> None:
     queries = "WITH r0 AS (SELECT 9 AS weight), R2 AS (SELECT 8 AS weight)"
     found = sorted(db.sql(f"{queries} SELECT parts.weight, i.qty FROM parts, r0, r2, items i"))
     assert found == [(3, 3), (3, 5), (7, 3), (7, 5)]
@@ -294,7 +294,7 @@ def test_names_in_a_with_clause_never_clash_with_the_internal_names_given_to_duc
         ("(qty + ~qty + 2 ^ qty) = 2", ["bolt"]),
     ],
 )
-def test_comparisons_with_lists_and_with_other_comparisons_have_the_results_of_spark(
+def test_comparisons_with_lists_have_the_results_of_spark(
     db: fv.Database, condition: str, parts: list[str]
 ) -> None:
     answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)

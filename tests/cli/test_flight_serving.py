@@ -64,7 +64,7 @@ def test_any_select_over_views_is_answered_at_the_last_version(tmp_path: Path) -
         server.close()
 
 
-def test_the_error_of_a_query_says_that_the_checkpoint_has_no_version_yet(tmp_path: Path) -> None:
+def test_a_query_without_a_version_is_an_error(tmp_path: Path) -> None:
     site = Site("shop.sql", lambda: store_of(tmp_path), lambda: None)
     server = FlightServer(ServedCheckpoint(lambda: site.versions), "127.0.0.1", 0, TOKEN)
     try:

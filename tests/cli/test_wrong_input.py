@@ -191,7 +191,7 @@ def test_a_wrong_file_of_updates_is_named_with_the_remedy(folder: Path, data: by
 
 
 @pytest.mark.parametrize("command", ["explain fine.sql", "--help"])
-def test_a_command_ends_silently_if_the_reader_of_its_output_ends(command: str) -> None:
+def test_a_command_with_a_closed_pipe_ends_silently(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

@@ -37,7 +37,7 @@ def shop(db: fv.Database) -> None:
     db.insert("t", ROWS)
 
 
-def test_old_rows_get_the_default_of_a_new_column_and_views_stay_maintained(db: fv.Database) -> None:
+def test_old_rows_get_the_default_of_a_new_column(db: fv.Database) -> None:
     shop(db)
     changes: list[Any] = []
     everything, n, table = db.view("everything"), db.view("n"), db.table("t")
@@ -171,7 +171,7 @@ def test_columns_are_added_to_a_trusted_table(db: fv.Database) -> None:
         db.execute("CREATE MATERIALIZED VIEW w AS SELECT c FROM t")
 
 
-def test_a_not_null_column_without_a_default_is_added_only_to_an_empty_table(db: fv.Database) -> None:
+def test_a_not_null_column_without_a_default_needs_an_empty_table(db: fv.Database) -> None:
     shop(db)
     script = "CREATE TABLE other (a INT);\nALTER TABLE t ADD COLUMNS (a INT,\n  c INT NOT NULL)"
     with pytest.raises(SqlError, match="give the column a DEFAULT, or leave NOT NULL out") as raised:
@@ -202,7 +202,7 @@ def test_a_table_is_unchanged_if_memory_runs_out_in_alter_table(monkeypatch: pyt
     assert list(db.view("n")) == []
 
 
-def test_rows_of_an_open_batch_get_columns_that_are_added_meanwhile(db: fv.Database) -> None:
+def test_rows_of_an_open_batch_get_added_columns(db: fv.Database) -> None:
     shop(db)
     with db.batch() as batch:
         batch.insert("t", [(7, "old")])
@@ -312,7 +312,7 @@ def test_a_column_may_get_a_wider_type(db: fv.Database) -> None:
         db.insert("t", [(4, 1.5, None, "x", 1)])
 
 
-def test_a_trusted_table_with_rows_does_not_count_as_empty_after_alter_table(db: fv.Database) -> None:
+def test_an_altered_trusted_table_does_not_count_as_empty(db: fv.Database) -> None:
     db.execute(
         "CREATE TABLE t (id INT, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
         "CREATE MATERIALIZED VIEW v AS SELECT SUM(n) AS n FROM t"
@@ -339,7 +339,7 @@ def test_a_trusted_table_with_rows_does_not_count_as_empty_after_alter_table(db:
         ("STRING", ""),
     ],
 )
-def test_an_alter_table_statement_may_raise_but_never_lower_the_limit_of_a_varchar_column(
+def test_the_limit_of_a_varchar_column_may_only_rise(
     kind: str, refused: str
 ) -> None:
     db = fv.Database()

@@ -97,7 +97,7 @@ PLACES += [(MaintainedView, "apply", 5)]
 
 @pytest.mark.parametrize("first", [0, 1000])
 @pytest.mark.parametrize("place, name, number", PLACES)
-def test_ctrl_c_stops_an_insert_and_none_of_its_rows_is_applied(
+def test_an_insert_stopped_by_ctrl_c_applies_no_row(
     place: Any, name: str, number: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views over few rows are backfilled, those over many take the negated batch."""
@@ -110,7 +110,7 @@ def test_ctrl_c_stops_an_insert_and_none_of_its_rows_is_applied(
     assert contents(db) == contents(database(first=first + 300))
 
 
-def test_an_open_reader_keeps_its_version_while_views_are_backfilled_after_ctrl_c(
+def test_a_reader_keeps_its_version_after_ctrl_c(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The groups of the view are in another order after the backfill."""
@@ -131,7 +131,7 @@ def test_an_open_reader_keeps_its_version_while_views_are_backfilled_after_ctrl_
     assert sorted((row["q"], row["n"]) for row in read) == [(i, 1) for i in range(200)]
 
 
-def test_a_backfill_after_ctrl_c_restores_sums_even_if_partial_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_after_ctrl_c_restores_all_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT, x BIGINT); CREATE MATERIALIZED VIEW a AS SELECT SUM(x) AS s FROM t")
     large = 9 * 10**18
@@ -145,7 +145,7 @@ def test_a_backfill_after_ctrl_c_restores_sums_even_if_partial_sums_overflow(mon
     assert list(db.view("a")) == [(large + 1,)]
 
 
-def test_ctrl_c_stops_a_union_view_before_its_first_select_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_union_view_in_its_first_select(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (part STRING); CREATE MATERIALIZED VIEW a AS SELECT upper(part) AS p, COUNT(*) AS n FROM t "
@@ -158,7 +158,7 @@ def test_ctrl_c_stops_a_union_view_before_its_first_select_has_taken_the_rows(mo
 
 
 @pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
-def test_ctrl_c_stops_an_insert_of_rows_in_any_accepted_form_while_they_are_encoded(
+def test_ctrl_c_stops_the_encoding_of_an_insert(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -178,7 +178,7 @@ def test_ctrl_c_stops_an_insert_of_rows_in_any_accepted_form_while_they_are_enco
         stopped(db, lambda: db.insert("t", given))
 
 
-def test_rows_of_refused_or_interrupted_batches_never_make_a_database_wait_for_the_compiler(
+def test_refused_rows_never_cause_a_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A database with many rows waits for the compiler, also to be closed."""
@@ -205,7 +205,7 @@ CHANGES: dict[str, Callable[[fv.Database], Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_ctrl_c_stops_every_kind_of_change_and_leaves_the_database_unchanged(
+def test_ctrl_c_stops_every_kind_of_change(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(first=1000)
@@ -280,7 +280,7 @@ def test_a_batch_interrupted_by_ctrl_c_is_dropped_or_has_its_version(monkeypatch
 
 
 @pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
-def test_the_exception_of_ctrl_c_in_a_script_says_which_statements_took_effect(
+def test_ctrl_c_in_a_script_reports_the_finished_statements(
     place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -298,7 +298,7 @@ def test_the_exception_of_ctrl_c_in_a_script_says_which_statements_took_effect(
 
 
 @pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])
-def test_the_exception_of_ctrl_c_between_pieces_of_updates_says_how_many_are_applied(
+def test_ctrl_c_between_pieces_reports_the_applied_updates(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -311,7 +311,7 @@ def test_the_exception_of_ctrl_c_between_pieces_of_updates_says_how_many_are_app
     assert late.value.__notes__[1] == f"{done} of 20 updates are in, and nothing of the others"
 
 
-def test_ctrl_c_stops_a_backfill_and_no_relation_of_the_script_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_a_backfill_defines_no_relation(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=300)
     before = contents(db)
     for place, name in ((MaintainedView, "load"), (MaintainedView, "prepare"), (MaintainedView, "joined")):
@@ -323,7 +323,7 @@ def test_ctrl_c_stops_a_backfill_and_no_relation_of_the_script_is_defined(monkey
         assert contents(db) == before
 
 
-def test_the_exception_of_ctrl_c_after_a_script_says_that_its_definitions_are_in_effect(
+def test_ctrl_c_after_a_script_keeps_its_definitions(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(first=10)
@@ -346,7 +346,7 @@ def test_after_ctrl_c_a_table_made_from_a_frame_is_complete_or_absent(monkeypatc
     assert late.value.version == db.version == 2 and len(db.table("w")) == 300
 
 
-def test_ctrl_c_stops_a_snapshot_and_the_directory_can_still_be_opened(
+def test_a_directory_opens_after_ctrl_c_in_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(tmp_path, first=300)
@@ -380,7 +380,7 @@ def test_ctrl_c_before_a_durable_batch_is_logged_drops_the_batch(
         assert contents(again) == before
 
 
-def test_ctrl_c_stops_a_thread_that_waits_while_another_thread_holds_the_version() -> None:
+def test_ctrl_c_stops_a_thread_that_waits_for_the_version() -> None:
     db = database()
     held, go_on = threading.Event(), threading.Event()
 
@@ -435,7 +435,7 @@ def test_signals_at_random_moments_leave_all_rows_of_an_insert_or_none(tmp_path:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
+def test_ctrl_c_ends_a_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from freshviews.engine.commit.interrupts import Uninterrupted
@@ -461,7 +461,7 @@ def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
         assert len(looks) == (2 if unchanged else 6)
 
 
-def test_compiling_an_unneeded_function_ends_if_a_call_waits_for_another_function(
+def test_an_awaited_function_interrupts_unneeded_compilations(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[str] = []

@@ -131,7 +131,7 @@ def test_apply_refuses_missing_and_non_integer_multiplicities(db: fv.Database, r
         db.apply("t", rows)
 
 
-def test_row_numbers_in_errors_count_input_rows_with_multiplicity_zero() -> None:
+def test_row_numbers_in_errors_count_rows_with_multiplicity_zero() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT PRIMARY KEY)")
     with pytest.raises(fv.BatchError) as caught:

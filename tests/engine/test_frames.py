@@ -29,7 +29,7 @@ def db() -> Iterator[fv.Database]:
 
 
 @pytest.mark.parametrize("name", ["orders", "items", "by_part", "bought"])
-def test_polars_duckdb_and_pyarrow_read_tables_and_views_through_the_arrow_interface(
+def test_the_arrow_interface_serves_polars_duckdb_and_pyarrow(
     db: fv.Database, name: str
 ) -> None:
     rows: fv.Table | fv.View = db.table(name) if name in db.tables else db.view(name)
@@ -64,7 +64,7 @@ def test_the_change_of_a_view_can_be_applied_to_a_table(db: fv.Database) -> None
     assert sorted(db.table("copy")) == sorted(db.view("by_part"))
 
 
-def test_pandas_takes_the_column_names_from_the_first_row_of_a_view_or_table(db: fv.Database) -> None:
+def test_pandas_takes_column_names_from_the_first_row(db: fv.Database) -> None:
     view = db.view("by_part")
     frame = pd.DataFrame(view)
     assert [*frame.columns] == ["part", "qty", "n"] and len(frame) == len(view)
@@ -103,7 +103,7 @@ def test_the_method_head_continues_with_the_next_block_of_a_union_view(db: fv.Da
     assert len(view) == 6 and len(repr(view).splitlines()) == 3 + 6
 
 
-def test_a_library_that_reads_a_view_of_a_closed_database_gets_the_error_of_freshviews(db: fv.Database) -> None:
+def test_reading_a_closed_database_by_arrow_is_an_error(db: fv.Database) -> None:
     view = db.view("by_part")
     db.close()
     for read in (pl.DataFrame, pa.table):
@@ -189,7 +189,7 @@ def test_each_arrow_column_type_becomes_the_expected_sql_type(kind: pa.DataType,
     assert types_of(db, "t") == [wanted] and list(db.table("t")) == [(None,), (None,)]
 
 
-def test_a_table_made_from_a_frame_keeps_any_column_name_and_columns_that_are_not_null() -> None:
+def test_a_table_of_a_frame_keeps_column_names_and_nullability() -> None:
     db = fv.Database()
     schema = pa.schema([pa.field("a ` b", pa.int64(), False), pa.field("select", pa.int64())])
     db.create_table("my `t", pa.table({"a ` b": [1], "select": [2]}, schema=schema), key=["a ` b", "select"])
@@ -300,7 +300,7 @@ def test_the_error_of_an_insert_in_a_wrong_form_says_which_form_is_accepted(rows
             db.insert("t", rows)
 
 
-def test_a_pandas_column_without_values_fits_every_type_and_a_numpy_array_is_accepted_as_rows() -> None:
+def test_a_pandas_column_without_values_fits_every_type() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b STRING)")
         db.insert("t", pd.DataFrame({"a": [1, 2], "b": [np.nan, np.nan]}))
@@ -312,7 +312,7 @@ def test_a_pandas_column_without_values_fits_every_type_and_a_numpy_array_is_acc
         assert db.table("n").schema.types == [pa.float64()]
 
 
-def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> None:
+def test_an_answer_becomes_a_table_with_the_types_of_spark() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT NOT NULL, d DECIMAL(10, 2), at TIMESTAMP, s STRING)")
         db.insert("t", [(1, Decimal("1.50"), "2026-01-31 00:00:00", "x"), (2, None, None, None)])

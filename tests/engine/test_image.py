@@ -142,7 +142,7 @@ CASES = [
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name, strategy, mapped", CASES)
-def test_a_view_restored_from_its_image_agrees_with_an_uninterrupted_view(
+def test_a_restored_view_agrees_with_the_original(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, strategy: str | None, mapped: int
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", mapped)
@@ -188,7 +188,7 @@ def planned(name: str, dictionary: Dictionary, strategy: str | None) -> Iterator
         pytest.skip(str(error))
 
 
-def test_a_view_stays_right_after_writing_an_image_and_images_are_deterministic(tmp_path: Path) -> None:
+def test_images_are_deterministic_and_leave_the_view_unchanged(tmp_path: Path) -> None:
     dictionary = Dictionary()
     order = random.Random(0)
     with maintained("ends", dictionary) as one, maintained("ends", dictionary) as other:
@@ -202,7 +202,7 @@ def test_a_view_stays_right_after_writing_an_image_and_images_are_deterministic(
             agree(one, other)
 
 
-def test_the_file_of_a_mapped_image_may_be_overwritten_or_deleted_while_it_is_used(
+def test_the_file_of_a_mapped_image_may_be_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(array_file, "MAPPED", 1)
@@ -226,7 +226,7 @@ def test_the_file_of_a_mapped_image_may_be_overwritten_or_deleted_while_it_is_us
         agree(one, other)
 
 
-def test_writing_an_image_is_refused_until_the_change_of_the_view_is_read(tmp_path: Path) -> None:
+def test_an_image_of_a_view_with_an_unread_change_is_refused(tmp_path: Path) -> None:
     dictionary = Dictionary()
     for strategy in (None, "recompute"):
         with maintained("sums", dictionary, strategy) as view:
@@ -239,7 +239,7 @@ def test_writing_an_image_is_refused_until_the_change_of_the_view_is_read(tmp_pa
             assert [path.name for path in tmp_path.iterdir()] == ["image"]
 
 
-def test_a_view_refuses_the_image_of_another_view_and_stays_unchanged(tmp_path: Path) -> None:
+def test_a_view_refuses_the_image_of_another_view(tmp_path: Path) -> None:
     dictionary = Dictionary()
     several = batches(random.Random(0), dictionary, 5)
     path = tmp_path / "image"
@@ -309,7 +309,7 @@ def test_the_error_of_a_damaged_image_names_the_file_and_the_place(
         assert rows_of(view.contents(100)) == rows
 
 
-def test_each_string_is_written_to_one_file_and_the_files_must_be_read_in_order(tmp_path: Path) -> None:
+def test_files_of_strings_must_be_read_in_order(tmp_path: Path) -> None:
     dictionary = Dictionary(["a", "", "ü\0x"])
     assert write_strings(tmp_path / "1", dictionary, 0) == 3
     dictionary.encode("next")
@@ -426,7 +426,7 @@ def test_an_image_of_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: 
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="there is no machine code")
-def test_a_forked_child_that_writes_an_image_loads_no_machine_code_and_needs_no_arrow(tmp_path: Path) -> None:
+def test_a_forked_child_writes_an_image_without_arrow(tmp_path: Path) -> None:
     """Another thread may hold a lock of Arrow or LLVM while a process forks."""
     code = f"""
 import sys

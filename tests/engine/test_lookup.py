@@ -118,7 +118,7 @@ def test_a_lookup_finds_the_same_rows_as_a_scan(kind: str, several: list[tuple[s
             agree(db, kind)
 
 
-def test_a_row_is_found_after_a_batch_that_replaces_the_row_was_refused() -> None:
+def test_a_row_is_found_after_its_replacement_was_refused() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         db.insert("t", [(1, 1), (2, 2)])
@@ -202,7 +202,7 @@ def print_loads() -> None:
             print(loads)
 
 
-def test_a_lookup_reads_hardly_more_words_in_a_table_thirty_times_as_large() -> None:
+def test_the_cost_of_a_lookup_hardly_grows_with_the_table() -> None:
     # A separate process runs the kernels as plain Python, to count every word that they read.
     child = subprocess.run(
         [sys.executable, "-c", "from tests.engine.test_lookup import print_loads; print_loads()"],

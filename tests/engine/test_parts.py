@@ -107,7 +107,7 @@ def test_parts_of_a_traced_join_are_called_in_order_after_each_version(counters:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_image_stores_the_parts_of_a_view_and_can_be_opened_if_a_part_is_missing(
+def test_an_image_stores_the_parts_of_a_view(
     known: bool, counters: list[Counter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known:

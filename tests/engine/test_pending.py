@@ -162,7 +162,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_views_with_deferred_rows_agree_with_duckdb_also_after_a_restore_from_images(
+def test_views_with_deferred_rows_agree_with_duckdb(
     appending: None, tmp_path: Path, strategy: str, seed: int
 ) -> None:
     order = random.Random(f"{strategy} {seed}")
@@ -219,7 +219,7 @@ def test_a_durable_database_with_deferred_rows_reopens(appending: None, tmp_path
             assert contents(db) == expected
 
 
-def test_a_batch_refused_after_its_rows_were_appended_leaves_the_store_unchanged(appending: None) -> None:
+def test_a_refused_batch_of_deferred_rows_changes_nothing(appending: None) -> None:
     db = Database()
     db.execute(script("first_order"))
     db.insert("customers", [(i, i) for i in range(5)])

@@ -246,7 +246,7 @@ KEYED = {
 
 
 @pytest.mark.parametrize("subquery", KEYED)
-def test_a_subquery_that_looks_up_one_row_by_declared_keys_becomes_an_optional_atom(subquery: str) -> None:
+def test_a_subquery_over_a_key_becomes_an_optional_atom(subquery: str) -> None:
     rng, peer = random.Random(subquery), duckdb.connect()
     with Database() as db:
         tables = (

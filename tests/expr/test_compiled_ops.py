@@ -62,7 +62,7 @@ def test_plain_python_and_machine_code_agree() -> None:
             assert close(name, one, other), (name, row, one, other)
 
 
-def test_exactly_the_operations_that_can_fail_have_a_status_argument() -> None:
+def test_only_fallible_operations_have_a_status_argument() -> None:
     for op in OPS.values():
         if op.kernel is not None:
             function = getattr(scalar, op.kernel)

@@ -301,7 +301,7 @@ def test_a_category_may_have_any_type(kind: str) -> None:
         np.testing.assert_allclose(model.predict(frame), expected, atol=1e-9)
 
 
-def test_a_category_may_be_an_expression_and_a_source_may_have_a_condition() -> None:
+def test_a_category_may_be_an_expression() -> None:
     db = database()
     condition = "units < 7"
     model = LinearRegression(
@@ -379,7 +379,7 @@ def test_doubles_with_a_large_mean_keep_the_digits_of_their_sums() -> None:
     np.testing.assert_allclose(near.coef_, theirs.coef_, rtol=1e-12)
 
 
-def test_predict_refuses_unknown_values_of_a_category_or_treats_them_as_the_reference() -> None:
+def test_predict_refuses_unknown_values_of_a_category() -> None:
     import pandas as pd
 
     db = Database()

@@ -83,7 +83,7 @@ def test_a_model_of_a_closed_database_raises_an_error(db: Database, name: str) -
         read()
 
 
-def test_a_model_raises_an_error_if_one_of_its_two_views_was_dropped(db: Database) -> None:
+def test_a_model_with_a_dropped_view_raises_an_error(db: Database) -> None:
     read = MODELS["categories"](db)
     read()
     db.execute("DROP VIEW m_pairs")

@@ -147,7 +147,7 @@ def test_explain_shows_why_groups_are_stored(columns: str, aggregate: str, reaso
     assert dict(plan.program.bounds)["groups"] == f"stored: {reason}"
 
 
-def test_the_planner_chooses_crown_if_no_row_of_one_table_determines_the_group() -> None:
+def test_the_planner_chooses_crown_for_groups_of_several_tables() -> None:
     spread = planned("r.a, r.b, s.c", "COUNT(*)", named=False)
     assert spread.strategy == "crown" and isinstance(spread.program.result, Enumerated)
     assert planned("r.a", "COUNT(*)", named=False).strategy != "crown"

@@ -124,7 +124,7 @@ def test_each_view_of_a_chain_has_a_lane_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("text", ["Q() = E(a, b), E(b, c)", "Q() = E(a, b), E(b, c), E(c, a)"])
-def test_a_trigger_of_a_self_join_that_reads_a_view_it_changes_has_one_lane(text: str) -> None:
+def test_a_trigger_of_a_self_join_has_one_lane(text: str) -> None:
     program = STRATEGIES["first_order"].of_query(query(text))
     for number, trigger in enumerate(program.triggers):
         store = {view for s in visit(trigger.body) for view in uses(s).changes}

@@ -105,7 +105,7 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_a_version_applied_in_pieces_changes_views_like_a_version_applied_at_once(
+def test_a_version_applied_in_pieces_equals_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
@@ -164,7 +164,7 @@ def test_an_error_of_spark_while_reading_is_raised(error, tmp_path: Path, monkey
     assert threading.active_count() == before
 
 
-def test_rows_are_applied_to_a_cell_loaded_in_advance_without_loading_it_again(
+def test_a_cell_loaded_in_advance_is_not_loaded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     worker = Worker(tmp_path)
@@ -179,7 +179,7 @@ def test_rows_are_applied_to_a_cell_loaded_in_advance_without_loading_it_again(
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
 
 
-def test_a_cell_that_runs_out_of_memory_refuses_the_version_and_is_not_loaded_again(
+def test_a_cell_without_memory_refuses_the_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ahead, "PIECE", 3)

@@ -133,7 +133,7 @@ def spark_pipelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkP
 
 
 @pytest.mark.long("seven runs each of Spark's command and of ours")
-def test_after_each_kind_of_refresh_the_tables_of_a_project_equal_the_tables_that_spark_makes(
+def test_tables_of_a_project_equal_the_tables_of_spark(
     spark: Any, tmp_path: Path, database: str, spark_pipelines: SparkPipelines
 ) -> None:
     ours = write(tmp_path / "ours", python=PYTHON, database=database)
@@ -315,7 +315,7 @@ ORDERS = "CREATE STREAMING TABLE orders (part STRING);\n"
 
 
 @pytest.mark.long("three runs")
-def test_a_warning_names_the_flows_whose_rows_spark_leaves_out_and_the_remedy(
+def test_a_warning_names_flows_with_lost_rows(
     spark: Any, tmp_path: Path, database: str
 ) -> None:
     first, second = (FLOW.format(name=name) for name in ("first", "second"))
@@ -357,7 +357,7 @@ def test_a_warning_names_the_flows_whose_rows_spark_leaves_out_and_the_remedy(
 
 
 @pytest.mark.long("Spark starts three times")
-def test_the_init_command_writes_a_project_that_two_further_commands_run(tmp_path: Path) -> None:
+def test_the_init_command_writes_a_project_that_runs(tmp_path: Path) -> None:
     def command(*words: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "freshviews.cli", *words],

@@ -193,7 +193,7 @@ def test_the_options_of_message_tables_and_views_are_read(tmp_path: Path) -> Non
         ("output 'changes'", "values 'csv'", "'csv'", "values of a view must be 'json'"),
     ],
 )
-def test_wrong_options_of_message_tables_and_views_are_refused_at_their_place(
+def test_wrong_options_of_messages_are_refused_at_their_place(
     tmp_path: Path, old: str, new: str, at: str, message: str
 ) -> None:
     text = KAFKA.replace(old, new, 1)
@@ -253,7 +253,7 @@ def test_keys_of_views_are_derived_from_keys_of_tables(select: str, keys: list[t
         ("[DATA_SOURCE_NOT_FOUND] kafka", ["kafka"], "org.apache.spark:spark-sql-kafka-0-10_2.13"),
     ],
 )
-def test_the_error_names_the_missing_package_that_fits_the_installed_spark(
+def test_the_error_names_the_package_of_the_installed_spark(
     message: str, providers: list[str], package: str
 ) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")

@@ -89,7 +89,7 @@ def test_the_status_and_query_commands_neither_import_pyspark_nor_start_java(mad
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_the_query_command_gives_the_same_answer_with_and_without_the_option_spark(made: Path) -> None:
+def test_the_option_spark_does_not_change_answers(made: Path) -> None:
     words = [sys.executable, "-m", "freshviews", "query", "shop.sql", "SELECT SUM(n) AS n FROM counts", "--json"]
     for more in ([], ["--spark"]):
         asked = subprocess.run([*words, *more], cwd=made.parent, env=environment(), capture_output=True, text=True)

@@ -91,7 +91,7 @@ def test_the_output_mode_complete_replaces_the_previous_file_of_contents(tmp_pat
 @pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
-def test_a_version_delivered_again_after_an_interrupted_try_is_in_the_sink_once(
+def test_a_version_delivered_twice_is_in_the_sink_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, output: str
 ) -> None:
     view = sink(provider, tmp_path, output)
@@ -155,7 +155,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_version_that_a_sink_refused_is_delivered_once_when_the_sink_accepts_it(spark: Any, tmp_path: Path) -> None:
+def test_a_refused_version_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

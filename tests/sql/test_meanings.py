@@ -25,7 +25,7 @@ def test_a_view_has_the_rows_of_spark(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_query_that_only_spark_answers_is_refused_by_name(name: str) -> None:
+def test_queries_that_only_spark_answers_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedSql):
         _rows(REFUSED[name].query)
 

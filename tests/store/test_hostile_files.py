@@ -92,7 +92,7 @@ def test_an_object_that_is_not_a_regular_file_is_not_read(tmp_path: Path, by: st
         store.read_range("delivered", 0, 8)
 
 
-def test_checkpoint_objects_that_are_nested_too_deeply_are_errors_or_ignored(tmp_path: Path) -> None:
+def test_deeply_nested_checkpoint_objects_are_refused(tmp_path: Path) -> None:
     store = store_of(tmp_path)
     for name in ("runs", "delivered", "tables"):
         store.write(name, NESTED)

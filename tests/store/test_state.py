@@ -43,7 +43,7 @@ def contents(db: fv.Database) -> dict[str, list[tuple[object, ...]]]:
     return {name: sorted(db.view(name)) for name in db.views}
 
 
-def test_views_of_trusted_tables_are_restored_without_the_log_before_the_snapshot(tmp_path: Path) -> None:
+def test_images_restore_views_of_trusted_tables(tmp_path: Path) -> None:
     expected = make(tmp_path)
     for turn in range(3):
         with fv.Database(tmp_path) as db:
@@ -77,7 +77,7 @@ def test_another_process_plans_the_views_in_the_same_way(tmp_path: Path) -> None
         assert done.stdout.strip() == str(expected), done.stderr
 
 
-def test_a_view_whose_program_has_changed_is_backfilled_if_its_inputs_are_stored(
+def test_a_view_with_a_changed_program_is_backfilled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = make(tmp_path)

@@ -59,7 +59,7 @@ def test_rows_of_every_form_are_accepted() -> None:
     db.create_table("frame", pl.DataFrame({"x": [1]}))
 
 
-def test_mypy_accepts_every_call_of_a_database_with_its_declared_types(tmp_path: Path) -> None:
+def test_mypy_accepts_every_call_of_a_database(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop", sync="interval", sync_seconds=0.5, snapshot_bytes=1 << 20) as db:
         db.execute(SCHEMA)
         db.rule("few(p) <- items(i, p, q), q < 4.", {"freshviews.strategy": "first_order"})
@@ -88,7 +88,7 @@ def rows_with_signs() -> list[tuple[int, str, int, int]]:
     return [(2, "bolt", 3, 1)]
 
 
-def test_mypy_accepts_every_call_of_a_view_table_and_change_with_its_declared_types() -> None:
+def test_mypy_accepts_every_call_of_handles() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     view: fv.View = db.view("by_part")
