@@ -61,7 +61,7 @@ def test_tables_and_views_are_joined_summed_and_ordered(db: fv.Database) -> None
     assert db.sql("VALUES (1, 'a'), (2, 'b')").columns == ("col1", "col2")
 
 
-def test_a_plain_view_keeps_the_columns_and_column_names_of_its_definition(db: fv.Database) -> None:
+def test_a_plain_view_keeps_the_columns_of_its_definition(db: fv.Database) -> None:
     db.execute("ALTER TABLE parts ADD COLUMN colour STRING")
     assert db.sql("SELECT * FROM heavy").columns == ("part", "weight")
     assert db.sql("SELECT W, p FROM heaviest h").fetchall() == [(7, "nut")]

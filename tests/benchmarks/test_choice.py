@@ -42,7 +42,7 @@ def test_the_planners_choice_is_compared_with_every_accepted_strategy(
     assert found["replanned"] in choice.NAMED and "times the best" in found["note"].partition(";")[2]
 
 
-def test_a_strategy_that_falls_behind_is_left_out_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_strategies_are_left_out_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "BEHIND", 0.0)
     taken: list[str] = []
     monkeypatch.setattr(choice, "_take", lambda db, step: taken.append(step.table))

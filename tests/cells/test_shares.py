@@ -136,7 +136,7 @@ def test_a_view_reuses_the_roles_of_another_view() -> None:
     assert not plan.parts_of("u")[0].merged
 
 
-def test_a_role_in_one_cell_is_not_reused_by_views_that_can_be_split() -> None:
+def test_split_views_reuse_no_role_in_one_cell() -> None:
     script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"

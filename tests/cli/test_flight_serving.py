@@ -112,7 +112,7 @@ def test_the_command_serves_with_a_token_until_it_is_stopped(shop: Path, given: 
         process.communicate()
 
 
-def test_a_wrong_token_file_or_host_of_the_server_gives_one_message(shop: Path) -> None:
+def test_a_wrong_token_file_gives_one_message(shop: Path) -> None:
     (shop / "token").write_text("short")
     for words, message in (
         (("--token-file", "token"), "--token-file is for --flight-sql PORT"),

@@ -92,13 +92,13 @@ def test_every_number_of_a_status_is_among_the_metrics() -> None:
     assert ("freshviews_view_rows", (("view", "old"),)) not in found
 
 
-def test_before_the_first_version_there_are_only_metrics_of_the_run() -> None:
+def test_the_first_metrics_are_those_of_the_run() -> None:
     found = samples(text_of(Numbers("1", 0.0, {"plan": 1.0}, {}, None)))
     assert found[("freshviews_status_readable", ())] == 0
     assert {name for name, _ in found} == {metric.name for metric in METRICS if metric.of_run is not None}
 
 
-def test_metrics_have_their_declared_types_and_only_counters_end_in_total() -> None:
+def test_metrics_have_their_declared_types() -> None:
     lines = [line.split() for line in text_of(NUMBERS).decode().splitlines() if line.startswith("# TYPE")]
     assert [(name, kind) for _, _, name, kind in lines] == [(metric.name, metric.kind) for metric in METRICS]
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
@@ -122,7 +122,7 @@ def test_status_counts_rows_of_views_backlogs_and_starts(tmp_path: Path) -> None
     assert status(store_of(tmp_path), definition).sinks["v"]["backlog"] == 0
 
 
-def test_a_manifest_of_an_older_release_has_no_row_counts_of_views(tmp_path: Path) -> None:
+def test_old_manifests_have_no_row_counts(tmp_path: Path) -> None:
     Manifests(store_of(tmp_path)).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
     file = next((tmp_path / "manifest").glob("*.json"))
     found = json.loads(file.read_text())
@@ -254,7 +254,7 @@ def test_only_get_requests_for_metrics_are_answered(
     ],
     ids=["line", "header", "headers", "many headers", "bytes", "nothing"],
 )
-def test_a_hostile_request_gets_no_page_and_does_not_stop_the_server(
+def test_a_hostile_request_does_not_stop_the_server(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
@@ -262,7 +262,7 @@ def test_a_hostile_request_gets_no_page_and_does_not_stop_the_server(
     assert fetch(server) == b"page\n"
 
 
-def test_many_silent_connections_are_closed_and_do_not_block_other_clients(
+def test_silent_connections_do_not_block_other_clients(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 1.0)

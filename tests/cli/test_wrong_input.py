@@ -66,7 +66,7 @@ def refused(*arguments: str | Path, code: int = 1, text: str | None = None) -> s
 
 @pytest.mark.parametrize("name", UNREADABLE)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_script_that_cannot_be_read_is_named_with_the_remedy(command: str, name: str) -> None:
+def test_an_unreadable_script_is_named_with_the_remedy(command: str, name: str) -> None:
     assert refused(*command.split(), name, *COMMANDS[command]) == UNREADABLE[name]
 
 

@@ -181,7 +181,7 @@ def test_a_statement_of_a_batch_may_end_in_a_comment(db: fv.Database, connection
 
 
 @pytest.mark.parametrize("parameters", ["ab", 5, b"ab"])
-def test_parameters_that_are_not_a_list_tuple_or_dict_are_refused(
+def test_parameters_of_a_wrong_type_are_refused(
     connection: dbapi.Connection, parameters: Any
 ) -> None:
     sql, words = "INSERT INTO items (id, part) VALUES (?, ?)", "parameters must be a list, a tuple or a dict"
@@ -266,7 +266,7 @@ def test_show_describe_and_explain_work_while_a_batch_is_open(
     assert len(rows(connection)) == 2
 
 
-def test_an_insert_that_begins_with_a_with_clause_is_executed_as_a_change(
+def test_an_insert_with_a_with_clause_is_a_change(
     db: fv.Database, connection: dbapi.Connection
 ) -> None:
     insert = "WITH new AS (SELECT ? AS id) INSERT INTO items BY NAME SELECT id FROM new"

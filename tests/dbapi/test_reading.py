@@ -160,7 +160,7 @@ def test_fetching_rows_before_a_select_is_refused(cursor: dbapi.Cursor) -> None:
         ("CREATE MATERIALIZED VIEW r AS SELECT RAND() AS r FROM items", [], dbapi.NotSupportedError, fv.UnsupportedSql),
     ],
 )
-def test_an_error_of_pep_249_has_the_original_as_its_cause(
+def test_an_error_of_pep_249_has_its_cause(
     cursor: dbapi.Cursor, sql: str, parameters: Any, kind: type[dbapi.Error], cause: type[fv.FreshviewsError]
 ) -> None:
     with pytest.raises(kind) as error:

@@ -106,7 +106,7 @@ def test_a_sqlalchemy_url_names_the_directory_of_a_database(tmp_path: Path) -> N
         assert db.tables == ("items",)
 
 
-def test_a_sqlalchemy_error_wraps_the_pep_249_error_of_the_same_class(engine: sa.Engine) -> None:
+def test_a_sqlalchemy_error_wraps_the_pep_249_error(engine: sa.Engine) -> None:
     with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError) as error:
         connection.execute(sa.text("SELECT nothing FROM items"))
     cause: Any = error.value.orig

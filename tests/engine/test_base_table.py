@@ -262,7 +262,7 @@ def test_narrow_columns_share_a_word() -> None:
     assert packing_of([ColumnDef("a", TINYINT), ColumnDef("b", TINYINT)], 1).words == 2
 
 
-def test_a_row_takes_eight_bytes_per_word_and_eight_bytes_for_its_multiplicity() -> None:
+def test_a_row_takes_eight_bytes_per_word() -> None:
     kinds = {"a": BIGINT, "b": BOOLEAN, "c": TINYINT, "d": TINYINT}
     stored = BaseTable(TableDef("t", tuple(ColumnDef(name, kind, False) for name, kind in kinds.items())))
     ones = np.ones(4000, np.int64)

@@ -303,7 +303,7 @@ def test_a_commit_waits_for_room_in_the_queue_of_an_iterator(db: fv.Database) ->
     assert most <= 4 + 2
 
 
-def test_a_commit_that_would_wait_for_its_own_thread_is_refused(db: fv.Database) -> None:
+def test_a_commit_never_waits_for_its_own_thread(db: fv.Database) -> None:
     view = db.view("by_part")
     changes = view.changes("now", size=1, full="wait", timeout=0.2)
     db.insert("items", [("bolt", 1)])
@@ -499,7 +499,7 @@ def test_a_closed_event_loop_blocks_no_commit(db: fv.Database) -> None:
     assert queues_of(view) == 0
 
 
-def test_a_task_can_take_a_snapshot_while_its_thread_holds_the_version(db: fv.Database) -> None:
+def test_a_task_can_take_a_snapshot_of_a_held_version(db: fv.Database) -> None:
     async def main() -> None:
         with db.at_one_version() as version:
             assert (await anext(db.view("by_part").changes())).version == version

@@ -214,7 +214,7 @@ def test_ctrl_c_stops_every_kind_of_change(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_exception_of_ctrl_c_after_a_commit_has_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_a_commit_reports_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db, other = database(first=1000), database(first=1000)
     press(monkeypatch, commit, "settle_base", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
@@ -225,7 +225,7 @@ def test_the_exception_of_ctrl_c_after_a_commit_has_the_version(change: str, mon
     assert contents(db) == contents(other)
 
 
-def test_the_exception_of_ctrl_c_inside_a_subscriber_has_the_version() -> None:
+def test_ctrl_c_inside_a_subscriber_reports_the_version() -> None:
     db = database()
     db.view("a").subscribe(lambda change: signal.raise_signal(signal.SIGINT))
     for count in (1, 300):
@@ -236,7 +236,7 @@ def test_the_exception_of_ctrl_c_inside_a_subscriber_has_the_version() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="one call of machine code makes the version")
-def test_the_exception_of_ctrl_c_after_an_insert_of_one_row_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_an_insert_of_one_row_reports_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE u (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM u GROUP BY a")
         db.insert("u", [(1,)])
@@ -258,7 +258,7 @@ def test_the_exception_of_ctrl_c_after_an_insert_of_one_row_has_the_version(monk
             assert db.version == rows and list(db.view("v")) == [(1, rows)]
 
 
-def test_a_batch_interrupted_by_ctrl_c_is_dropped_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_drops_a_batch_or_reports_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
 
     def both(batch: fv.Batch) -> None:
@@ -403,7 +403,7 @@ def test_ctrl_c_stops_a_thread_that_waits_for_the_version() -> None:
     assert db.version == 1 and not len(db.table("t"))
 
 
-def test_signals_at_random_moments_leave_all_rows_of_an_insert_or_none(tmp_path: Path) -> None:
+def test_random_signals_leave_all_rows_or_none(tmp_path: Path) -> None:
     size, draw = (400 if PURE_PYTHON else 20_000), random.Random(5)
     db, total, stops = database(tmp_path), 0, 0
     start = time.perf_counter()

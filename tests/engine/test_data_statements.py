@@ -464,7 +464,7 @@ def test_wrong_show_describe_and_explain_statements_are_refused(
         db.execute(question)
 
 
-def test_comments_stay_until_they_are_removed_or_their_table_is_dropped(tmp_path: Path) -> None:
+def test_comments_stay_until_removed(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a INT COMMENT 'first', b INT) COMMENT 'numbers'; CREATE VIEW v AS SELECT a FROM t")
         db.execute("CREATE MATERIALIZED VIEW m AS SELECT COUNT(*) AS n FROM t")

@@ -184,7 +184,7 @@ def test_explain_shows_internal_views_and_their_common_bound() -> None:
     assert "whole" not in plain and plain.to_dict()["inner"] == []
 
 
-def test_an_explanation_prints_as_its_text_and_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
+def test_an_explanation_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
     explanation = db.view("by_part").explain()
     bound = explanation.to_dict()["blocks"][0]["bounds"]["update"]
     assert repr(explanation) == str(explanation) and type(str(explanation)) is str

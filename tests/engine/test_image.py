@@ -368,7 +368,7 @@ with maintained("ends", dictionary) as view:
 
 @pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
-def test_a_mapped_view_stays_right_when_it_grows_shrinks_and_is_cleared(tmp_path: Path) -> None:
+def test_a_mapped_view_stays_right_after_changes(tmp_path: Path) -> None:
     order = random.Random(3)
     dictionary = Dictionary()
     path = tmp_path / "image"

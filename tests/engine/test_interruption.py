@@ -92,7 +92,7 @@ def test_a_commit_is_undone_if_its_evaluation_is_interrupted(
     assert contents(db) == contents(other)
 
 
-def test_a_signal_handler_of_the_user_is_called_at_the_end_of_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signal_handlers_are_called_after_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     version = db.version
     called: list[int] = []

@@ -346,7 +346,7 @@ def test_lanes_take_few_more_steps_than_whole_triggers(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_a_trigger_that_gains_little_from_lanes_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_without_gain_from_lanes_run_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":

@@ -74,7 +74,7 @@ def parts_of(db: Database, view: str) -> list[str]:
     return [type(part).__name__ for part in block.state.parts]
 
 
-def test_a_part_of_a_state_is_called_after_each_batch_of_its_program(counters: list[Counter]) -> None:
+def test_parts_are_called_after_each_batch(counters: list[Counter]) -> None:
     db = Database()
     db.execute(SCRIPT)
     (counter,) = counters

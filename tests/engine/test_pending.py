@@ -264,7 +264,7 @@ def test_large_batches_of_inserts_are_deferred_by_default() -> None:
     compare(db)
 
 
-def test_deferred_rows_count_as_steps_of_the_update_that_flushes_them(appending: None) -> None:
+def test_flushes_of_deferred_rows_count_as_steps(appending: None) -> None:
     found: dict[str, Any] = {}
     for statement in parse_script(
         """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (a BIGINT, c BIGINT);

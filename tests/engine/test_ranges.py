@@ -182,7 +182,7 @@ SUMMED = (SUMS[0], SUMS[1], SUMS[2], SUMS[5], SUMS[6], *SUMS[-3:])
 
 
 @pytest.mark.parametrize("text", (*SUMMED, *APART))
-def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None:
+def test_a_range_sum_visits_no_rows(text: str) -> None:
     db = views(text)
     (made,) = programs(db)
     bounds = dict(made.bounds)

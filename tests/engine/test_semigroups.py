@@ -101,7 +101,7 @@ def test_aggregates_of_semigroups_follow_inserts_and_deletes(tmp_path: Path) -> 
     db.close()
 
 
-def test_among_ties_max_by_takes_the_greatest_value_and_min_by_takes_the_least() -> None:
+def test_max_by_takes_the_greatest_of_tied_values() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
@@ -125,7 +125,7 @@ def test_a_batch_is_refused_if_a_bitwise_aggregate_equals_the_least_int64() -> N
     assert list(db.view("v")) == [(LEAST + 1,)]
 
 
-def test_a_bitwise_aggregate_may_equal_the_least_int64_within_a_batch() -> None:
+def test_a_bitwise_aggregate_may_be_the_least_int64_inside_a_batch() -> None:
     """Only the result of a batch is checked, in any order of its rows; likewise in a backfill."""
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")

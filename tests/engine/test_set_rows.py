@@ -242,7 +242,7 @@ def test_a_paused_reader_of_a_union_keeps_its_version() -> None:
         assert sum(batch.num_rows for batch in late) == 40 * 40 - 7
 
 
-def test_a_batch_that_is_refused_changes_no_block_of_a_set_operation() -> None:
+def test_a_refused_batch_changes_no_block_of_a_set_operation() -> None:
     with Database() as db:
         db.execute(
             f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} EXCEPT {SECOND};"

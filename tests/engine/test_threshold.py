@@ -159,7 +159,7 @@ def test_a_refused_batch_leaves_a_threshold_selection_unchanged() -> None:
     assert sorted(db.view("low")) == low(bids)
 
 
-def test_a_batch_whose_sum_does_not_fit_is_refused_and_undone() -> None:
+def test_a_batch_with_an_overflowing_sum_is_undone() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y BIGINT);"

@@ -182,7 +182,7 @@ def operations_of(explained: str) -> int:
     return int(told.replace(",", ""))
 
 
-def test_a_batch_that_fails_at_its_second_table_changes_no_table() -> None:
+def test_a_batch_failing_at_its_second_table_changes_nothing() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS

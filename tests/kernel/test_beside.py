@@ -210,7 +210,7 @@ def test_ctrl_c_ends_a_wait_but_not_the_compilation(compiling: Compiling) -> Non
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_compile_orders_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
+def test_a_full_pipe_delays_compile_orders(compiling: Compiling) -> None:
     taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)

@@ -142,7 +142,7 @@ def test_prepared_code_in_a_read_only_folder_is_linked(
 
 
 @pytest.mark.parametrize("open_", ["", ".."])
-def test_prepared_code_that_other_users_can_write_to_is_not_used(
+def test_prepared_code_writable_by_others_is_not_used(
     open_: str, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (prepared / open_).chmod(0o1777)

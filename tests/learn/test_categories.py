@@ -220,7 +220,7 @@ def test_a_refused_model_leaves_no_view() -> None:
     assert model.categories_ == {"city": []}
 
 
-def test_a_model_with_categories_has_the_standard_errors_of_ordinary_least_squares() -> None:
+def test_models_with_categories_have_standard_errors() -> None:
     db = database()
     model = LinearRegression(db, JOIN, FEATURES, "price", name="prices", categories=CATEGORIES)
     for _ in stream(db, 7, 2):

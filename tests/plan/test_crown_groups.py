@@ -92,7 +92,7 @@ def test_the_reason_for_storing_groups_is_found(text: str, reason: str) -> None:
     assert crown.why_groups_are_stored(summing(text)) == reason
 
 
-def test_steps_between_two_groups_do_not_depend_on_the_number_of_rows() -> None:
+def test_the_delay_between_groups_does_not_grow_with_rows() -> None:
     def delay(size: int) -> int:
         state = State(grouped(summing("Q(a, b, c) = R(a, b), S(b, c), T(c, d)")))
         rows = range(size)

@@ -69,7 +69,7 @@ def test_every_outer_join_and_negation_is_maintained_in_every_result_form(case: 
 
 
 @pytest.mark.parametrize(("case", "reason"), REFUSED.items())
-def test_an_atom_without_a_place_in_the_join_tree_is_refused_with_the_reason(case: str, reason: str) -> None:
+def test_an_atom_without_a_node_is_refused(case: str, reason: str) -> None:
     with pytest.raises(PlanError, match=reason):
         crown.plan(CASES[case])
 

@@ -25,7 +25,7 @@ def test_views_have_the_join_variables_and_free_variables() -> None:
     }
 
 
-def test_views_that_differ_only_in_the_order_of_columns_are_stored_once() -> None:
+def test_views_with_reordered_columns_are_stored_once() -> None:
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 

@@ -98,7 +98,7 @@ def test_lanes_of_random_queries_have_the_same_effect_as_the_whole_trigger(name:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_no_lane_reads_or_changes_a_view_that_another_lane_changes(strategy: object, query: Query) -> None:
+def test_no_lane_reads_a_view_that_another_lane_changes(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for number in range(len(program.triggers)):
         found = divided(program, number)

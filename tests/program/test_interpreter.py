@@ -69,7 +69,7 @@ def run(made: Program, *updates: tuple[int, int, int]) -> State:
     return state
 
 
-def test_an_add_statement_that_makes_a_payload_zero_removes_the_row() -> None:
+def test_a_payload_of_zero_removes_the_row() -> None:
     made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),))
     state = run(made, (1, 0, 2), (1, 5, -2), (2, 0, -1))
     assert state.views["V"] == {(2,): (-1,)}
@@ -126,7 +126,7 @@ def test_a_loop_without_bound_variables_scans_the_whole_view() -> None:
     assert run(stored(loop), (1, 7, 1), (2, 8, 1), (3, 9, 1)).views["V"] == {(1,): (2,), (2,): (1,)}
 
 
-def test_a_loop_that_adds_rows_to_the_view_it_reads_is_refused() -> None:
+def test_a_loop_cannot_add_rows_to_its_own_view() -> None:
     loop = Loop("R", ("x", "y"), (), "r", (Add("R", ("b", "x"), ("count",), ONE),))
     with pytest.raises(RuntimeError):
         run(stored(loop), (1, 7, 1), (2, 8, 1))

@@ -36,7 +36,7 @@ LECTURE = [
 
 
 @pytest.mark.parametrize(("text", "hierarchical", "q_hierarchical", "rank"), LECTURE)
-def test_known_queries_have_their_classes(
+def test_the_classes_of_known_queries_are_right(
     text: str, hierarchical: bool, q_hierarchical: bool, rank: int | None
 ) -> None:
     graph = hypergraph(query(text))

@@ -45,7 +45,7 @@ def test_the_best_order_of_a_known_query_is_found() -> None:
         ("Q() = R(), S()", 0, 0),
     ],
 )
-def test_known_queries_have_their_widths(text: str, static: Fraction | int, dynamic: int) -> None:
+def test_the_widths_of_known_queries_are_right(text: str, static: Fraction | int, dynamic: int) -> None:
     of = query(text)
     order = best_order(of, True)
     assert (static_width(order, of), dynamic_width(order, of)) == (static, dynamic)

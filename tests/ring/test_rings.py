@@ -304,7 +304,7 @@ def test_built_in_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_the_words_of_a_narrow_real_are_the_middle_words_of_the_full_real() -> None:
+def test_a_narrow_real_has_the_middle_words_of_a_real() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

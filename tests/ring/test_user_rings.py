@@ -197,7 +197,7 @@ def check_contents(db: fv.Database, rows: dict[str, list[tuple[Any, ...]]]) -> N
     assert list(db.view("lower")) == [(sum(total) if total else None,)]
 
 
-def test_views_with_user_rings_follow_their_tables_and_report_their_changes() -> None:
+def test_views_with_user_rings_follow_their_tables() -> None:
     db = fv.Database()
     db.execute(TABLES + VIEWS)
     seen: dict[tuple[Any, ...], int] = {}

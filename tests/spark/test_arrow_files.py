@@ -524,7 +524,7 @@ def test_workers_and_spark_make_the_same_versions_of_files(
     assert error is None and ways == [True]
 
 
-def test_a_file_that_workers_do_not_read_is_read_by_spark(
+def test_spark_reads_files_that_workers_leave(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, 2)

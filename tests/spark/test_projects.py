@@ -212,7 +212,7 @@ def test_wrong_names_of_tables_are_refused(
         run(spark, spec, refresh=refresh, full=full, full_all=full_all)
 
 
-def test_a_view_that_cannot_be_maintained_is_refused_or_left_to_spark(
+def test_unsupported_views_are_refused_or_left_to_spark(
     spark: Any, tmp_path: Path, database: str
 ) -> None:
     over = "CREATE MATERIALIZED VIEW lists AS SELECT COUNT(*) AS n FROM listed;\n"

@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_known_options_are_used_and_unknown_options_are_passed_to_spark(folder: Path) -> None:
+def test_unknown_options_are_passed_to_spark(folder: Path) -> None:
     definition = read_script(TEXT, folder, {})
     (table,) = definition.tables
     assert table.options == {"path": str(folder / "in"), "header": "true", "sep": ";"}
@@ -126,7 +126,7 @@ def test_option_values_may_be_punctuation(tmp_path: Path) -> None:
     assert [table.options[name] for name in ("sep", "quote", "escape", "comment", "nullValue")] == list("-)(=,")
 
 
-def test_the_sql_of_a_view_begins_with_the_plain_views_that_it_uses(folder: Path) -> None:
+def test_the_sql_of_a_view_includes_its_plain_views(folder: Path) -> None:
     script = read_script(
         "CREATE STREAMING TABLE t (a INT) USING rate;\n"
         "CREATE OR REPLACE VIEW p AS SELECT a + 1 AS b FROM t;\n"

@@ -91,7 +91,7 @@ def test_a_view_may_rename_its_columns() -> None:
     assert [o.name for o in made.view.blocks[0].outputs] == ["x", "y"]
 
 
-def test_names_are_case_insensitive_and_keep_the_spelling_of_their_definition() -> None:
+def test_names_are_case_insensitive() -> None:
     script = "CREATE TABLE Orders (Id INT, Day DATE); CREATE MATERIALIZED VIEW v AS SELECT ORDERS.id, dAy FROM orders"
     _, made = parse_script(script, Catalog())
     assert isinstance(made, ViewDefs)

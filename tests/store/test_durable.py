@@ -406,7 +406,7 @@ def test_batches_of_any_size_are_restored_with_their_strings(tmp_path: Path, row
         assert sorted(db.table("t"), key=str) == before and list(db.table("gone")) == [(1, "here")]
 
 
-def test_a_record_that_does_not_fit_its_table_is_an_error(tmp_path: Path) -> None:
+def test_a_record_of_another_table_is_an_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute("CREATE TABLE t (a INT, s STRING)")
         log = only(tmp_path, "log-*")

@@ -215,7 +215,7 @@ def test_the_log_of_a_killed_process_is_synced_when_it_is_read(tmp_path: Path, m
             check(lost, 5)
 
 
-def test_a_failed_sync_is_reported_by_the_next_commit(
+def test_the_next_commit_reports_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = Disk(monkeypatch)
@@ -241,7 +241,7 @@ def test_a_failed_sync_is_reported_by_the_next_commit(
 
 
 @pytest.mark.parametrize("call", ["sync", "snapshot", "close"])
-def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
+def test_the_next_sync_reports_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     disk = Disk(monkeypatch)
@@ -279,7 +279,7 @@ def test_no_batch_is_accepted_after_a_failed_sync(
         assert check(db) in (2, 3)
 
 
-def test_a_full_disk_refuses_only_the_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_only_large_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(name: str) -> None:
         if name == "record half written":
             raise OSError(errno.ENOSPC, "No space left on device")

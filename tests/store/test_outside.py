@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
 }
 
 
-def test_a_forked_child_cannot_use_the_database_and_the_parent_continues(tmp_path: Path) -> None:
+def test_a_forked_child_cannot_use_the_database(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         view = db.view("v")
         open_batch = db.batch()

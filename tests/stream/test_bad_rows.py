@@ -14,7 +14,7 @@ from tests.stream.tables import BAG, ORDERS, Stored, batch, net, table
 SMALL = table("CREATE TABLE small (id INT NOT NULL, qty TINYINT)")
 
 
-def test_bad_rows_are_returned_with_row_column_value_reason_and_input():
+def test_bad_rows_are_returned_with_the_reason():
     given = batch(
         op=["I", "X", "I", "I", "D"],
         id=["1", "2", "three", "4", "5"],

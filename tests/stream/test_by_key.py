@@ -56,7 +56,7 @@ def test_an_order_column_with_text_or_null_is_refused():
         signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
 
 
-def test_a_delete_needs_only_the_key_of_the_row_that_it_removes():
+def test_a_delete_by_key_needs_only_the_key():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 3], [None, None], op=["D", "D"])
     assert net(signed_rows(given, ITEMS, Upserts("op"), lookup=stored)) == {(1, "old", None): -1}
@@ -95,7 +95,7 @@ def test_a_null_key_is_refused():
 
 
 @pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
-def test_a_lookup_that_returns_rows_of_other_keys_is_an_error(rows):
+def test_a_lookup_with_rows_of_other_keys_is_an_error(rows):
     with pytest.raises(ValueError, match="returned a key twice, or a key that was not requested"):
         signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
 
@@ -118,7 +118,7 @@ def test_a_delete_word_with_only_the_key_deletes_the_row():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_rows_that_delete_by_key_may_lack_the_columns_outside_the_key(form):
+def test_deletes_by_key_may_lack_other_columns(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
         (1, "old", None): -1,

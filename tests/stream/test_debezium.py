@@ -95,7 +95,7 @@ def test_changes_by_key_ignore_the_before_image():
     }
 
 
-def test_an_update_that_changes_a_key_removes_the_row_of_the_old_key():
+def test_an_update_of_a_key_removes_the_old_row():
     keyed = table("CREATE TABLE k (id BIGINT PRIMARY KEY, part STRING)")
     stored = Stored(keyed, (1, "a"))
     signed = signed_rows(
@@ -200,7 +200,7 @@ def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expecte
         ("x", 2**53 + 1, "not exactly a DOUBLE"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reason):
+def test_a_value_of_the_wrong_type_is_refused_with_its_field(field, value, reason):
     after = {"id": 1, "at": None, "amount": None, "ok": None, "x": None}
     good = envelope("c", None, after)
     given = texts(*[good] * 40, envelope("c", None, after | {field: value}), good)

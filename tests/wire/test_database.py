@@ -58,7 +58,7 @@ def test_a_client_reads_tables_views_and_plain_views(server: FlightServer) -> No
     assert ask(server, "SELECT MAX(i.qty) FROM items i JOIN parts USING (part) WHERE i.id > ?", 1) == [(5,)]
 
 
-def test_the_catalog_lists_the_tables_and_views_that_a_client_can_read(server: FlightServer) -> None:
+def test_the_catalog_lists_readable_tables_and_views(server: FlightServer) -> None:
     with connected(server) as connection:
         (catalog,) = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
         found = catalog["catalog_db_schemas"][0]["db_schema_tables"]
@@ -142,7 +142,7 @@ def test_a_read_only_server_refuses_hidden_changes(
     assert "items" in db.tables
 
 
-def test_a_client_of_a_writable_server_executes_scripts_and_changes_rows() -> None:
+def test_a_client_of_a_writable_server_changes_rows() -> None:
     with fv.Database() as db, db.serve(token=TOKEN, writable=True) as server:
         ask(server, "CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
         assert db.tables == ("t",) and ask(server, "SELECT n FROM v") == [(0,)]

@@ -132,7 +132,7 @@ def test_a_server_that_is_read_only_refuses_to_change_rows(server: FlightServer)
                 cursor.executescript(sql)
 
 
-def test_a_server_that_is_open_for_writing_changes_rows_and_counts_them() -> None:
+def test_a_writable_server_counts_changed_rows() -> None:
     kept = Kept(is_writable=True)
     with serving(kept) as server, connected(server) as connection, connection.cursor() as cursor:
         cursor.execute("DELETE FROM items")
