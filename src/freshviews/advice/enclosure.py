@@ -1,7 +1,6 @@
-"""Computes the enclosureness of a stream of updates, as in Wang, Hu, Dai and Yi, Change Propagation Without Joins
-(2023).
+"""Computes the enclosureness of a stream of updates: how hard the stream is for the strategy ``crown``.
 
-Enclosureness measures how hard the stream is for the strategy ``crown``.
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), section 6.
 """
 
 from __future__ import annotations

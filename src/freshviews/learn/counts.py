@@ -1,4 +1,4 @@
-"""Reads the counts of pairs of values of categories over a join, from a view."""
+"""Reads from a view how often each pair of values of two categories occurs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Roles declare, in the annotation of each field of a statement, what the field means, such as "a view that is read".
+"""The roles of the fields of a statement, such as a view that the statement reads; a field's annotation declares its
+role.
 
-Code that walks over a program reads the roles. A statement that runs a body for each value of a column::
+A statement that runs a body for each value of a column::
 
     @hashed_once
     @dataclass(frozen=True)

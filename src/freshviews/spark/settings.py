@@ -1,4 +1,4 @@
-"""Settings of Spark: the defaults of freshviews, which settings of the user override.
+"""Settings of Spark: the defaults of freshviews, and the user's settings, which override them.
 
 Some settings are fixed, because other values would lose or change rows.
 """

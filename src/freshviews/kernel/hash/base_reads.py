@@ -1,4 +1,4 @@
-"""Reads a stored base table: broken constraints, the changes of a batch, and rows by number or key."""
+"""Reads a stored base table: rows that break constraints, the changes of a batch, and rows by number or key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The memory block of the heavy-light threshold of a program (``program.heavy_light``)::
+"""The memory block of the heavy-light threshold of a program (``program.heavy_light``).
+
+::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

@@ -1,4 +1,4 @@
-"""The process that compiles functions for another process (``kernel.machine.beside``)."""
+"""The process that compiles functions for the process of a database (``kernel.machine.beside``)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Maintains rows by their places in the order of their group: ``ORDER BY ... LIMIT``, row numbers, ranks and
-neighbours.
+"""Maintains rows by their places in the order of their group: first rows, row numbers, ranks and neighbours.
 
 There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``.
 

@@ -1,4 +1,6 @@
-"""Maps messages with a key and a value to a table's columns, and a view's columns to messages, by options::
+"""Maps messages with a key and a value to a table's columns, and a view's columns to messages, by options.
+
+::
 
     values 'json'                       the value is JSON; column c is its field c
     from.cust 'value.customer.id'       column cust is the field id of the value's field customer

@@ -1,4 +1,6 @@
-"""Options of a database table that is read repeatedly, by a column whose values grow::
+"""Options of a database table that is read repeatedly, by a column whose values grow.
+
+::
 
     poll 'updated_at'           each poll reads the rows whose updated_at is new since the last version
     poll_lag '5 minutes'        a row that is committed late may be up to 5 minutes below the greatest updated_at

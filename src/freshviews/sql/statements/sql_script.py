@@ -1,4 +1,6 @@
-"""Converts SQL text to statements, by the stages of the front end::
+"""Converts SQL text to statements, by the stages of the front end.
+
+::
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
 """

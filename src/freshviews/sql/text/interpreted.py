@@ -1,5 +1,4 @@
-"""Loads sqlglot's parser for Spark from its Python sources, because a Python class cannot inherit from a compiled
-class.
+"""Loads sqlglot's parser for Spark from its Python sources, because no Python class can inherit from a compiled class.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Rewrites expressions over two relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 *
-b.volume``.
+"""Rewrites expressions over two relations as sums of products.
+
+``a.volume - b.volume`` becomes ``a.volume * 1 - 1 * b.volume``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Stores the views that range sums read, and maintains them. For ``S(g, t, v)`` with the condition ``t <= low``::
+"""Stores the views that range sums read, and maintains them.
+
+For ``S(g, t, v)`` with the condition ``t <= low``::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups

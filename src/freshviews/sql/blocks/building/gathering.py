@@ -1,4 +1,6 @@
-"""Makes internal views for aggregates whose value is a text of all rows of a group, such as STRING_AGG::
+"""Makes internal views for aggregates whose value is a text of all rows of a group, such as STRING_AGG.
+
+::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 

@@ -1,5 +1,6 @@
-"""Splits the argument of a SUM into factors, one per table, such as o.discount and i.price of ``SUM(o.discount *
-i.price)``.
+"""Splits the argument of a SUM into factors, one per table.
+
+``SUM(o.discount * i.price)`` has the factors o.discount and i.price.
 """
 
 from __future__ import annotations

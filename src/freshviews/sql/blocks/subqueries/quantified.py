@@ -1,4 +1,6 @@
-"""Rewrites comparisons with ANY and ALL as joins with an internal view, which has one row per key::
+"""Rewrites comparisons with ANY and ALL as joins with an internal view, which has one row per key.
+
+::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)
     WHERE x < ANY (SELECT y ...)            JOIN (SELECT k, MAX(y) AS extreme ...) ON x < extreme
