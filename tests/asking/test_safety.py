@@ -98,9 +98,7 @@ def test_only_a_select_over_tables_and_views_is_accepted(db: fv.Database, sql: s
         "EXPORT DATABASE '{folder}'",
     ],
 )
-def test_duckdb_refuses_files_extensions_settings_and_python_variables(
-    tmp_path: Path, sql: str
-) -> None:
+def test_duckdb_refuses_files_extensions_settings_and_python_variables(tmp_path: Path, sql: str) -> None:
     rows = pa.table({"a": [1]})  # a variable of Python, which DuckDB would find by its name
     with pytest.raises(fv.FreshviewsError):
         run(Translation(sql.format(folder=tmp_path), (), ("a",)), {})

@@ -161,9 +161,7 @@ def test_an_error_has_a_line_a_column_and_similar_names(db: fv.Database, sql: st
     assert message in str(refused.value)
 
 
-def test_a_select_caches_only_the_columns_that_it_names(
-    db: fv.Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_select_caches_only_the_columns_that_it_names(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[str, tuple[str, ...]]] = []
     decode = AskedRows.__dict__["columns"]
     inner = decode.__globals__["_read"]
@@ -294,8 +292,6 @@ def test_with_names_never_clash_with_internal_names_of_duckdb(db: fv.Database) -
         ("(qty + ~qty + 2 ^ qty) = 2", ["bolt"]),
     ],
 )
-def test_comparisons_with_lists_have_the_results_of_spark(
-    db: fv.Database, condition: str, parts: list[str]
-) -> None:
+def test_comparisons_with_lists_have_the_results_of_spark(db: fv.Database, condition: str, parts: list[str]) -> None:
     answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)
     assert [part for (part,) in answer] == parts

@@ -158,9 +158,7 @@ def test_headlines_compare_freshviews_with_every_kind_of_peer() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_benchmark_part_run_alone_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_benchmark_part_run_alone_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
 
     def write(name: str, date: str, *groups: str) -> None:

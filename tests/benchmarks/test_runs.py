@@ -87,9 +87,7 @@ ENTRY = Entry("graph", "graph", "triangle, skew 2.5 tenth", ("a", "b", "c", "d")
 LIMITS = Limits(1.0, 1e9, 1.0)
 
 
-def test_a_stopped_benchmark_run_continues(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stopped_benchmark_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake(
         a={"rows_per_second": 1.0, "answers": {"1": [["5"]]}},
         b={"rows_per_second": 2.0, "answers": {"1": [["6"]]}},

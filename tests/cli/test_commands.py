@@ -224,9 +224,7 @@ def test_an_internal_error_prints_no_traceback(script: Path, monkeypatch: pytest
     assert isinstance(run("check", script).exception, ZeroDivisionError)
 
 
-def test_an_internal_error_prints_one_line(
-    script: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_internal_error_prints_one_line(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(Exception):
         def __str__(self) -> str:
             raise ConnectionRefusedError("Java has ended")

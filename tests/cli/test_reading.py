@@ -274,9 +274,7 @@ def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.
     return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
 
 
-def test_a_log_with_later_referenced_rows_is_applied_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_with_later_referenced_rows_is_applied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
     made = keyed(
         tmp_path,

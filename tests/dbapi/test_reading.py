@@ -109,9 +109,7 @@ def test_a_parameter_is_never_sql(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT id FROM items WHERE part = ?", ["x' OR '1' = '1"]).fetchall() == []
 
 
-def test_a_cursor_has_the_version_of_its_select(
-    db: fv.Database, cursor: dbapi.Cursor
-) -> None:
+def test_a_cursor_has_the_version_of_its_select(db: fv.Database, cursor: dbapi.Cursor) -> None:
     cursor.execute("SELECT SUM(n) FROM by_part")
     db.insert("items", [(4, "nut", None, None, None, None, None)])
     assert (cursor.version, cursor.fetchall()) == (1, [(3,)])

@@ -339,9 +339,7 @@ def test_an_altered_trusted_table_does_not_count_as_empty(db: fv.Database) -> No
         ("STRING", ""),
     ],
 )
-def test_the_limit_of_a_varchar_column_may_only_rise(
-    kind: str, refused: str
-) -> None:
+def test_the_limit_of_a_varchar_column_may_only_rise(kind: str, refused: str) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT, s VARCHAR(5))")
     if refused:

@@ -75,9 +75,7 @@ STRINGS: dict[str, tuple[pa.Array, int | None]] = {
 @pytest.mark.parametrize("name", STRINGS)
 @pytest.mark.parametrize("into", ["t", "short", "u"])
 @pytest.mark.parametrize("shape", ["batch", "table", "slice"])
-def test_strings_outside_of_their_column_are_refused(
-    db: fv.Database, name: str, into: str, shape: str
-) -> None:
+def test_strings_outside_of_their_column_are_refused(db: fv.Database, name: str, into: str, shape: str) -> None:
     column, row = STRINGS[name]
     rows: Any = pa.record_batch({"id": range(3), "s": column})
     if shape == "table":

@@ -125,9 +125,7 @@ def test_a_statement_by_key_does_not_scan_the_table(
     assert db.execute(statement, *parameters).rows == 1
 
 
-def test_statements_with_constants_run_without_duckdb(
-    db: fv.Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_statements_with_constants_run_without_duckdb(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     db.execute("INSERT INTO players (id) VALUES (?) ON CONFLICT (id) DO NOTHING", 4)
     db.execute("UPDATE players SET points = 3 WHERE points > 4; DELETE FROM players WHERE id = 1")
@@ -281,7 +279,7 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
     ("INSERT INTO players (idd) VALUES (1)", fv.SqlError, "column 22: unknown column players.idd; did you mean id"),
     ("INSERT INTO players VALUES (1)", fv.SqlError, "column 28: 1 value for 4 columns of players: id, name"),
     ("INSERT INTO players (id, id) VALUES (1, 2)", fv.SqlError, "column 26: column id is given twice"),
-    ("INSERT INTO players SELECT 1", fv.SqlError, "the query of INSERT has 1 columns; players takes 4"),
+    ("INSERT INTO players SELECT 1", fv.SqlError, "the query of INSERT has 1 columns, but players takes 4"),
     ("INSERT INTO players (id) VALUES (points)", fv.SqlError, "column 34: points is a column; VALUES takes constants"),
     ("INSERT INTO by_name VALUES (1)", fv.errors.NameProblem, "by_name is a view, .* change the tables .*: players"),
     ("DELETE FROM few", fv.errors.NameProblem, "few is a view"),
@@ -457,9 +455,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(("question", "message"), QUESTIONS)
-def test_wrong_show_describe_and_explain_statements_are_refused(
-    db: fv.Database, question: str, message: str
-) -> None:
+def test_wrong_show_describe_and_explain_statements_are_refused(db: fv.Database, question: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.execute(question)
 

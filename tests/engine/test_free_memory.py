@@ -421,9 +421,7 @@ def test_a_limited_process_refuses_rows_before_it_is_killed(filling: str, group:
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_freshviews_spare_memory_sets_the_default_reserve(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_freshviews_spare_memory_sets_the_default_reserve(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

@@ -202,9 +202,7 @@ def test_images_are_deterministic_and_leave_the_view_unchanged(tmp_path: Path) -
             agree(one, other)
 
 
-def test_the_file_of_a_mapped_image_may_be_deleted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_of_a_mapped_image_may_be_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(array_file, "MAPPED", 1)
     dictionary = Dictionary()
     order = random.Random(0)

@@ -75,9 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_lanes_have_the_results_of_the_whole_trigger(
-    view: str, strategy: str, ran: list[int]
-) -> None:
+def test_lanes_have_the_results_of_the_whole_trigger(view: str, strategy: str, ran: list[int]) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -373,9 +371,7 @@ def test_lanes_are_made_after_large_batches_took_some_time(monkeypatch: pytest.M
         assert bool(ran) == (large >= 5 + (lanes.LEAST > 0))
 
 
-def test_lanes_without_gain_are_tried_again_later(
-    monkeypatch: pytest.MonkeyPatch, ran: list[int]
-) -> None:
+def test_lanes_without_gain_are_tried_again_later(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks

@@ -96,9 +96,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Pass]]:
 
 
 @pytest.mark.parametrize("name", VIEWS if PURE_PYTHON else ["count by view_tree", "groups by crown"])
-def test_a_view_backfilled_in_passes_agrees_with_an_older_view(
-    name: str, orders: list[Sequence[Pass]]
-) -> None:
+def test_a_view_backfilled_in_passes_agrees_with_an_older_view(name: str, orders: list[Sequence[Pass]]) -> None:
     for seed in range(3):
         with made(name, seed, before=False) as late, made(name, seed, before=True) as early:
             for table, rows in {"": [], **rows_of(seed)}.items():

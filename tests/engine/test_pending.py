@@ -162,9 +162,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_views_with_deferred_rows_agree_with_duckdb(
-    appending: None, tmp_path: Path, strategy: str, seed: int
-) -> None:
+def test_views_with_deferred_rows_agree_with_duckdb(appending: None, tmp_path: Path, strategy: str, seed: int) -> None:
     order = random.Random(f"{strategy} {seed}")
     db = Database()
     db.execute(script(strategy))

@@ -228,7 +228,7 @@ def test_a_property_may_set_the_number_of_updates() -> None:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")
         assert top_of(db) == "[c]"
-        with pytest.raises(PlanError, match="'x 3' must be a table or bag of the view and its number of updates"):
+        with pytest.raises(PlanError, match="'x 3' must be a name and its number of updates"):
             db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 't 5000, x 3')")
         assert top_of(db) == "[c]"
 

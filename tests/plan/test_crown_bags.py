@@ -330,7 +330,7 @@ def test_declared_updates_decide_the_join_tree(said: str, top: str) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("said", ["r_s 5", "r", "r five", "r 1,, s 2"])
 def test_malformed_expected_updates_are_refused_under_every_strategy(strategy: str, said: str) -> None:
-    with Database() as db, pytest.raises(PlanError, match="must be a table or bag of the view"):
+    with Database() as db, pytest.raises(PlanError, match="must be a name and its number"):
         db.execute(LOLLIPOP.format(strategy, f", 'freshviews.updates' = '{said}'"))
 
 

@@ -119,9 +119,7 @@ def check_light(state: State, made: Query, node: CanonicalNode, relations: dict[
 
 @pytest.mark.parametrize("epsilon", [0, 0.1, 0.25, 0.5, 0.75, 1])
 @pytest.mark.parametrize("name", QUERIES)
-def test_views_result_and_change_equal_their_definitions(
-    name: str, epsilon: float
-) -> None:
+def test_views_result_and_change_equal_their_definitions(name: str, epsilon: float) -> None:
     made = QUERIES[name]
     state = State(ivm_eps_hierarchical.plan(made, epsilon))
     relations = relations_of(made)

@@ -42,7 +42,7 @@ def test_every_valid_tree_can_be_named() -> None:
         ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
         ("R(T(S))", "the nodes with variable b must be connected"),
         ("R(S(T)", "lacks a closing bracket"),
-        ("R(S(T)) S", "has text after its tree"),
+        ("R(S(T)) S", "is followed by further text"),
         ("R(S([c](T)))", r"the node \[c\] is below a relation"),
         ("[a, b, c](R, S(T))", r"\[a, b, c\] needs a child"),
         ("", "is not a relation of the query"),
@@ -65,7 +65,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.join_tree' = 'r(s, t)'", "the nodes with"),
         ("'freshviews.join_tree' = 'g(s)'", "'g' is not a relation of the query; the relations are r, s, t"),
         ("'freshviews.join_tree' = 's(r, t)', 'freshviews.strategy' = 'view_tree'", "is an option of strategy crown"),
-        ("'freshviews.updates' = 'r many'", "'r many' must be a table or bag of the view"),
+        ("'freshviews.updates' = 'r many'", "'r many' must be a name and its number"),
     ],
 )
 def test_create_view_refuses_a_tree_that_is_not_free_connex(properties: str, message: str) -> None:

@@ -84,7 +84,7 @@ REFUSED: dict[str, tuple[fv.UserRing, str]] = {
     "a loop until a test": (one_word(lift=lambda x: _halvings(x)), "more than 64 tests"),
     "an unknown name": (one_word(lift=lambda x: unknown(x)), "NameError"),  # type: ignore[name-defined] # noqa: F821
     "another number of words": (replace(GAUSS, name="tried", lift=lambda x: (x, 1, 0)), "a tuple of 2 numbers"),
-    "no function": (replace(GAUSS, name="tried", multiply=3), "multiply is 3, not a function"),  # type: ignore[arg-type]
+    "no function": (replace(GAUSS, name="tried", multiply=3), "multiply must be a function, not 3"),  # type: ignore[arg-type]
     "no product of several arguments": (replace(GAUSS, name="tried", multiply=None), "give multiply"),
     "a product that does not distribute": (
         one_word(lift=lambda x: x, multiply=lambda a, b: a * b + 1),
@@ -247,7 +247,7 @@ def test_a_ring_survives_a_round_trip_through_json(ring: str) -> None:
         inside = aggregate_over(ring.upper())
         assert inside is not None and inside.name == "other"
     assert aggregate_over(ring) == registered
-    with pytest.raises(StoreError, match=f"ring {registered.name} is {ring}"):
+    with pytest.raises(StoreError, match=f"ring {registered.name}: it was stored as .*, but this release reads {ring}"):
         aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
     with pytest.raises(StoreError, match="a stored ring cannot be read: KeyError"):
         aggregate_from_json({name: one for name, one in held.items() if name != "sum"})

@@ -69,9 +69,7 @@ def test_a_new_class_archive_replaces_the_old_class_archive(folder: Path, monkey
         assert class_archive.option() != ""
 
 
-def test_an_error_kills_java_before_it_writes_an_archive(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_kills_java_before_it_writes_an_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), class_archive.making() as options:
         part = options.split()[0].partition("=")[2]
         write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write(b'late')"

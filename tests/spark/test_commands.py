@@ -135,9 +135,7 @@ def test_ctrl_c_finishes_the_micro_batch(tmp_path: Path) -> None:
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
-def test_ctrl_c_twice_stops_immediately(
-    spark: Any, tmp_path: Path, who: str, step: str
-) -> None:
+def test_ctrl_c_twice_stops_immediately(spark: Any, tmp_path: Path, who: str, step: str) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")

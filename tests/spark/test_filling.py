@@ -151,9 +151,7 @@ def test_a_finite_run_backfills_added_views(spark: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_a_worker_killed_during_a_backfill_ends_the_run(
-    spark: Any, tmp_path: Path, fault: Fault
-) -> None:
+def test_a_worker_killed_during_a_backfill_ends_the_run(spark: Any, tmp_path: Path, fault: Fault) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST, 2)

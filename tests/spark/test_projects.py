@@ -212,9 +212,7 @@ def test_wrong_names_of_tables_are_refused(
         run(spark, spec, refresh=refresh, full=full, full_all=full_all)
 
 
-def test_unsupported_views_are_refused_or_left_to_spark(
-    spark: Any, tmp_path: Path, database: str
-) -> None:
+def test_unsupported_views_are_refused_or_left_to_spark(spark: Any, tmp_path: Path, database: str) -> None:
     over = "CREATE MATERIALIZED VIEW lists AS SELECT COUNT(*) AS n FROM listed;\n"
     late = "CREATE MATERIALIZED VIEW numbers AS SELECT sort_array(collect_set(n)) AS x FROM counted;\n"
     sql = COUNTED + LISTED + over + late
@@ -315,9 +313,7 @@ ORDERS = "CREATE STREAMING TABLE orders (part STRING);\n"
 
 
 @pytest.mark.long("three runs")
-def test_a_warning_names_flows_with_lost_rows(
-    spark: Any, tmp_path: Path, database: str
-) -> None:
+def test_a_warning_names_flows_with_lost_rows(spark: Any, tmp_path: Path, database: str) -> None:
     first, second = (FLOW.format(name=name) for name in ("first", "second"))
     spec = write(tmp_path / "project", ORDERS + first, SOURCE, database=database)
     sql, python = (spec.parent / "transformations" / name for name in ("views.sql", "sources.py"))

@@ -154,9 +154,7 @@ def test_no_message_of_the_check_shows_a_password(url: str, server: str) -> None
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_only_secrets_of_a_text_are_hidden(
-    options: dict[str, str], text: str, shown: str
-) -> None:
+def test_only_secrets_of_a_text_are_hidden(options: dict[str, str], text: str, shown: str) -> None:
     assert without_secrets(text, options) == shown
 
 

@@ -147,9 +147,7 @@ def test_the_old_view_is_maintained_until_the_new_view_is_backfilled(
     assert latest(store).refilled == []
 
 
-def test_a_finite_run_replaces_a_view(
-    spark: Any, tmp_path: Path, held: threading.Event
-) -> None:
+def test_a_finite_run_replaces_a_view(spark: Any, tmp_path: Path, held: threading.Event) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, tmp_path, OLD, 1)

@@ -253,9 +253,7 @@ def test_keys_of_views_are_derived_from_keys_of_tables(select: str, keys: list[t
         ("[DATA_SOURCE_NOT_FOUND] kafka", ["kafka"], "org.apache.spark:spark-sql-kafka-0-10_2.13"),
     ],
 )
-def test_the_error_names_the_package_of_the_installed_spark(
-    message: str, providers: list[str], package: str
-) -> None:
+def test_the_error_names_the_package_of_the_installed_spark(message: str, providers: list[str], package: str) -> None:
     pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     named = package.format(pyspark.__version__.rpartition(".")[0])
     expected = f"; start with --packages {named}:VERSION, if there is one"

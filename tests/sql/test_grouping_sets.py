@@ -55,9 +55,7 @@ def test_a_single_grouping_set_has_null_in_other_columns() -> None:
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_an_empty_table_has_a_row_for_a_sole_empty_set(
-    by: str, kind: str, sets: tuple[tuple[str, ...], ...]
-) -> None:
+def test_an_empty_table_has_a_row_for_a_sole_empty_set(by: str, kind: str, sets: tuple[tuple[str, ...], ...]) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 

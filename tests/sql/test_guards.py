@@ -56,9 +56,7 @@ def test_a_failing_constant_is_refused_by_create_view(term: str) -> None:
         ("100 DIV CAST(t.b AS INT) > u.z", [5]),
     ],
 )
-def test_a_failing_range_condition_is_an_error_for_joined_rows(
-    on: str, partners: list[int]
-) -> None:
+def test_a_failing_range_condition_is_an_error_for_joined_rows(on: str, partners: list[int]) -> None:
     db = _view(f"SELECT COUNT(*) AS n, SUM(u.z) AS s FROM t JOIN u ON t.k = u.k AND {on}")
     assert "O(log N)" in str(db.view("v").explain())
     db.insert("t", [(1, "x"), (2, "7"), (None, "y")])

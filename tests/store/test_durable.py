@@ -355,9 +355,7 @@ def test_a_directory_without_write_permission_raises_a_store_error(tmp_path: Pat
 
 
 @pytest.mark.parametrize("few", [0, records.FEW], ids=["Arrow", "words"])
-def test_values_of_every_type_survive_a_reopen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
-) -> None:
+def test_values_of_every_type_survive_a_reopen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     import datetime as dt
     from decimal import Decimal
 

@@ -179,9 +179,7 @@ def test_a_replaced_directory_is_not_changed(tmp_path: Path) -> None:
         assert list(db.table("t")) == [(1,)]
 
 
-def test_a_relative_path_survives_chdir(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_survives_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with opened(Path("db")) as db:
         monkeypatch.chdir("/")

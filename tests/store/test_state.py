@@ -77,9 +77,7 @@ def test_another_process_plans_the_views_in_the_same_way(tmp_path: Path) -> None
         assert done.stdout.strip() == str(expected), done.stderr
 
 
-def test_a_view_with_a_changed_program_is_backfilled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_view_with_a_changed_program_is_backfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = make(tmp_path)
     true_hash = view_image.hash_of
     with fv.Database(tmp_path) as db:

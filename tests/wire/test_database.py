@@ -96,9 +96,7 @@ def test_a_result_names_the_version_that_it_was_read_at(db: fv.Database, server:
         "TABLE `/etc/passwd`",
     ],
 )
-def test_clients_cannot_read_files_settings_or_variables(
-    server: FlightServer, sql: str
-) -> None:
+def test_clients_cannot_read_files_settings_or_variables(server: FlightServer, sql: str) -> None:
     with pytest.raises(Exception) as error:
         ask(server, sql)
     assert "root:" not in str(error.value) and "an error inside" not in str(error.value)
@@ -130,9 +128,7 @@ def test_a_client_of_a_read_only_server_cannot_change_the_database(
     assert (db.version, db.tables) == before
 
 
-def test_a_read_only_server_refuses_hidden_changes(
-    db: fv.Database, server: FlightServer
-) -> None:
+def test_a_read_only_server_refuses_hidden_changes(db: fv.Database, server: FlightServer) -> None:
     assert [row[0] for row in ask(server, "SHOW TABLES")] == ["items", "seen"]
     assert len(ask(server, "DESCRIBE items")) == 3 and ask(server, "EXPLAIN SELECT part FROM items")
     drop = "DROP TABLE items"

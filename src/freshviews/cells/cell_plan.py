@@ -231,7 +231,8 @@ class CellPlan:
         made = json.loads(text)
         if made.get("format") != FORMAT:
             raise ValueError(
-                f"the plan of cells has format {made.get('format')}, but this release of freshviews reads {FORMAT}"
+                f"the plan of cells has format {made.get('format')}, but this release of freshviews reads format "
+                f"{FORMAT}"
             )
         return CellPlan(
             made["cells"],

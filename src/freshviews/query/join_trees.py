@@ -264,7 +264,7 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
 
     tree, end = node(0)
     if end != len(tokens):
-        raise ValueError(f"'{text}' has text after its tree: {' '.join(tokens[end:])}")
+        raise ValueError(f"the join tree '{text}' is followed by further text: {' '.join(tokens[end:])}")
     check_tree(tree, graph)
     return tree
 

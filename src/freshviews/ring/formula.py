@@ -221,9 +221,9 @@ def power(x: float, y: float) -> float:
     try:
         found = x**y
     except (OverflowError, ZeroDivisionError):
-        raise RingError(f"{x} ** {y} is not a double") from None
+        raise RingError(f"{x} ** {y} has no value as a double") from None
     if not isinstance(found, float):
-        raise RingError(f"{x} ** {y} is not a double")
+        raise RingError(f"{x} ** {y} has no value as a double")
     return found
 
 

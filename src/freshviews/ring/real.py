@@ -114,7 +114,7 @@ class RealRing:
         units = a.finite * 2 ** (1074 - 64 * self.first)
         bound = 2 ** (64 * self.sum_words - 1)
         if units.denominator != 1 or not -bound <= units < bound:
-            raise RingError(f"{a.finite} is not a sum of doubles within the stored range")
+            raise RingError(f"the sum {a.finite} is outside the range that is stored")
         counts = (a.nans, a.positive, a.negative)
         if self.first and any(counts):
             raise RingError(f"{a} is not finite")

@@ -222,13 +222,13 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
         )
     if ring.multiply is None and len(kinds) > 1:
         raise RingDefinitionError(
-            f"ring {ring.name} multiplies the lifts of its {len(kinds)} arguments; give multiply="
+            f"ring {ring.name} has {len(kinds)} arguments, whose lifts must be multiplied; give multiply="
         )
     words = [WHOLE] * size
 
     def formula(what: str, function: Any, given: Sequence[str], arguments: Any, made: Sequence[str]) -> Formula:
         if not callable(function):
-            raise RingDefinitionError(f"ring {ring.name}: {what} is {function!r}, not a function")
+            raise RingDefinitionError(f"ring {ring.name}: {what} must be a function, not {function!r}")
         try:
             return record(function, given, arguments, lambda value: numbers(value, len(made)), made)
         except RecordingError as error:
@@ -264,7 +264,7 @@ def _one(ring: UserRing) -> Element:
         return (1, *[0] * (ring.words - 1))
     one = (ring.one,) if isinstance(ring.one, int) else tuple(ring.one)
     if len(one) != ring.words or not all(isinstance(word, int) for word in one):
-        raise RingDefinitionError(f"ring {ring.name}: one= is {ring.one!r}, not {ring.words} integers")
+        raise RingDefinitionError(f"ring {ring.name}: one= must be {ring.words} integers, not {ring.one!r}")
     return tuple(map(int, one))
 
 

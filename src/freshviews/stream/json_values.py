@@ -110,7 +110,7 @@ def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
             return encode(_native(kind, value, reading))
         if value in (0, 1) and kind.name == "BOOLEAN":
             return int(value)
-        raise TypeError(f"{kind} accepts no JSON {_name(value)}")
+        raise TypeError(f"{kind} does not accept a JSON {_name(value)}")
 
     return read
 

@@ -184,7 +184,7 @@ class _Recent(dict[str, int]):
 
     def __missing__(self, text: object) -> int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         text = str(text)  # else a subclass such as numpy.str_ would be stored and returned
         try:
             data = text.encode()

@@ -71,7 +71,7 @@ class _Unstored(Dictionary):
 
     def _check(self, text: object) -> int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         return 0
 
     def encode_arrow(self, array: pa.Array) -> Codes:

@@ -68,7 +68,7 @@ class TextResults(Dictionary):
 
     def _of(self, text: object) -> str | int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         if not text.isascii():
             try:
                 text.encode()

@@ -155,7 +155,7 @@ class BaseTable:
         if result == 0:
             return None
         if result & kernel.STATUS == kernel.MISFIT:
-            raise AssertionError(f"table {self.name}: a batch has a code outside the type of its column")
+            raise AssertionError(f"table {self.name}: the batch has a value outside the range of its column")
         return Stopped(result >> 2, result & kernel.STATUS == kernel.OUT_OF_MEMORY)
 
     def _add_pieces(self, multiplicities: Codes) -> int:

@@ -1,5 +1,4 @@
-"""Adds to many exact sums of doubles at a time: one loop computes the values of a row, another adds them to a payload.
-"""
+"""Adds to many exact sums of doubles in two loops: the first computes the values of a row, the second adds them."""
 
 from __future__ import annotations
 

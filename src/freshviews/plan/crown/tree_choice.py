@@ -81,8 +81,8 @@ def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> di
             known = {bag.lower(): bag for bag in _bags(view)} | known
         if name not in known or not number.isdecimal():
             raise PlanError(
-                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a table or bag of the view and its "
-                f"number of updates, as '{next(iter(inputs))} 1000'; the view reads {', '.join(inputs)}"
+                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a name and its number of updates, "
+                f"as '{next(iter(inputs))} 1000'; the names are {', '.join(inputs)}"
             )
         found[known[name]] = float(number)
     return found

@@ -1,5 +1,4 @@
-"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
-"""
+"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of read files."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
             return pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
         names = list(form.columns)
         if len(names) == 1:
-            raise NotByArrow(f"{path} has one column, so an empty line may be a row")
+            raise NotByArrow(f"{path} has only one column, so Spark may read an empty line as a row")
         texts = csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(use_threads=threads, column_names=names, skip_rows=int(form.header)),

@@ -113,7 +113,8 @@ def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
     found = _SETTING.fullmatch(text)
     if found is None:
         raise SqlError(
-            "SET must have the form SET name = value, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token))
+            "SET must have the form SET name = value, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token)
+        )
     value = found[2]
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]

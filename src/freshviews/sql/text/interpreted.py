@@ -1,4 +1,4 @@
-"""Loads sqlglot's parser for Spark from its Python sources, because no Python class can inherit from a compiled class.
+"""Loads sqlglot's parser for Spark from its Python sources, since Python classes cannot inherit from compiled classes.
 """
 
 from __future__ import annotations

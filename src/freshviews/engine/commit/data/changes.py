@@ -125,7 +125,9 @@ class Changes:
             columns, order = [*insert.columns], [*range(len(found.columns))]
             if len(columns) != len(order):
                 names = ", ".join(column.name for column in columns)
-                raise SqlError(f"the query of INSERT has {len(order)} columns; {name} takes {len(columns)}: {names}")
+                raise SqlError(
+                    f"the query of INSERT has {len(order)} columns, but {name} takes {len(columns)}: {names}"
+                )
         source = Source("\x1dq", name, tuple(replace(c, name=f"{i}") for i, c in enumerate(found.columns)))
         keyed = {source.column(c).name: codes for c, codes in zip(source.columns, found.codes, strict=True)}
         values: dict[str, Expr | None] = {column.name: None for column in self._table.definition.columns}
