@@ -284,7 +284,7 @@ def string_to_timestamp(text: str) -> int:
     if micros == NULL:
         raise NotHeldError(f"{text!r}: {RESERVED}")
     if not NULL < micros < 2**63:
-        raise ValueError(f"{text!r} is outside the timestamps that fit 64 bits of microseconds")
+        raise ValueError(f"{text!r} is outside the range of TIMESTAMP")
     return micros
 
 

@@ -1,4 +1,4 @@
-"""The object ``identity`` of a checkpoint: tells a sink that a checkpoint was deleted and begun again."""
+"""The object ``identity`` of a checkpoint: shows a sink that the checkpoint was deleted and begun again."""
 
 from __future__ import annotations
 

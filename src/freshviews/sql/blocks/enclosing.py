@@ -1,4 +1,4 @@
-"""Resolves names of a subquery that belong to columns of enclosing queries."""
+"""Resolves names in a subquery that name columns of enclosing queries."""
 
 from __future__ import annotations
 
