@@ -112,7 +112,7 @@ def test_harmless_options_are_shown(option: str) -> None:
     assert starred(f"OPTIONS ({option})") == f"OPTIONS ({option})"
 
 
-def test_options_that_spark_or_freshviews_treats_as_secret_are_recognised() -> None:
+def test_secret_options_are_recognised() -> None:
     spark = ("my.secret", "password", "TOKEN", "access.key", "accesskey")
     assert all(map(is_secret, (*spark, "pwd", "credentials", "api-key", "fs.azure.account.key.x", "sslkeystore.key")))
     assert not any(map(is_secret, ("key", "keys", "primary_key", "message.key.columns", "url", "passenger", "compass")))
@@ -124,7 +124,7 @@ def test_an_error_replaces_the_secrets_in_its_text_by_asterisks() -> None:
     assert masked("a password is needed; the token 'x'") == "a password is needed; the token '***'"
 
 
-def test_a_printed_definition_has_no_secrets_and_its_errors_name_the_options_instead() -> None:
+def test_a_printed_definition_has_no_secrets() -> None:
     table = TableSpec("t", "CREATE TABLE t (a INT)", "jdbc", {"password": SECRET})
     definition = Definition((table,), settings={"spark.hadoop.fs.s3a.secret.key": "longsecret"})
     assert SECRET not in repr(definition) and "longsecret" not in repr(definition)
@@ -151,7 +151,7 @@ def test_a_traceback_hides_secrets_of_its_cause(chain: str) -> None:
         assert (text not in "".join(traceback.format_exception(error))) == hidden
 
 
-def test_no_command_that_reads_a_script_or_checkpoint_shows_a_secret(tmp_path: Path) -> None:
+def test_no_command_shows_a_secret(tmp_path: Path) -> None:
     script = tmp_path / "shop.sql"
     script.write_text(
         f"SET spark.hadoop.fs.s3a.secret.key = {SECRET};\n"

@@ -9,11 +9,6 @@
                "CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
-
-``Database.insert`` encodes the rows as 64-bit codes (``engine.codes.encoding``). The table adds the rows and checks its
-keys (``engine.tables.constraints``). The views over the table run their compiled triggers, then views over views
-(``engine.commit.commit``). The log is synced (``store.log``), and subscribers get the changes
-(``engine.commit.notices``).
 """
 
 from __future__ import annotations

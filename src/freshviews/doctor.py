@@ -1,4 +1,4 @@
-"""``freshviews doctor``: what is installed here, what is missing, and how to get it."""
+"""``freshviews doctor``: lists what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 

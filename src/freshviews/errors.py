@@ -1,8 +1,4 @@
-"""Every error a user can meet, under one root class.
-
-There is one leaf class for each thing that a user can get wrong. Each message names the thing, the place and the
-remedy.
-"""
+"""Every error that a user can meet, under one root class."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Escapes control characters in names and values, because a terminal would obey them.
-
-The escaped characters are C0 and C1 controls, DEL, line and paragraph separators, marks that reorder text, and lone
-surrogates, which no output can encode. In a printed table, line feeds and tabs are escaped as well.
-"""
+"""Escapes control characters in names and values, because a terminal would obey them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Reports the progress of calls that take long: a wait for the compiler, a load of many rows, a backfill.
-
-Work is a ``Task`` of the ``Reporter`` of its database. A wait for the compiler that takes more than a second is
-reported as one line, on standard error if that is a terminal, or in the notebook. The logger ``freshviews`` also gets a
-record at INFO. Loads and backfills are reported only if the user asks for it.
-"""
+"""Reports the progress of calls that take long: a wait for the compiler, a load of many rows, a backfill."""
 
 from __future__ import annotations
 
@@ -104,7 +99,12 @@ Setting = bool | Callable[[Progress], object] | None
 
 class Reporter:
     """Where a database reports progress. ``setting``: of ``Database(progress=...)``; None reports only waits for the
-    compiler, unless the environment says otherwise. ``subject``: the view that is being made."""
+    compiler, unless the environment says otherwise. ``subject``: the view that is being made.
+
+    Work is a ``Task`` of the ``Reporter`` of its database. A wait for the compiler that takes more than a second is
+    reported as one line, on standard error if that is a terminal, or in the notebook. The logger ``freshviews`` also
+    gets a record at INFO. Loads and backfills are reported only if the user asks for it.
+    """
 
     def __init__(self, setting: Setting = None) -> None:
         if setting is None:

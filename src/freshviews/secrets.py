@@ -1,7 +1,4 @@
-"""Hides secrets in text: values of options such as ``password``, and users and passwords in addresses.
-
-Only this module and ``spark.connectors.secrets``, which knows the options of sources, look for secrets.
-"""
+"""Hides secrets in text: values of options such as ``password``, and users and passwords in addresses."""
 
 from __future__ import annotations
 

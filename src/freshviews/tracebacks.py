@@ -1,7 +1,4 @@
-"""Ends the traceback of a user's error at the user's call: frames inside freshviews are left out.
-
-FRESHVIEWS_TRACEBACK=1 keeps these frames. Any other exception is a bug, and keeps all frames.
-"""
+"""Removes the frames inside freshviews from the traceback of a user's error; FRESHVIEWS_TRACEBACK=1 keeps them."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def brute_force(inside: list[tuple[int, int]], start: int, end: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_the_function_most_disjoint_finds_as_many_spans_as_an_exhaustive_search(seed: int) -> None:
+def test_most_disjoint_agrees_with_an_exhaustive_search(seed: int) -> None:
     rng = random.Random(seed)
     inside = [(s, s + rng.randrange(8)) for s in (rng.randrange(20) for _ in range(9))]
     asked = [(s, s + rng.randrange(25)) for s in (rng.randrange(20) for _ in range(12))]
@@ -75,7 +75,7 @@ def long_and_short(n: int) -> list[Update]:
     return updates
 
 
-def test_the_stream_of_figure_4_is_hard_for_two_trees_and_easy_for_the_third() -> None:
+def test_the_stream_of_figure_4_has_the_enclosureness_of_the_paper() -> None:
     for n in (8, 64, 512):
         spans = spans_of(long_and_short(n))
         assert kind_of(spans) == "neither"
@@ -99,13 +99,13 @@ def arrivals(size: int, window: int | None) -> list[Update]:
     return updates
 
 
-def test_insert_only_streams_have_enclosureness_1_for_every_tree() -> None:
+def test_insert_only_streams_have_enclosureness_1() -> None:
     spans = spans_of(arrivals(300, None))
     assert kind_of(spans) == "insert-only"
     assert {of_tree(tree, spans) for tree in all_trees(hypergraph(PATH))} == {1.0} == {of_stream(spans)}
 
 
-def test_first_in_first_out_streams_have_enclosureness_at_most_2_for_trees_of_height_2() -> None:
+def test_fifo_streams_have_enclosureness_at_most_2() -> None:
     spans = spans_of(arrivals(300, 40))
     assert kind_of(spans) == "first-in-first-out"
     low = [tree for tree in all_trees(hypergraph(PATH)) if tree.height <= 2]

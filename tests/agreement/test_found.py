@@ -37,7 +37,7 @@ FOUND = {
 
 
 @pytest.mark.parametrize("what", FOUND)
-def test_a_statement_that_once_failed_agrees_with_duckdb(what: str) -> None:
+def test_statements_of_fixed_bugs_agree_with_duckdb(what: str) -> None:
     chance = random.Random(5)
     query = FOUND[what]
     theirs = query.replace("LEFT ANTI JOIN", "ANTI JOIN")

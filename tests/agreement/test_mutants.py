@@ -44,9 +44,7 @@ def test_a_random_text_raises_only_errors_of_freshviews(seed: int) -> None:
         ),
     ],
 )
-def test_a_query_that_once_raised_an_internal_error_returns_its_rows(
-    query: str, rows: list[tuple[object, ...]]
-) -> None:
+def test_queries_of_fixed_bugs_return_their_rows(query: str, rows: list[tuple[object, ...]]) -> None:
     with Database() as database:
         database.execute(f"CREATE TABLE r (a INT, b INT, x DOUBLE NOT NULL); CREATE MATERIALIZED VIEW v AS {query}")
         database.insert("r", [(1, 4, 1.0), (2, 3, 2.0)])

@@ -23,7 +23,7 @@ def answer(sql: str, rows: pa.Table) -> pa.Table:
     return run(found, {name: rows.select(columns) for name, _, columns in found.reads}, values)
 
 
-def test_a_select_has_the_types_and_rows_that_spark_gives_except_in_listed_cases() -> None:
+def test_a_select_has_the_types_and_rows_of_spark() -> None:
     different, refused, wider = set(), set(), set()
     for table, sql, types, rows in ANSWERS:
         try:
@@ -46,7 +46,7 @@ def test_a_select_has_the_types_and_rows_that_spark_gives_except_in_listed_cases
 
 
 @pytest.mark.parametrize("expression", DIFFERENT)
-def test_an_expression_whose_value_differs_from_spark_has_the_listed_value(expression: str) -> None:
+def test_expressions_that_differ_from_spark_have_the_listed_values(expression: str) -> None:
     sql = f"SELECT {expression} AS y FROM q"
     table = next(table for table, asked, _, _ in ANSWERS if asked == sql)
     assert printed(answer(sql, TABLES[table]))[1] == [[DIFFERENT[expression]]]

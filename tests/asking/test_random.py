@@ -68,7 +68,7 @@ def expression(choose: Choices, kind: str, depth: int) -> str:
 
 
 @pytest.mark.seeds(100)
-def test_operators_without_parentheses_have_the_same_precedence_in_a_select_and_in_a_view(seed: int) -> None:
+def test_a_select_and_a_view_have_the_same_operator_precedence(seed: int) -> None:
     choose = seeded(seed)
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b INT, s STRING, p BOOLEAN)")

@@ -25,7 +25,7 @@ def joined() -> Stream:
     return Stream(relations, "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b", tuple(steps), (len(steps) - 1,))
 
 
-def test_the_planners_choice_is_compared_with_every_strategy_that_accepts_the_view(
+def test_the_planners_choice_is_compared_with_every_accepted_strategy(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "module_of", lambda name: SimpleNamespace(stream=lambda case: joined()))
@@ -42,7 +42,7 @@ def test_the_planners_choice_is_compared_with_every_strategy_that_accepts_the_vi
     assert found["replanned"] in choice.NAMED and "times the best" in found["note"].partition(";")[2]
 
 
-def test_a_strategy_that_falls_behind_is_left_out_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_strategies_are_left_out_of_the_comparison(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "BEHIND", 0.0)
     taken: list[str] = []
     monkeypatch.setattr(choice, "_take", lambda db, step: taken.append(step.table))

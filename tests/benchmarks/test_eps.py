@@ -25,7 +25,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
-def test_steps_grow_at_most_with_the_square_root_of_the_rows_at_exponent_one_half(name: str, shape: str) -> None:
+def test_at_exponent_one_half_steps_grow_with_the_root(name: str, shape: str) -> None:
     time, space = slopes(shape, name)
     assert time <= 0.55
     assert space <= (1.05 if "linear" in name else 1.55)

@@ -112,7 +112,7 @@ def test_the_measured_time_to_readiness_includes_the_create_statement() -> None:
     assert found["value"] >= found["create"] > 0
 
 
-def test_the_learning_benchmarks_are_a_separate_part_with_two_line_charts(tmp_path: Any) -> None:
+def test_the_learning_benchmarks_have_two_line_charts(tmp_path: Any) -> None:
     assert "learning" in APART
     entries = [entry for entry in apart() if entry.group == "learning"]
     assert {entry.workload for entry in entries} == {"cofactor", "cofactor_ready", "ridge"}

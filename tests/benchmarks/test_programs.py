@@ -94,7 +94,7 @@ def test_a_program_that_is_not_built_is_reported_as_missing(tmp_path: Path, monk
     assert programs.versions()["cpp"] == "unknown"
 
 
-def test_a_stream_deletes_only_stored_rows_and_ends_with_a_full_window() -> None:
+def test_a_stream_deletes_only_stored_rows() -> None:
     stream = compiled.stream("star, small, batches of 10")
     there: dict[str, set[Any]] = {relation.name: set() for relation in stream.relations}
     for step in stream.steps:

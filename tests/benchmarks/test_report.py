@@ -33,7 +33,7 @@ def fixed(much: float) -> str:
     return table([measured("pipeline_fixed", case, "freshviews", value) for case, value in cases]).splitlines()[-1]
 
 
-def test_a_case_shows_its_ratio_to_the_case_named_in_its_target() -> None:
+def test_a_case_shows_the_ratio_to_its_target() -> None:
     assert "0.50 s: reached; at most 1.2 times that with 20 MB of state: reached, 1.10" in fixed(0.44)
     assert "0.50 s: missed; at most 1.2 times that with 20 MB of state: missed, 1.50" in fixed(0.6)
     alone = table([measured("pipeline_fixed", "2 GB of state", "freshviews", 0.44)])
@@ -87,7 +87,7 @@ def test_faster_peers_are_listed_before_faster_strategies() -> None:
     assert "**behind**: 3.00 times as slow" in table(rows)
 
 
-def test_a_difference_within_the_spread_does_not_count_as_a_lead() -> None:
+def test_a_difference_within_the_spread_is_no_lead() -> None:
     ours = [measured("orderbook", "axf", "freshviews", value) for value in (80.0, 100.0, 120.0)]
     theirs = measured("orderbook", "axf", "DuckDB", 115.0)
     assert "- none" in ahead([*ours, theirs])
@@ -158,9 +158,7 @@ def test_headlines_compare_freshviews_with_every_kind_of_peer() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_benchmark_part_that_ran_alone_is_shown_until_the_next_whole_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_benchmark_part_run_alone_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
 
     def write(name: str, date: str, *groups: str) -> None:

@@ -28,7 +28,7 @@ def small_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 @pytest.mark.parametrize("case", ["star, COUNT", "3-hop projected, deltas"])
-def test_all_strategies_report_the_same_result_sizes_at_ten_points_of_the_stream(case: str, small_graph: int) -> None:
+def test_all_strategies_report_equal_result_sizes_at_ten_points(case: str, small_graph: int) -> None:
     found = {name: windowed_graph.measure(case, name) for name in (PLANNED, "first_order", "DuckDB")}
     ours = {"workload": "windowed_graph", "case": case, "strategy": PLANNED, **found[PLANNED]}
     assert len(ours["answers"]) == 10
@@ -38,7 +38,7 @@ def test_all_strategies_report_the_same_result_sizes_at_ten_points_of_the_stream
         compare_answers({**other, "workload": "windowed_graph", "case": case, "strategy": name}, ours)
 
 
-def test_streams_through_a_whole_and_a_half_window_are_measured_at_ten_points(small_graph: int) -> None:
+def test_streams_through_windows_are_measured_at_ten_points(small_graph: int) -> None:
     whole, half = windowed_graph.through_window(), windowed_graph.through_window(share=2)
     assert whole is not None and half is not None
     assert half[2] == whole[2] // 2

@@ -51,7 +51,7 @@ def test_compiled_cells_agree_with_one_engine(name: str) -> None:
     check(plan_cells(catalog, 8, {}), catalog, random_versions(catalog, 1, 6))
 
 
-def test_the_check_of_cells_finds_rows_that_are_stored_in_several_cells() -> None:
+def test_the_check_of_cells_finds_rows_of_several_cells() -> None:
     catalog = catalog_of(COMPILED["a triangle of one table"])
     plan = plan_cells(catalog, 8, {})
     copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)

@@ -46,7 +46,7 @@ MERGED = "8 cells, merged in the second stage"
          "it reads views and tables, and no column splits all of them"),
     ],
 )  # fmt: skip
-def test_views_that_stay_in_one_engine_are_listed_with_the_reason(select: str, where: str, reason: str) -> None:
+def test_views_of_one_engine_are_listed_with_the_reason(select: str, where: str, reason: str) -> None:
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS {select}")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
     assert found["v"] == Location("v", where, reason)

@@ -56,7 +56,7 @@ def test_cells_agree_with_one_engine_on_random_views(seed: int) -> None:
     "made", [set_scenario, top_scenario, partial(places_scenario, refused=False), range_scenario]
 )
 @pytest.mark.seeds(25)
-def test_cells_agree_with_one_engine_on_set_operations_first_rows_and_subqueries(
+def test_cells_agree_with_one_engine_on_many_constructs(
     made: Callable[[Choices], Scenario], seed: int
 ) -> None:
     """Set operations, first rows, subqueries in every place, range joins and running sums."""

@@ -50,13 +50,13 @@ def test_a_triangle_over_one_table_has_three_roles_of_that_table() -> None:
     assert [role.copies for role in plan.roles] == [2, 2, 2]
 
 
-def test_a_variable_of_all_atoms_is_split_over_all_cells_and_no_row_is_copied() -> None:
+def test_a_variable_of_all_atoms_is_split_without_copies() -> None:
     plan = planned(TWO_WAY, 8, {"orders": 1000, "items": 4000})
     assert shares_of(plan) == {"id": 8}
     assert all(role.copies == 1 for role in plan.roles)
 
 
-def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_every_table() -> None:
+def test_a_small_table_is_copied_to_all_cells() -> None:
     script = (
         "CREATE TABLE sales (day DATE, shop BIGINT, amount INT); CREATE TABLE shops (shop BIGINT, town STRING);"
         "CREATE TABLE days (day DATE, week INT);"
@@ -68,7 +68,7 @@ def test_a_small_table_is_copied_to_all_cells_if_no_variable_splits_every_table(
     assert {role.table: role.copies for role in plan.roles} == {"sales": 1, "shops": 1, "days": 8}
 
 
-def test_a_table_is_split_only_by_columns_that_all_its_keys_share() -> None:
+def test_a_table_is_split_only_by_columns_of_all_its_keys() -> None:
     script = (
         "CREATE TABLE p (id BIGINT, x BIGINT, PRIMARY KEY (id)); CREATE TABLE q (x BIGINT, y BIGINT);"
         "CREATE MATERIALIZED VIEW v AS SELECT id, y FROM p JOIN q USING (x);"
@@ -83,7 +83,7 @@ def test_a_table_is_split_only_by_columns_that_all_its_keys_share() -> None:
     assert [dim.column for dim in planned(both, 4).role("p").dims] == ["x"]
 
 
-def test_a_layout_without_a_merge_is_preferred_to_a_merged_layout_of_equal_load() -> None:
+def test_among_equal_layouts_a_layout_without_merge_is_preferred() -> None:
     script = (
         "CREATE TABLE r (a BIGINT, b BIGINT, c BIGINT); CREATE MATERIALIZED VIEW v AS SELECT {} FROM r GROUP BY {};"
     )
@@ -136,7 +136,7 @@ def test_a_view_reuses_the_roles_of_another_view() -> None:
     assert not plan.parts_of("u")[0].merged
 
 
-def test_a_role_in_one_cell_is_not_reused_by_views_that_can_be_split() -> None:
+def test_split_views_reuse_no_role_in_one_cell() -> None:
     script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"
@@ -226,7 +226,7 @@ def test_shares_of_a_cycle_over_4096_cells_are_found_in_seconds(length: int) -> 
 
 
 @pytest.mark.parametrize("cells", [1, 2, 5, 16])
-def test_the_greatest_load_among_consecutive_cells_equals_the_result_of_a_plain_search(cells: int) -> None:
+def test_the_greatest_load_equals_the_result_of_a_plain_search(cells: int) -> None:
     rng = random.Random(cells)
     loads = [float(rng.randrange(4)) for _ in range(cells)]
     for span in range(1, cells + 1):

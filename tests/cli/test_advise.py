@@ -85,7 +85,7 @@ def test_advise_names_the_corrupt_file_of_a_stream(
     assert message in result.stderr and "inside freshviews" not in result.stderr
 
 
-def test_a_join_tree_that_lacks_a_relation_of_the_view_is_refused(script: Path) -> None:
+def test_an_incomplete_join_tree_is_refused(script: Path) -> None:
     script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
     result = run("check", script)
     assert result.exit_code == 1

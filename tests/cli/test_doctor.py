@@ -59,7 +59,7 @@ def test_versions_of_packages_are_compared_by_number(version: str, fit: bool) ->
     assert fits(version, (("<", "31"), (">=", "30.26"))) is fit
 
 
-def test_the_doctor_command_prints_how_to_install_each_missing_or_outdated_package() -> None:
+def test_the_doctor_command_prints_how_to_install_missing_packages() -> None:
     needed = requirements(METADATA)
     assert states(needed, numpy="2.0", sqlglot="30.26", polars="1.1") == [
         ("ok", "packages: numpy 2.0, sqlglot 30.26"),
@@ -76,7 +76,7 @@ def test_the_doctor_command_prints_how_to_install_each_missing_or_outdated_packa
     ]
 
 
-def test_the_doctor_command_reports_a_failing_check_as_a_fault_without_a_traceback(
+def test_the_doctor_command_reports_a_failing_check_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object, **__: object) -> None:
@@ -104,7 +104,7 @@ def test_the_doctor_command_reports_a_too_new_python_as_a_fault(monkeypatch: pyt
                                                           "environment of it")  # fmt: skip
 
 
-def test_the_doctor_command_says_why_a_cache_folder_that_others_can_write_to_is_not_used(tmp_path: Path) -> None:
+def test_the_doctor_command_reports_a_writable_cache_folder(tmp_path: Path) -> None:
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     environment = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(tmp_path / "open"), "FRESHVIEWS_PURE_PYTHON": "1"}

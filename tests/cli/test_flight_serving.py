@@ -64,7 +64,7 @@ def test_any_select_over_views_is_answered_at_the_last_version(tmp_path: Path) -
         server.close()
 
 
-def test_the_error_of_a_query_says_that_the_checkpoint_has_no_version_yet(tmp_path: Path) -> None:
+def test_a_query_without_a_version_is_an_error(tmp_path: Path) -> None:
     site = Site("shop.sql", lambda: store_of(tmp_path), lambda: None)
     server = FlightServer(ServedCheckpoint(lambda: site.versions), "127.0.0.1", 0, TOKEN)
     try:
@@ -112,7 +112,7 @@ def test_the_command_serves_with_a_token_until_it_is_stopped(shop: Path, given: 
         process.communicate()
 
 
-def test_a_wrong_token_file_or_host_of_the_server_gives_one_message(shop: Path) -> None:
+def test_a_wrong_token_file_gives_one_message(shop: Path) -> None:
     (shop / "token").write_text("short")
     for words, message in (
         (("--token-file", "token"), "--token-file is for --flight-sql PORT"),

@@ -92,19 +92,19 @@ def test_every_number_of_a_status_is_among_the_metrics() -> None:
     assert ("freshviews_view_rows", (("view", "old"),)) not in found
 
 
-def test_before_the_first_version_there_are_only_metrics_of_the_run() -> None:
+def test_the_first_metrics_are_those_of_the_run() -> None:
     found = samples(text_of(Numbers("1", 0.0, {"plan": 1.0}, {}, None)))
     assert found[("freshviews_status_readable", ())] == 0
     assert {name for name, _ in found} == {metric.name for metric in METRICS if metric.of_run is not None}
 
 
-def test_metrics_have_their_declared_types_and_only_counters_end_in_total() -> None:
+def test_metrics_have_their_declared_types() -> None:
     lines = [line.split() for line in text_of(NUMBERS).decode().splitlines() if line.startswith("# TYPE")]
     assert [(name, kind) for _, _, name, kind in lines] == [(metric.name, metric.kind) for metric in METRICS]
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
 
 
-def test_status_counts_the_rows_of_views_the_backlogs_of_sinks_and_the_starts(tmp_path: Path) -> None:
+def test_status_counts_rows_of_views_backlogs_and_starts(tmp_path: Path) -> None:
     views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
     made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
     Manifests(store_of(tmp_path)).commit(made)
@@ -122,7 +122,7 @@ def test_status_counts_the_rows_of_views_the_backlogs_of_sinks_and_the_starts(tm
     assert status(store_of(tmp_path), definition).sinks["v"]["backlog"] == 0
 
 
-def test_a_manifest_of_an_older_release_has_no_row_counts_of_views(tmp_path: Path) -> None:
+def test_old_manifests_have_no_row_counts(tmp_path: Path) -> None:
     Manifests(store_of(tmp_path)).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
     file = next((tmp_path / "manifest").glob("*.json"))
     found = json.loads(file.read_text())
@@ -141,7 +141,7 @@ def test_unreadable_counts_of_starts_and_failures_restart_at_zero(tmp_path: Path
     assert runs_of(store_of(tmp_path)) == Runs(1)
 
 
-def test_counting_starts_and_failures_raises_no_error_if_the_counts_cannot_be_written(tmp_path: Path) -> None:
+def test_counts_that_cannot_be_written_raise_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     note_start(store_of(tmp_path / "file"))
     note_failure(store_of(tmp_path / "file"), "v")
@@ -163,7 +163,7 @@ def test_a_phase_of_a_job_counts_the_seconds_of_the_slowest_cell() -> None:
         phases.add("lunch", 1.0)
 
 
-def test_numbers_that_take_longer_to_read_are_read_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_numbers_are_read_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("freshviews.cli.metrics.time.monotonic", lambda: now[0])
     reads: list[float] = []
@@ -180,7 +180,7 @@ def test_numbers_that_take_longer_to_read_are_read_less_often(monkeypatch: pytes
     assert reads == [100.0, 111.0]
 
 
-def test_one_thread_reads_the_numbers_while_other_threads_wait_for_a_limited_time() -> None:
+def test_one_thread_reads_the_numbers_while_others_wait() -> None:
     reading, go_on = threading.Event(), threading.Event()
 
     def read() -> Numbers:
@@ -232,7 +232,7 @@ def fetch(server: HttpServer) -> bytes:
         (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
     ],
 )
-def test_only_get_requests_for_metrics_are_answered_with_the_page(
+def test_only_get_requests_for_metrics_are_answered(
     server: HttpServer, request_text: bytes, code: bytes
 ) -> None:
     found = answer_to(port_of(server), request_text)
@@ -254,7 +254,7 @@ def test_only_get_requests_for_metrics_are_answered_with_the_page(
     ],
     ids=["line", "header", "headers", "many headers", "bytes", "nothing"],
 )
-def test_a_hostile_request_gets_no_page_and_does_not_stop_the_server(
+def test_a_hostile_request_does_not_stop_the_server(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
@@ -262,7 +262,7 @@ def test_a_hostile_request_gets_no_page_and_does_not_stop_the_server(
     assert fetch(server) == b"page\n"
 
 
-def test_many_silent_connections_are_closed_and_do_not_block_other_clients(
+def test_silent_connections_do_not_block_other_clients(
     server: HttpServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 1.0)
@@ -294,7 +294,7 @@ def test_the_connection_of_a_slow_client_is_closed(server: HttpServer, monkeypat
                 time.sleep(0.05)
 
 
-def test_an_error_while_reading_numbers_gives_an_http_error_without_its_text() -> None:
+def test_an_error_while_reading_numbers_hides_its_text() -> None:
     errors: list[Exception] = [Busy(), ValueError("a secret")]
 
     def text(patience: float) -> bytes:
@@ -308,7 +308,7 @@ def test_an_error_while_reading_numbers_gives_an_http_error_without_its_text() -
             assert found.value.code == code and b"secret" not in found.value.read()
 
 
-def test_a_port_in_use_is_refused_with_the_remedy_until_close_frees_it(server: HttpServer) -> None:
+def test_a_port_in_use_is_refused_with_the_remedy(server: HttpServer) -> None:
     port = port_of(server)
     with pytest.raises(ServerError, match=rf"--metrics-port {port}: 127\.0\.0\.1:{port} .*in use; name another port"):
         HttpServer("127.0.0.1", port, metrics_page(lambda patience: b""), option="metrics-")

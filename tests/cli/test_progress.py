@@ -39,13 +39,13 @@ def version(number: int, rows: int, seconds: float) -> Manifest:
         (version(2, 5000, 2.0), 0.0, "version 2: 5,000 rows in 2.00 s, 2,500 rows/s, lag "),
     ],
 )
-def test_the_line_of_a_version_has_its_rows_and_seconds_and_a_rate_only_if_rows_came(
+def test_the_line_of_a_version_has_rows_seconds_and_rate(
     made: Manifest, compiling: float, expected: str
 ) -> None:
     assert re.sub(r"lag .*", "lag ", headline(made, compiling)) == expected
 
 
-def test_stages_and_compilations_are_printed_on_standard_error_and_versions_on_standard_output(
+def test_stages_are_printed_on_standard_error(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "cache_folder", lambda: tmp_path)
@@ -68,7 +68,7 @@ def test_stages_and_compilations_are_printed_on_standard_error_and_versions_on_s
     assert second.startswith("version 2: 4 rows in 2.00 s, 2.0 rows/s") and second.endswith("; changes: by_part 2")
 
 
-def test_a_resumed_run_prints_that_it_reads_its_tables_before_its_first_version(
+def test_a_resumed_run_prints_the_tables_that_it_reads(
     capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress(DEFINITION, False, Phases()) as shown:
@@ -79,7 +79,7 @@ def test_a_resumed_run_prints_that_it_reads_its_tables_before_its_first_version(
     assert error == "going on from version 7\nreading items\n" and out.startswith("version 8: 3 rows in 1.00 s, 3.0 ")
 
 
-def test_with_the_option_json_standard_output_has_only_the_lines_of_versions(
+def test_the_option_json_prints_only_lines_of_versions(
     capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress(DEFINITION, True, Phases()) as shown:
@@ -89,7 +89,7 @@ def test_with_the_option_json_standard_output_has_only_the_lines_of_versions(
     assert error == "starting Spark\nreading items\n" and out.startswith('{"version": 1') and out.count("\n") == 1
 
 
-def test_the_count_of_compiled_functions_excludes_functions_compiled_before_the_run(
+def test_functions_compiled_before_the_run_are_not_counted(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(progress, "cache_folder", lambda: tmp_path)
@@ -116,7 +116,7 @@ with Progress(DEFINITION, False, Phases()) as shown:
 """
 
 
-def test_the_status_line_on_a_terminal_shows_the_stages_and_then_the_last_version() -> None:
+def test_the_status_line_shows_stages_then_the_last_version() -> None:
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", ON_TERMINAL]
     code, written = on_terminal(command, {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}, output=True)

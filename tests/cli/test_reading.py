@@ -75,7 +75,7 @@ def with_contents(root: Path, made: Manifest, view: str) -> Manifest:
     return after
 
 
-def test_the_query_and_status_commands_print_their_first_line_without_importing_slow_modules(tmp_path: Path) -> None:
+def test_query_and_status_import_no_slow_modules(tmp_path: Path) -> None:
     """3,000 rows are more than one batch of plain Python, but few enough for plain Python in pieces."""
     root = tmp_path / "shop.checkpoint"
     made = commit(root, None, [sale(number, f"part {number % 7}") for number in range(3000)])
@@ -197,7 +197,7 @@ def test_stored_contents_of_a_version_are_read_without_an_engine(tmp_path: Path)
     assert contents(store_of(root), lacking, "by_part").num_rows == 7
 
 
-def test_reading_a_view_loads_only_the_relations_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_view_loads_only_needed_relations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = commit(tmp_path, None, [sale(1, "nut"), sale(2, "nut")])
     defined: list[list[str]] = []
     define = Database.define
@@ -211,7 +211,7 @@ def test_reading_a_view_loads_only_the_relations_that_it_needs(tmp_path: Path, m
     assert defined == [["sales", "by_part"]]
 
 
-def test_a_view_needs_the_relations_that_it_reads_and_the_tables_that_they_reference() -> None:
+def test_needed_relations_include_tables_of_foreign_keys() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));
@@ -228,7 +228,7 @@ def test_a_view_needs_the_relations_that_it_reads_and_the_tables_that_they_refer
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_applying_a_log_in_pieces_equals_applying_the_whole_log(
+def test_a_log_applied_in_pieces_equals_the_whole_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """The log deletes and reinserts keys, and has duplicate rows, NULL and -0.0."""
@@ -274,9 +274,7 @@ def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.
     return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
 
 
-def test_a_log_with_references_to_rows_of_a_later_piece_is_applied_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_with_later_referenced_rows_is_applied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
     made = keyed(
         tmp_path,

@@ -85,7 +85,7 @@ class Seen(HTMLParser):
         self.text += data
 
 
-def test_json_csv_arrow_and_html_of_a_view_have_the_same_rows_and_version(site: Site) -> None:
+def test_all_formats_of_a_view_have_the_same_rows(site: Site) -> None:
     found = read(site, "/view/by_part")
     assert found["version"] == 2 and found["view"] == "by_part" and found["total"] == 10
     rows = {(row["part"], row["n"]) for row in found["rows"]}  # type: ignore[attr-defined]
@@ -154,7 +154,7 @@ def test_the_query_page_answers_selects_and_refuses_other_statements(site: Site)
         assert ask(site, "/query", sql=f"SELECT * FROM by_part WHERE {deep}", format="json").status in (200, 400)
 
 
-def test_a_select_of_the_query_page_is_refused_if_it_needs_too_much_time_or_memory(
+def test_the_query_page_limits_time_and_memory(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "SELECT_SECONDS", 0.3)
@@ -261,7 +261,7 @@ def test_rows_and_bytes_of_an_answer_are_limited(
         assert ask(site, "/view/kept", format=form, limit=2).status == 200
 
 
-def test_a_request_that_waits_too_long_for_another_request_gets_status_503(
+def test_a_request_that_waits_too_long_gets_status_503(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(versions, "PATIENCE", 0.05)
@@ -271,7 +271,7 @@ def test_a_request_that_waits_too_long_for_another_request_gets_status_503(
     assert ask(own, "/view/by_part").status == 200
 
 
-def test_a_new_version_is_read_from_its_log_and_a_version_without_state_is_refused(
+def test_a_new_version_is_read_from_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Site("shop.sql", lambda: store_of(tmp_path / "ckpt"), lambda: None)
@@ -303,7 +303,7 @@ def imaged(root: Path, made: Manifest) -> Manifest:
     return commit(root, replace(made, cells={}), [sale(number, "cog") for number in range(made.version + 1)])
 
 
-def test_a_reader_gets_a_newer_version_if_the_version_it_reads_is_collected(
+def test_a_reader_of_a_collected_version_gets_a_newer_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -362,7 +362,7 @@ def test_a_new_checkpoint_at_the_same_address_is_read(tmp_path: Path) -> None:
     assert (found["version"], found["rows"]) == (1, [{"part": "cog", "n": 1}])
 
 
-def test_a_new_checkpoint_never_shows_rows_of_a_deleted_checkpoint_with_the_same_version_number(tmp_path: Path) -> None:
+def test_a_new_checkpoint_shows_no_rows_of_a_deleted_checkpoint(tmp_path: Path) -> None:
     root = tmp_path / "ckpt"
     own = Site("shop.sql", lambda: store_of(root), lambda: None)
     for part in ("nut", "cog"):
@@ -391,7 +391,7 @@ def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> No
     assert versions.plan_text(replace(made, ordered=script), "v").startswith("view v(a INT)")
 
 
-def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_version(
+def test_reading_an_older_version_keeps_newer_cells_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ckpt"
@@ -411,7 +411,7 @@ def test_reading_an_older_version_leaves_cells_in_memory_at_the_newer_version(
     assert not loads
 
 
-def test_the_server_answers_only_get_requests_and_closes_slow_connections(
+def test_the_server_answers_only_get_requests(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "SECONDS", 0.5)
@@ -457,7 +457,7 @@ def test_the_serve_command_answers_until_it_gets_a_signal(root: Path) -> None:
             process.kill()
 
 
-def test_clients_are_answered_while_hostile_clients_attack_the_server(root: Path) -> None:
+def test_clients_are_answered_during_hostile_requests(root: Path) -> None:
     """Connections to the command that are silent, send garbage or huge bodies, or do not read their answer."""
     command = [sys.executable, "-m", "freshviews.cli", "serve", "shop.sql", "--port", "0"]
     with subprocess.Popen(command, cwd=root.parent, stderr=subprocess.PIPE, text=True) as process:

@@ -66,7 +66,7 @@ def refused(*arguments: str | Path, code: int = 1, text: str | None = None) -> s
 
 @pytest.mark.parametrize("name", UNREADABLE)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_script_that_cannot_be_read_is_named_with_the_remedy(command: str, name: str) -> None:
+def test_an_unreadable_script_is_named_with_the_remedy(command: str, name: str) -> None:
     assert refused(*command.split(), name, *COMMANDS[command]) == UNREADABLE[name]
 
 
@@ -191,7 +191,7 @@ def test_a_wrong_file_of_updates_is_named_with_the_remedy(folder: Path, data: by
 
 
 @pytest.mark.parametrize("command", ["explain fine.sql", "--help"])
-def test_a_command_ends_silently_if_the_reader_of_its_output_ends(command: str) -> None:
+def test_a_command_with_a_closed_pipe_ends_silently(command: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(

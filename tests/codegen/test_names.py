@@ -50,7 +50,7 @@ def test_a_name_in_backquotes_may_contain_any_letter(letter: str, tmp_path: Path
 
 
 @pytest.mark.parametrize(("one", "other"), [("ſ", "s"), ("ª", "a"), ("ﬁ", "fi"), ("é", "e\u0301"), ("½", "²")])
-def test_names_that_python_normalises_to_the_same_name_stay_distinct(one: str, other: str) -> None:
+def test_names_with_equal_normal_forms_stay_distinct(one: str, other: str) -> None:
     db = fv.Database()
     db.execute(
         f"CREATE TABLE t (`{one}` INT, `{other}` INT); CREATE TABLE u (`{one}` INT, `{other}` INT);"

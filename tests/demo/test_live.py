@@ -53,7 +53,7 @@ def events(response: Any) -> Iterator[tuple[int, str, list[Any]]]:
             found = {}
 
 
-def test_a_browser_gets_all_rows_then_each_change_and_resumes_where_it_stopped() -> None:
+def test_a_browser_gets_all_rows_then_each_change() -> None:
     with served() as client:
         from demo.live.app import view
 

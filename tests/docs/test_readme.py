@@ -42,7 +42,7 @@ def test_python_blocks_of_the_readme_print_the_output_shown(request: pytest.Fixt
         assert _trimmed(printed) == shown
 
 
-def test_the_page_for_pypi_prints_the_output_shown_and_has_no_relative_links() -> None:
+def test_the_pypi_page_prints_the_output_shown() -> None:
     text = INDEX.read_text()
     assert [(_trimmed(printed), shown) for printed, shown in run_blocks(text) if shown] == [(shown_in(text),) * 2]
     assert not re.findall(r"\]\((?!https?://)[^)]*\)", text)
@@ -56,7 +56,7 @@ def _trimmed(text: str) -> str:
     return text.rstrip() + "\n" if text else ""
 
 
-def test_the_readme_has_commands_on_its_first_screen_and_an_example_on_the_second() -> None:
+def test_the_first_screen_of_the_readme_has_commands() -> None:
     lines = README.read_text().splitlines()
     first_screen = lines[:50]
     assert any("print(view[" in line for line in lines[:80])

@@ -184,7 +184,7 @@ def test_a_wrong_argument_raises_an_error_of_freshviews(door: str, tmp_path: Pat
 def test_the_error_of_swapped_arguments_names_the_argument(method: str) -> None:
     db = database()
     for given in (db, db.batch()):
-        with pytest.raises(fv.FreshviewsError, match="a table must be given by its name"):
+        with pytest.raises(fv.FreshviewsError, match="the name of a table must be a str"):
             getattr(given, method)([("screw", 1)], "items")
 
 

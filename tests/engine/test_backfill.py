@@ -156,7 +156,7 @@ def test_a_backfill_of_few_rows_uses_deltas(monkeypatch: pytest.MonkeyPatch, han
     assert handed == []
 
 
-def test_a_backfill_by_one_join_reports_an_overflow_like_a_backfill_by_deltas(handed: list[bool]) -> None:
+def test_every_kind_of_backfill_reports_an_overflow(handed: list[bool]) -> None:
     query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
     with fv.Database() as db:
         db.execute(TABLES)
@@ -227,7 +227,7 @@ def test_a_failing_backfill_of_a_traced_join_names_the_row_at_fault() -> None:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
-def test_a_triangle_needs_more_rows_than_a_four_cycle_before_a_backfill_uses_one_join(
+def test_large_triangles_are_backfilled_by_one_join(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deltas of triangles compare eight rows in a step; deltas of cycles of four take a step per row."""

@@ -68,7 +68,7 @@ def in_thread(work: Callable[[], object]) -> threading.Thread:
     return thread
 
 
-def test_an_iterator_over_changes_returns_a_snapshot_first_and_then_each_change(db: fv.Database) -> None:
+def test_an_iterator_returns_a_snapshot_then_each_change(db: fv.Database) -> None:
     changes = db.view("by_part").changes()
     db.insert("items", [("bolt", 1)])
     first = next(changes)
@@ -80,7 +80,7 @@ def test_an_iterator_over_changes_returns_a_snapshot_first_and_then_each_change(
     assert changes.take(0) is None
 
 
-def test_an_iterator_from_now_returns_only_later_changes_that_are_not_empty(db: fv.Database) -> None:
+def test_an_iterator_from_now_returns_only_later_changes(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     assert changes.take(0) is None
     db.insert("items", [("bolt", 0)])
@@ -115,9 +115,9 @@ def test_an_iterator_can_begin_at_an_old_version_while_its_changes_are_kept(db: 
     for _ in range(3):
         db.insert("items", [("bolt", 1)])
     assert next(view.changes(3)).version == 4
-    with pytest.raises(fv.ArgumentError, match="after version 1 are not known; those after versions 2 to 4 are"):
+    with pytest.raises(fv.ArgumentError, match="after version 1 are not kept; those after versions 2 to 4 are"):
         view.changes(1)
-    with pytest.raises(fv.ArgumentError, match="after version 5 are not known"):
+    with pytest.raises(fv.ArgumentError, match="after version 5 are not kept"):
         view.changes(5)
     changes = view.changes(2)
     assert [change.version for change in (next(changes), next(changes))] == [3, 4]
@@ -127,7 +127,7 @@ def test_an_iterator_can_begin_at_an_old_version_while_its_changes_are_kept(db: 
         view.changes(3)
 
 
-def test_an_iterator_can_begin_at_the_version_at_which_a_database_was_opened(tmp_path: Path) -> None:
+def test_an_iterator_can_begin_at_the_first_version_of_a_process(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "d") as db:
         db.execute(SCRIPT)
         db.insert("items", [("bolt", 3)])
@@ -156,7 +156,7 @@ def test_a_change_larger_than_the_queue_size_is_returned_whole(db: fv.Database) 
     assert len(found) == 100 and not found.is_snapshot
 
 
-def test_strings_of_waiting_changes_are_kept_and_decoded_after_the_database_is_closed(db: fv.Database) -> None:
+def test_strings_of_waiting_changes_survive_the_close(db: fv.Database) -> None:
     changes = db.view("by_part").changes()
     first = next(changes)
     for number in range(300):
@@ -169,7 +169,7 @@ def test_strings_of_waiting_changes_are_kept_and_decoded_after_the_database_is_c
     assert list(first) == [(("bolt", 3), 1), (("nut", 5), 1)]
 
 
-def test_the_iteration_ends_when_the_view_is_dropped_or_the_database_closed(db: fv.Database) -> None:
+def test_an_iteration_ends_when_its_view_is_dropped(db: fv.Database) -> None:
     dropped, closed = db.view("pairs").changes("now"), db.view("by_part").changes("now")
     db.insert("items", [("bolt", 7)])
     taken: list[fv.Change] = []
@@ -195,7 +195,7 @@ def test_an_iterator_continues_after_its_view_is_replanned(db: fv.Database) -> N
     assert replica.contents == sorted(db.view("by_part"))
 
 
-def test_a_forked_child_that_waits_for_a_change_of_a_durable_database_gets_an_error(tmp_path: Path) -> None:
+def test_waiting_for_a_change_in_a_forked_child_is_refused(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop") as durable:
         durable.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) FROM t GROUP BY a")
         changes = durable.view("v").changes("now")
@@ -205,7 +205,7 @@ def test_a_forked_child_that_waits_for_a_change_of_a_durable_database_gets_an_er
         assert len(changes.take(0) or ()) == 1
 
 
-def test_closing_an_iterator_ends_a_wait_for_a_change_in_another_thread(db: fv.Database) -> None:
+def test_closing_an_iterator_ends_the_wait_of_another_thread(db: fv.Database) -> None:
     with db.view("by_part").changes("now") as changes:
         waiting = threading.Event()
 
@@ -222,7 +222,7 @@ def test_closing_an_iterator_ends_a_wait_for_a_change_in_another_thread(db: fv.D
 
 def test_waiting_for_a_change_is_refused_while_the_thread_holds_the_version(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
-    with db.at_one_version(), pytest.raises(fv.FreshviewsError, match="while this thread holds the version"):
+    with db.at_one_version(), pytest.raises(fv.FreshviewsError, match="because this thread blocks new versions"):
         next(changes)
     seen: list[fv.Change] = []
     with db.view("by_part").subscribe(lambda change: seen.append(next(changes))):
@@ -253,7 +253,7 @@ def test_the_error_of_a_wrong_argument_of_changes_names_the_argument(
 # Iterators that are left
 
 
-def test_an_abandoned_iterator_is_forgotten_at_the_next_commit_or_new_iterator(db: fv.Database) -> None:
+def test_an_abandoned_iterator_is_forgotten_at_the_next_commit(db: fv.Database) -> None:
     view = db.view("by_part")
     for _ in view.changes():
         break
@@ -265,7 +265,7 @@ def test_an_abandoned_iterator_is_forgotten_at_the_next_commit_or_new_iterator(d
     assert queues_of(view) == 0 and not view.state.wants_change and not db._queues.waited
 
 
-def test_a_commit_that_waits_for_an_iterator_continues_when_the_iterator_is_garbage_collected(db: fv.Database) -> None:
+def test_a_commit_continues_when_a_full_iterator_is_garbage_collected(db: fv.Database) -> None:
     kept = [db.view("by_part").changes("now", size=1, full="wait")]
     db.insert("items", [("bolt", 1)])
     thread = in_thread(lambda: db.insert("items", [("bolt", 1)]))
@@ -303,7 +303,7 @@ def test_a_commit_waits_for_room_in_the_queue_of_an_iterator(db: fv.Database) ->
     assert most <= 4 + 2
 
 
-def test_a_commit_that_would_wait_for_its_own_thread_is_refused_and_applies_nothing(db: fv.Database) -> None:
+def test_a_commit_never_waits_for_its_own_thread(db: fv.Database) -> None:
     view = db.view("by_part")
     changes = view.changes("now", size=1, full="wait", timeout=0.2)
     db.insert("items", [("bolt", 1)])
@@ -320,7 +320,7 @@ def test_a_commit_that_would_wait_for_its_own_thread_is_refused_and_applies_noth
     db.insert("items", [("bolt", 1)])
 
 
-def test_a_commit_inside_a_subscriber_fails_instead_of_waiting_for_a_full_queue(db: fv.Database) -> None:
+def test_a_commit_in_a_subscriber_never_waits_for_a_full_queue(db: fv.Database) -> None:
     full = db.view("pairs").changes("now", size=1, full="wait")
     db.view("by_part").subscribe(lambda change: db.insert("items", [("nut", 9)]))
     with pytest.raises(fv.SubscriberError, match="cannot wait for room"):
@@ -366,7 +366,7 @@ def test_replicas_of_many_threads_follow_writers_of_many_threads(db: fv.Database
         assert full == "snapshot" or replica.snapshots == 1
 
 
-def test_each_change_goes_to_exactly_one_of_the_threads_that_share_an_iterator(db: fv.Database) -> None:
+def test_threads_that_share_an_iterator_get_each_change_once(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     taken: list[int] = []
     threads = [in_thread(lambda: taken.extend(change.version for change in changes)) for _ in range(3)]
@@ -426,7 +426,7 @@ def test_a_task_in_each_of_several_event_loops_follows_a_view(db: fv.Database) -
     assert all(replica.contents == sorted(db.view("by_part")) for replica in replicas)
 
 
-def test_cancelling_a_task_loses_no_change_of_the_iterator_that_it_waits_for(db: fv.Database) -> None:
+def test_a_cancelled_task_loses_no_change(db: fv.Database) -> None:
     async def main() -> list[int]:
         changes = db.view("by_part").changes("now")
         versions: list[int] = []
@@ -480,7 +480,7 @@ def test_the_iterator_of_a_cancelled_task_is_forgotten(db: fv.Database) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_closed_event_loop_blocks_no_commit_and_its_iterator_is_forgotten(db: fv.Database) -> None:
+def test_a_closed_event_loop_blocks_no_commit(db: fv.Database) -> None:
     view = db.view("by_part")
 
     async def follow() -> None:
@@ -499,7 +499,7 @@ def test_a_closed_event_loop_blocks_no_commit_and_its_iterator_is_forgotten(db: 
     assert queues_of(view) == 0
 
 
-def test_a_task_can_take_a_snapshot_while_its_thread_holds_the_version(db: fv.Database) -> None:
+def test_a_task_can_take_a_snapshot_of_a_held_version(db: fv.Database) -> None:
     async def main() -> None:
         with db.at_one_version() as version:
             assert (await anext(db.view("by_part").changes())).version == version
@@ -507,7 +507,7 @@ def test_a_task_can_take_a_snapshot_while_its_thread_holds_the_version(db: fv.Da
     asyncio.run(main())
 
 
-def test_an_insert_by_the_event_loop_that_takes_the_changes_is_refused_instead_of_waiting(db: fv.Database) -> None:
+def test_an_insert_never_waits_for_its_own_event_loop(db: fv.Database) -> None:
     async def main() -> None:
         changes = db.view("by_part").changes("now", size=1, full="wait")
         task = asyncio.ensure_future(anext(changes))
@@ -542,7 +542,7 @@ async def later(change: fv.Change) -> None:
 
 
 @pytest.mark.parametrize("callback", [later, Later()], ids=["function", "object"])
-def test_subscribe_refuses_an_async_function_and_suggests_an_async_for_loop(db: fv.Database, callback: Any) -> None:
+def test_subscribe_refuses_an_async_function(db: fv.Database, callback: Any) -> None:
     with pytest.raises(fv.ArgumentError, match=r"cannot be an async def; await .* async for change in"):
         db.view("by_part").subscribe(callback)
 

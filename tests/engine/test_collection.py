@@ -97,7 +97,7 @@ def test_strings_in_use_stay_if_the_primary_key_is_not_the_first_column() -> Non
         assert list(db.view("counted")) == [(0,)]
 
 
-def test_stats_count_the_bytes_of_strings_and_of_rows_in_a_window() -> None:
+def test_stats_count_bytes_of_strings_and_windows() -> None:
     script = """CREATE TABLE t (name STRING, n BIGINT)
         TBLPROPERTIES ('freshviews.trusted' = 'true', 'freshviews.window' = '100 rows');
         CREATE MATERIALIZED VIEW v AS SELECT name, COUNT(*) AS n FROM t GROUP BY name"""
@@ -112,7 +112,7 @@ def test_stats_count_the_bytes_of_strings_and_of_rows_in_a_window() -> None:
         assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
 
 
-def test_a_reopened_database_keeps_the_strings_in_use_and_frees_unused_strings(tmp_path: Path) -> None:
+def test_a_reopened_database_frees_unused_strings(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)
         db.snapshot()
@@ -160,7 +160,7 @@ def test_an_image_with_free_codes_can_be_opened_with_a_new_view(tmp_path: Path) 
         assert sorted(db.view("new")) == sorted((f"id {i}",) for i in range(280, 300))
 
 
-def test_a_looked_up_row_is_decoded_before_another_commit_can_free_its_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_looked_up_row_keeps_its_strings_until_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     with collecting(least=1) as db:
         window(db, 0, 20, 20)
 
@@ -185,7 +185,7 @@ def test_a_looked_up_row_is_decoded_before_another_commit_can_free_its_strings(m
         check(db, 40, 60)
 
 
-def test_changes_readers_and_batches_that_a_user_holds_keep_their_strings() -> None:
+def test_objects_of_a_user_keep_their_strings() -> None:
     with collecting() as db:
         kept: list[Change] = []
         subscription = db.view("loud").subscribe(kept.append)
@@ -311,7 +311,7 @@ def test_memory_of_strings_is_released_after_most_rows_were_deleted(batch: int) 
         assert sorted(db.table("t")) == [(text,) for text in kept]
 
 
-def test_a_collection_step_after_few_rows_is_bounded_for_any_number_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_collection_step_is_bounded_for_any_number_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = 300 if PURE_PYTHON else 30_000
     monkeypatch.setattr("freshviews.engine.commit.collection.LONGEST", 100)
     monkeypatch.setattr("freshviews.engine.commit.collection.URGENT", 50)

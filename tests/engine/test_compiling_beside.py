@@ -203,7 +203,7 @@ def test_ctrl_c_leaves_no_half_written_rows(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view")
-def test_a_view_is_compiled_before_its_first_batch_if_freshviews_compile_is_ahead(tmp_path: Path) -> None:
+def test_freshviews_compile_ahead_compiles_views_before_batches(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
     assert found == "True\n"
 
@@ -212,7 +212,7 @@ def test_ctrl_c_interrupts_a_batch_that_waits_for_the_compiler(tmp_path: Path) -
     assert _run(PREPARE + INTERRUPTED_WAIT, tmp_path) == "interrupted 0 0\n"
 
 
-def test_a_wait_for_the_compiler_is_reported_on_the_terminal_and_in_the_log(tmp_path: Path) -> None:
+def test_a_wait_for_the_compiler_is_reported(tmp_path: Path) -> None:
     """The line counts all functions that are compiled, and vanishes when the wait ends, also by Ctrl-C."""
     log = tmp_path / "log"
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
@@ -229,7 +229,7 @@ def test_a_forked_child_starts_its_own_compiling_process(tmp_path: Path) -> None
     assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"
 
 
-def test_a_compiling_process_ends_when_the_process_that_started_it_ends(tmp_path: Path) -> None:
+def test_a_compiling_process_ends_with_its_parent(tmp_path: Path) -> None:
     """Even while it compiles a function without end."""
     compiling, ends = int(_run(ORPHAN, tmp_path)), time.monotonic() + 60
     os.kill(compiling, 0)

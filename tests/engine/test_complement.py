@@ -47,7 +47,7 @@ class Compared:
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_the_number_of_operations_on_complements_does_not_grow_with_the_codes_of_negated_atoms(name: str) -> None:
+def test_operations_on_complements_do_not_grow_with_negated_rows(name: str) -> None:
     one = COVERED[name]
     width = {atom.relation: len(atom.variables) for atom in one.atoms}
 
@@ -110,7 +110,7 @@ def test_the_cost_of_a_complement_grows_with_its_gaps() -> None:
     assert done[0] == done[1] and max(done[0]) <= 12, done
 
 
-def test_runs_of_codes_in_a_complement_may_begin_with_the_least_and_end_with_the_greatest_code() -> None:
+def test_complements_include_the_least_and_greatest_code() -> None:
     ends = [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]
     some = {(code,): 1 for code in ends}
     plain = MaintainedRule(rule("x", "A x", "!B x"), INTEGER)

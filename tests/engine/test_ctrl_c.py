@@ -97,7 +97,7 @@ PLACES += [(MaintainedView, "apply", 5)]
 
 @pytest.mark.parametrize("first", [0, 1000])
 @pytest.mark.parametrize("place, name, number", PLACES)
-def test_ctrl_c_stops_an_insert_and_none_of_its_rows_is_applied(
+def test_an_insert_stopped_by_ctrl_c_applies_no_row(
     place: Any, name: str, number: int, first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views over few rows are backfilled, those over many take the negated batch."""
@@ -110,7 +110,7 @@ def test_ctrl_c_stops_an_insert_and_none_of_its_rows_is_applied(
     assert contents(db) == contents(database(first=first + 300))
 
 
-def test_an_open_reader_keeps_its_version_while_views_are_backfilled_after_ctrl_c(
+def test_a_reader_keeps_its_version_after_ctrl_c(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The groups of the view are in another order after the backfill."""
@@ -131,7 +131,7 @@ def test_an_open_reader_keeps_its_version_while_views_are_backfilled_after_ctrl_
     assert sorted((row["q"], row["n"]) for row in read) == [(i, 1) for i in range(200)]
 
 
-def test_a_backfill_after_ctrl_c_restores_sums_even_if_partial_sums_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backfill_after_ctrl_c_restores_all_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT, x BIGINT); CREATE MATERIALIZED VIEW a AS SELECT SUM(x) AS s FROM t")
     large = 9 * 10**18
@@ -145,7 +145,7 @@ def test_a_backfill_after_ctrl_c_restores_sums_even_if_partial_sums_overflow(mon
     assert list(db.view("a")) == [(large + 1,)]
 
 
-def test_ctrl_c_stops_a_union_view_before_its_first_select_has_taken_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_a_union_view_in_its_first_select(monkeypatch: pytest.MonkeyPatch) -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (part STRING); CREATE MATERIALIZED VIEW a AS SELECT upper(part) AS p, COUNT(*) AS n FROM t "
@@ -158,7 +158,7 @@ def test_ctrl_c_stops_a_union_view_before_its_first_select_has_taken_the_rows(mo
 
 
 @pytest.mark.parametrize("form", ["arrow", "dicts", "pandas"])
-def test_ctrl_c_stops_an_insert_of_rows_in_any_accepted_form_while_they_are_encoded(
+def test_ctrl_c_stops_the_encoding_of_an_insert(
     form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -178,7 +178,7 @@ def test_ctrl_c_stops_an_insert_of_rows_in_any_accepted_form_while_they_are_enco
         stopped(db, lambda: db.insert("t", given))
 
 
-def test_rows_of_refused_or_interrupted_batches_never_make_a_database_wait_for_the_compiler(
+def test_refused_rows_never_cause_a_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A database with many rows waits for the compiler, also to be closed."""
@@ -205,7 +205,7 @@ CHANGES: dict[str, Callable[[fv.Database], Any]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_ctrl_c_stops_every_kind_of_change_and_leaves_the_database_unchanged(
+def test_ctrl_c_stops_every_kind_of_change(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(first=1000)
@@ -214,7 +214,7 @@ def test_ctrl_c_stops_every_kind_of_change_and_leaves_the_database_unchanged(
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_the_exception_of_ctrl_c_after_a_commit_has_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_a_commit_reports_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db, other = database(first=1000), database(first=1000)
     press(monkeypatch, commit, "settle_base", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
@@ -225,7 +225,7 @@ def test_the_exception_of_ctrl_c_after_a_commit_has_the_version(change: str, mon
     assert contents(db) == contents(other)
 
 
-def test_the_exception_of_ctrl_c_inside_a_subscriber_has_the_version() -> None:
+def test_ctrl_c_inside_a_subscriber_reports_the_version() -> None:
     db = database()
     db.view("a").subscribe(lambda change: signal.raise_signal(signal.SIGINT))
     for count in (1, 300):
@@ -236,7 +236,7 @@ def test_the_exception_of_ctrl_c_inside_a_subscriber_has_the_version() -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="one call of machine code makes the version")
-def test_the_exception_of_ctrl_c_after_an_insert_of_one_row_has_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_after_an_insert_of_one_row_reports_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE u (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM u GROUP BY a")
         db.insert("u", [(1,)])
@@ -258,7 +258,7 @@ def test_the_exception_of_ctrl_c_after_an_insert_of_one_row_has_the_version(monk
             assert db.version == rows and list(db.view("v")) == [(1, rows)]
 
 
-def test_a_batch_interrupted_by_ctrl_c_is_dropped_or_has_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_drops_a_batch_or_reports_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
 
     def both(batch: fv.Batch) -> None:
@@ -280,7 +280,7 @@ def test_a_batch_interrupted_by_ctrl_c_is_dropped_or_has_its_version(monkeypatch
 
 
 @pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
-def test_the_exception_of_ctrl_c_in_a_script_says_which_statements_took_effect(
+def test_ctrl_c_in_a_script_reports_the_finished_statements(
     place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -298,7 +298,7 @@ def test_the_exception_of_ctrl_c_in_a_script_says_which_statements_took_effect(
 
 
 @pytest.mark.parametrize("method", ["apply_in_order", "apply_net"])
-def test_the_exception_of_ctrl_c_between_pieces_of_updates_says_how_many_are_applied(
+def test_ctrl_c_between_pieces_reports_the_applied_updates(
     method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database()
@@ -311,7 +311,7 @@ def test_the_exception_of_ctrl_c_between_pieces_of_updates_says_how_many_are_app
     assert late.value.__notes__[1] == f"{done} of 20 updates are in, and nothing of the others"
 
 
-def test_ctrl_c_stops_a_backfill_and_no_relation_of_the_script_is_defined(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_in_a_backfill_defines_no_relation(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=300)
     before = contents(db)
     for place, name in ((MaintainedView, "load"), (MaintainedView, "prepare"), (MaintainedView, "joined")):
@@ -323,7 +323,7 @@ def test_ctrl_c_stops_a_backfill_and_no_relation_of_the_script_is_defined(monkey
         assert contents(db) == before
 
 
-def test_the_exception_of_ctrl_c_after_a_script_says_that_its_definitions_are_in_effect(
+def test_ctrl_c_after_a_script_keeps_its_definitions(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(first=10)
@@ -346,7 +346,7 @@ def test_after_ctrl_c_a_table_made_from_a_frame_is_complete_or_absent(monkeypatc
     assert late.value.version == db.version == 2 and len(db.table("w")) == 300
 
 
-def test_ctrl_c_stops_a_snapshot_and_the_directory_can_still_be_opened(
+def test_a_directory_opens_after_ctrl_c_in_a_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = database(tmp_path, first=300)
@@ -380,7 +380,7 @@ def test_ctrl_c_before_a_durable_batch_is_logged_drops_the_batch(
         assert contents(again) == before
 
 
-def test_ctrl_c_stops_a_thread_that_waits_while_another_thread_holds_the_version() -> None:
+def test_ctrl_c_stops_a_thread_that_waits_for_the_version() -> None:
     db = database()
     held, go_on = threading.Event(), threading.Event()
 
@@ -403,7 +403,7 @@ def test_ctrl_c_stops_a_thread_that_waits_while_another_thread_holds_the_version
     assert db.version == 1 and not len(db.table("t"))
 
 
-def test_signals_at_random_moments_leave_all_rows_of_an_insert_or_none(tmp_path: Path) -> None:
+def test_random_signals_leave_all_rows_or_none(tmp_path: Path) -> None:
     size, draw = (400 if PURE_PYTHON else 20_000), random.Random(5)
     db, total, stops = database(tmp_path), 0, 0
     start = time.perf_counter()
@@ -435,7 +435,7 @@ def test_signals_at_random_moments_leave_all_rows_of_an_insert_or_none(tmp_path:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
+def test_ctrl_c_ends_a_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from freshviews.engine.commit.interrupts import Uninterrupted
@@ -461,7 +461,7 @@ def test_ctrl_c_ends_a_wait_for_the_compiler_unless_a_change_is_partly_applied(
         assert len(looks) == (2 if unchanged else 6)
 
 
-def test_compiling_an_unneeded_function_ends_if_a_call_waits_for_another_function(
+def test_an_awaited_function_interrupts_unneeded_compilations(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended: list[str] = []

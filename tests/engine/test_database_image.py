@@ -84,7 +84,7 @@ def outcome(step: Callable[[Database], object], db: Database) -> str | None:
 
 @pytest.mark.parametrize("mapped", [1, 1 << 18], ids=["mapped", "read"])
 @pytest.mark.parametrize("seed", range(3))
-def test_a_database_restored_from_its_image_agrees_with_an_uninterrupted_database(
+def test_a_restored_database_agrees_with_the_original(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, mapped: int
 ) -> None:
     """Contents, changes, and refusals with their messages agree, over images of images."""
@@ -164,7 +164,7 @@ def test_keys_and_foreign_keys_are_enforced_for_rows_restored_from_an_image(tmp_
             assert contents(db) == contents(never)
 
 
-def test_an_image_is_written_whole_or_not_at_all_and_never_overwrites_another_image(
+def test_an_image_is_written_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "image"
@@ -262,7 +262,7 @@ def test_views_that_differ_from_the_image_are_backfilled(
             assert contents(db) == before and name not in read and len(read) == 4
 
 
-def test_opening_an_image_refuses_changed_tables_and_leaves_new_tables_empty(tmp_path: Path) -> None:
+def test_opening_an_image_refuses_changed_tables(tmp_path: Path) -> None:
     folder = tmp_path / "image"
     with filled() as db:
         db.write_image(folder)
@@ -279,7 +279,7 @@ CREATE MATERIALIZED VIEW v AS SELECT b, SUM(a) AS a FROM t GROUP BY b;
 """
 
 
-def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_are_never_backfilled_from_an_image(tmp_path: Path) -> None:
     with Database() as db:
         db.execute(TRUSTED)
         db.write_image(tmp_path / "empty")
@@ -289,7 +289,7 @@ def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled
     with Database.from_image(tmp_path / "image", statements(TRUSTED)) as db:
         db.delete("t", [(3, "x")])
         assert sorted(db.view("v")) == [("x", 1), ("y", 2)]
-        with pytest.raises(fv.CatalogError, match="trusted and has had rows"):
+        with pytest.raises(fv.CatalogError, match="are not stored; create the view"):
             db.execute("CREATE MATERIALIZED VIEW w AS SELECT a FROM t")
     more = TRUSTED + "CREATE MATERIALIZED VIEW w AS SELECT a FROM t;"
     for changed in (more, TRUSTED.replace("SUM(a)", "SUM(a + 1)")):
@@ -299,7 +299,7 @@ def test_views_of_trusted_tables_are_restored_from_an_image_but_never_backfilled
             db.insert("t", [(1, "x")])
 
 
-def test_the_method_define_is_only_for_databases_in_memory_and_refuses_names_in_use(tmp_path: Path) -> None:
+def test_define_refuses_durable_databases_and_names_in_use(tmp_path: Path) -> None:
     with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match=r"use Database\.execute"):
         db.define(statements())
     with Database() as db:

@@ -69,7 +69,7 @@ def test_text_functions_are_computed_for_default_values_in_trusted_tables() -> N
     assert Counter(db.view("v")) == Counter([(3, 3), (None, 1)])
 
 
-def test_a_given_null_stays_null_and_signed_rows_get_defaults_too() -> None:
+def test_a_given_null_stays_null() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (id INT, a INT DEFAULT 7, s STRING NOT NULL DEFAULT 'x')")
     db.insert("t", [{"id": 1, "a": None}, {"id": 2}])

@@ -89,7 +89,7 @@ def test_a_printed_database_lists_its_relations_and_their_inputs(db: fv.Database
     assert {"orders", "items", "by_part", "late"} <= set(drawn)
 
 
-def test_closed_and_dropped_objects_print_that_they_are_closed_or_dropped(db: fv.Database) -> None:
+def test_closed_and_dropped_objects_print_their_state(db: fv.Database) -> None:
     view, empty = db.view("inverse"), fv.Database()
     db.execute("DROP MATERIALIZED VIEW inverse")
     assert repr(view) == "view inverse: inverse was dropped" == texts_of(view)
@@ -150,7 +150,7 @@ def test_hostile_text_is_escaped_in_every_printed_object(shown: Callable[[Any], 
         ElementTree.fromstring(thing.svg())
 
 
-def test_explain_shows_internal_views_and_the_bound_of_an_update_that_passes_through_all() -> None:
+def test_explain_shows_internal_views_and_their_common_bound() -> None:
     db = fv.Database()
     db.execute("""CREATE TABLE t (id INT, g STRING, x INT);
     CREATE MATERIALIZED VIEW lagged AS SELECT id, g, LAG(x) OVER (PARTITION BY g ORDER BY id) AS p FROM t;
@@ -184,7 +184,7 @@ def test_explain_shows_internal_views_and_the_bound_of_an_update_that_passes_thr
     assert "whole" not in plain and plain.to_dict()["inner"] == []
 
 
-def test_an_explanation_prints_as_its_text_and_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
+def test_an_explanation_can_be_drawn_as_mermaid_or_svg(db: fv.Database) -> None:
     explanation = db.view("by_part").explain()
     bound = explanation.to_dict()["blocks"][0]["bounds"]["update"]
     assert repr(explanation) == str(explanation) and type(str(explanation)) is str
@@ -228,7 +228,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("query", "inner"), KINDS.values(), ids=KINDS)
-def test_explain_begins_with_the_update_bounds_of_a_view_and_of_all_its_internal_views(query: str, inner: int) -> None:
+def test_explain_begins_with_the_update_bounds(query: str, inner: int) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (g STRING, o INT, v INT); CREATE TABLE s (g STRING, w INT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

@@ -108,7 +108,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pd.DataFrame({"id": [1], "name": [object()]}), 0, "name", "Arrow has no type for it"),
     (pd.DataFrame([[1, 2]], columns=["id", "id"]), None, None, "Duplicate column names"),
     ([(10**5000, None, None, None)], 0, "id", "cannot be shown: INT accepts"),
-    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): it is not a date"),
+    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): the value is not a date"),
 ]
 
 
@@ -131,7 +131,7 @@ def test_apply_refuses_missing_and_non_integer_multiplicities(db: fv.Database, r
         db.apply("t", rows)
 
 
-def test_row_numbers_in_errors_count_input_rows_with_multiplicity_zero() -> None:
+def test_row_numbers_in_errors_count_rows_with_multiplicity_zero() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT PRIMARY KEY)")
     with pytest.raises(fv.BatchError) as caught:

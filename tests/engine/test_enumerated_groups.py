@@ -26,7 +26,7 @@ def made() -> Database:
     return database
 
 
-def test_the_stored_rows_of_a_view_with_enumerated_groups_do_not_grow_with_the_number_of_groups() -> None:
+def test_stored_rows_do_not_grow_with_enumerated_groups() -> None:
     with made() as db:
         view = db.view("v")
         db.insert("r", [(i, 0, 1) for i in range(200)])
@@ -36,7 +36,7 @@ def test_the_stored_rows_of_a_view_with_enumerated_groups_do_not_grow_with_the_n
         assert "strategy  crown" in view.explain() and "space     O(N)" in view.explain()
 
 
-def test_enumerated_groups_can_be_looked_up_and_a_change_replaces_their_rows() -> None:
+def test_enumerated_groups_can_be_looked_up() -> None:
     with made() as db:
         told: list[dict[tuple[Any, ...], int]] = []
         db.view("v").subscribe(lambda change: told.append(dict(change)))
@@ -55,7 +55,7 @@ def test_enumerated_groups_can_be_looked_up_and_a_change_replaces_their_rows() -
         assert told[3:] == [{(1, 0, 9, 2, 16, 0.5): -1}]
 
 
-def test_changes_add_up_to_the_result_even_if_some_versions_are_not_observed() -> None:
+def test_changes_add_up_to_the_result_over_unobserved_versions() -> None:
     rng = random.Random(3)
     with made() as db:
         here: dict[str, list[tuple[Any, ...]]] = {"r": [], "s": []}
@@ -84,7 +84,7 @@ def test_changes_add_up_to_the_result_even_if_some_versions_are_not_observed() -
                 subscription.unsubscribe()
 
 
-def test_reads_fail_while_a_group_overflows_and_batches_fail_if_the_view_has_a_subscriber() -> None:
+def test_reads_fail_while_a_group_overflows() -> None:
     with made() as db:
         db.insert("r", [(1, 0, BIG)])
         db.insert("s", [(0, 9, BIG, 0.0), (1, 1, 1, 0.0)])

@@ -28,7 +28,7 @@ def test_the_price_of_an_exponent_adds_the_costs_of_light_and_heavy_values() -> 
     assert price(degrees, 2, 0.5) == pytest.approx(2 / 10 + 0.8 * 2 + 0.5 * 2)
 
 
-def test_few_frequent_values_become_heavy_and_many_rare_values_stay_light() -> None:
+def test_frequent_values_become_heavy_and_rare_values_light() -> None:
     n = 100_000
     hubs = [np.array([500] * 150 + [1] * 25_000, np.int64)]
     even = [np.array([60] * (n // 60), np.int64)]
@@ -43,12 +43,12 @@ def test_frequent_reads_of_heavy_values_raise_the_exponent() -> None:
     assert (degrees[0] >= 150_000**read).sum() <= 20
 
 
-def test_an_exponent_is_kept_unless_another_exponent_is_clearly_cheaper() -> None:
+def test_only_a_clearly_cheaper_exponent_is_chosen() -> None:
     nothing = [np.ones(1000, np.int64)]
     assert all(choose(nothing, 2000, CHOICES, used) == used for used in CHOICES)
 
 
-def test_edges_from_few_nodes_lower_the_exponent_and_the_triangle_count_stays_right() -> None:
+def test_edges_from_few_nodes_lower_the_exponent() -> None:
     db = Database()
     db.execute(VIEW.format("ivm_eps"))
     assert "epsilon   auto, from 0.25 to 0.75" in db.view("v").explain()

@@ -72,7 +72,7 @@ def test_first_rows_are_right_after_a_backfill_and_a_restart(tmp_path: Path) -> 
         assert Counter(db.view("best")) == first(Counter(rows[ROWS // 2 :]))
 
 
-def test_first_rows_read_from_an_image_are_maintained_like_the_original(tmp_path: Path) -> None:
+def test_first_rows_are_maintained_after_a_restore(tmp_path: Path) -> None:
     db = fv.Database()
     db.execute(TABLE + BEST)
     definition = db.view("best").state.definition
@@ -130,7 +130,7 @@ def test_a_view_may_be_ordered_by_a_constant_and_limited_to_0_rows() -> None:
     assert list(db.view("mixed")) == [(1, "a")]
 
 
-def test_the_strategy_property_applies_to_the_internal_view_below_the_limit_clause() -> None:
+def test_the_strategy_property_applies_below_a_limit() -> None:
     db = fv.Database()
     join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"
     db.execute(
@@ -150,7 +150,7 @@ def test_the_strategy_property_applies_to_the_internal_view_below_the_limit_clau
     assert not db.views
 
 
-def test_the_strategy_property_applies_to_the_internal_view_below_nested_limit_clauses() -> None:
+def test_the_strategy_property_applies_below_nested_limits() -> None:
     nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
     create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
     db = fv.Database()

@@ -29,7 +29,7 @@ def db() -> Iterator[fv.Database]:
 
 
 @pytest.mark.parametrize("name", ["orders", "items", "by_part", "bought"])
-def test_polars_duckdb_and_pyarrow_read_tables_and_views_through_the_arrow_interface(
+def test_the_arrow_interface_serves_polars_duckdb_and_pyarrow(
     db: fv.Database, name: str
 ) -> None:
     rows: fv.Table | fv.View = db.table(name) if name in db.tables else db.view(name)
@@ -64,7 +64,7 @@ def test_the_change_of_a_view_can_be_applied_to_a_table(db: fv.Database) -> None
     assert sorted(db.table("copy")) == sorted(db.view("by_part"))
 
 
-def test_pandas_takes_the_column_names_from_the_first_row_of_a_view_or_table(db: fv.Database) -> None:
+def test_pandas_takes_column_names_from_the_first_row(db: fv.Database) -> None:
     view = db.view("by_part")
     frame = pd.DataFrame(view)
     assert [*frame.columns] == ["part", "qty", "n"] and len(frame) == len(view)
@@ -103,7 +103,7 @@ def test_the_method_head_continues_with_the_next_block_of_a_union_view(db: fv.Da
     assert len(view) == 6 and len(repr(view).splitlines()) == 3 + 6
 
 
-def test_a_library_that_reads_a_view_of_a_closed_database_gets_the_error_of_freshviews(db: fv.Database) -> None:
+def test_reading_a_closed_database_by_arrow_is_an_error(db: fv.Database) -> None:
     view = db.view("by_part")
     db.close()
     for read in (pl.DataFrame, pa.table):
@@ -189,7 +189,7 @@ def test_each_arrow_column_type_becomes_the_expected_sql_type(kind: pa.DataType,
     assert types_of(db, "t") == [wanted] and list(db.table("t")) == [(None,), (None,)]
 
 
-def test_a_table_made_from_a_frame_keeps_any_column_name_and_columns_that_are_not_null() -> None:
+def test_a_table_of_a_frame_keeps_column_names_and_nullability() -> None:
     db = fv.Database()
     schema = pa.schema([pa.field("a ` b", pa.int64(), False), pa.field("select", pa.int64())])
     db.create_table("my `t", pa.table({"a ` b": [1], "select": [2]}, schema=schema), key=["a ` b", "select"])
@@ -200,18 +200,18 @@ def test_a_table_made_from_a_frame_keeps_any_column_name_and_columns_that_are_no
 @pytest.mark.parametrize(
     ("frame", "key", "message"),
     [
-        ([(1,)], (), "table t: a frame with types is expected, .*, not a list; for other rows"),
+        ([(1,)], (), "table t: a pandas or polars DataFrame, .* is expected, not a list; for other rows"),
         ({"a": [1]}, (), "not a dict"),
         (5, (), "not a int"),
         (pl.LazyFrame({"a": [1]}), (), "not a LazyFrame"),
-        (pa.table({"a": [[1]]}), (), "column a: it has values of the type list<.*>, which no SQL type"),
-        (pa.table({"a": [None]}), (), "table t, column a: it has only NULLs"),
+        (pa.table({"a": [[1]]}), (), "column a: values of the type list<.*> have no SQL type"),
+        (pa.table({"a": [None]}), (), "table t, column a: only NULLs have no SQL type"),
         (pa.table({}), (), "table t: the frame has no columns"),
-        (pa.table({"a": [1]}), "b", "table t: the key has b; the columns are a"),
+        (pa.table({"a": [1]}), "b", "table t: the key names b, which is no column; the columns are a"),
         (pa.table({"a": [1]}), 5, r"Database.create_table\(key\): a list of texts is expected"),
         (pa.table({"a": [1, 1]}), "a", r"table t, row 1, column a: PRIMARY KEY \(a\) would have row \(1,\) twice"),
         (pa.table({"a": [1, None]}), "a", "table t, row 1, column a: NULL in a column declared NOT NULL"),
-        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have one name; rename one"),
+        (pa.table({"a": [1], "A": [2]}), (), "table t: columns a and A have the same name; rename one"),
         (pl.Series("a", [1]), (), "table t: rows are given as Series: a column, not a table"),
     ],
 )
@@ -242,11 +242,11 @@ TEXTS: list[tuple[str, dt.date | str, dt.datetime | str]] = [
     ("2026-01-31", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31)),
     (" 2026-1-3 ", dt.date(2026, 1, 3), dt.datetime(2026, 1, 3)),
     ("2026-01-31T00:00", dt.date(2026, 1, 31), dt.datetime(2026, 1, 31)),
-    ("2026-01-31 10:00:00.25", "it has a time of day", dt.datetime(2026, 1, 31, 10, 0, 0, 250_000)),
-    ("2026-01-31T10:00:00+02:00", "it has a time of day", dt.datetime(2026, 1, 31, 8)),
-    ("2026-01-31 10:00:00.1234567", "it has a time of day", "it is finer than microseconds"),
-    ("2026-02-30", "it is not a date; yyyy-MM-dd is accepted", "it is not a timestamp; yyyy-MM-dd HH:mm:ss"),
-    ("", "it is not a date", "it is not a timestamp"),
+    ("2026-01-31 10:00:00.25", "the value has a time of day", dt.datetime(2026, 1, 31, 10, 0, 0, 250_000)),
+    ("2026-01-31T10:00:00+02:00", "the value has a time of day", dt.datetime(2026, 1, 31, 8)),
+    ("2026-01-31 10:00:00.1234567", "the value has a time of day", "the value is finer than microseconds"),
+    ("2026-02-30", "the value is not a date; yyyy-MM-dd is", "the value is not a timestamp; yyyy-MM-dd HH:mm:ss"),
+    ("", "the value is not a date", "the value is not a timestamp"),
 ]
 
 
@@ -300,7 +300,7 @@ def test_the_error_of_an_insert_in_a_wrong_form_says_which_form_is_accepted(rows
             db.insert("t", rows)
 
 
-def test_a_pandas_column_without_values_fits_every_type_and_a_numpy_array_is_accepted_as_rows() -> None:
+def test_a_pandas_column_without_values_fits_every_type() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b STRING)")
         db.insert("t", pd.DataFrame({"a": [1, 2], "b": [np.nan, np.nan]}))
@@ -312,7 +312,7 @@ def test_a_pandas_column_without_values_fits_every_type_and_a_numpy_array_is_acc
         assert db.table("n").schema.types == [pa.float64()]
 
 
-def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> None:
+def test_an_answer_becomes_a_table_with_the_types_of_spark() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT NOT NULL, d DECIMAL(10, 2), at TIMESTAMP, s STRING)")
         db.insert("t", [(1, Decimal("1.50"), "2026-01-31 00:00:00", "x"), (2, None, None, None)])
@@ -320,5 +320,5 @@ def test_the_answer_of_a_select_becomes_a_table_with_the_types_of_spark() -> Non
         assert db.table("u")[1] == (1, Decimal("3.00"), dt.datetime(2026, 1, 31), "x", 2)
         types = [column.type for column in db.table("u").schema]
         assert types[:3] == [pa.int32(), pa.decimal128(12, 2), pa.timestamp("us")]
-        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have one name"):
+        with pytest.raises(fv.ArgumentError, match="table v: columns a and a have the same name"):
             db.create_table("v", db.sql("SELECT a, a FROM t"))

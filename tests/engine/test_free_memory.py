@@ -76,7 +76,7 @@ def contents(db: fv.Database) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("count", [1_000, 20_000])
-def test_rows_that_memory_cannot_hold_are_refused_and_deletes_are_accepted(db: fv.Database, count: int) -> None:
+def test_rows_that_memory_cannot_hold_are_refused(db: fv.Database, count: int) -> None:
     db.execute(SCRIPT)
     there = filled(db, count)
     assert there > 50_000
@@ -105,7 +105,7 @@ def test_rows_that_memory_cannot_hold_are_refused_and_deletes_are_accepted(db: f
     assert contents(db) == {1: 1}
 
 
-def test_a_batch_that_adds_no_row_on_balance_is_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
+def test_a_batch_without_new_rows_needs_no_free_memory(db: fv.Database, machine: Machine) -> None:
     db.execute(SCRIPT + "CREATE TABLE w (k BIGINT) TBLPROPERTIES ('freshviews.window' = '100 rows');")
     db.execute("CREATE MATERIALIZED VIEW newest AS SELECT MIN(k) AS k FROM w")
     db.insert("w", pa.record_batch({"k": np.arange(100)}))
@@ -144,7 +144,7 @@ def test_refused_rows_leave_no_strings_behind(db: fv.Database, machine: Machine)
     assert len(db.view("n")) == 5_001
 
 
-def test_rows_that_replace_deleted_rows_are_accepted_without_free_memory(db: fv.Database, machine: Machine) -> None:
+def test_rows_that_replace_deleted_rows_need_no_free_memory(db: fv.Database, machine: Machine) -> None:
     """Deletes release no memory until a table shrinks."""
     db.execute(SCRIPT)
     there = filled(db, 1_000)
@@ -264,7 +264,7 @@ def test_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -
         fv.Database(spare_memory=spared)  # type: ignore[arg-type]
 
 
-def test_memory_is_checked_seldom_while_much_is_left_but_always_before_large_batches(
+def test_memory_is_always_checked_before_large_batches(
     db: fv.Database, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks: list[int] = []
@@ -412,7 +412,7 @@ except fv.OutOfMemory as error:
 
 
 @pytest.mark.parametrize("filling", FILLING)
-def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
+def test_a_limited_process_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
     environment = {**os.environ, "FRESHVIEWS_PURE_PYTHON": "0"}
     command = [sys.executable, "-c", IN_GROUP + FILLING[filling], str(group)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -421,9 +421,7 @@ def test_a_process_in_a_control_group_refuses_rows_before_it_is_killed(filling: 
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_the_environment_variable_freshviews_spare_memory_sets_the_default_reserve(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_freshviews_spare_memory_sets_the_default_reserve(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

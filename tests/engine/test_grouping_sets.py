@@ -96,7 +96,7 @@ def drained(db: fv.Database, held: dict[str, Counter[Any]]) -> None:
 
 @pytest.mark.parametrize("aggregates", [SHARED, APART], ids=["shared", "apart"])
 @pytest.mark.parametrize("grouped", SETS)
-def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(
+def test_a_view_is_the_union_of_its_grouping_sets(
     grouped: str, aggregates: str, tmp_path: Path
 ) -> None:
     held = {"s": Counter[Any](), "t": Counter[Any]()}
@@ -110,7 +110,7 @@ def test_a_view_is_the_union_of_its_grouping_sets_also_after_a_restart(
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES if PURE_PYTHON else ["view_tree", "trie_join"])
-def test_every_strategy_maintains_grouping_sets_or_refuses_them_with_a_remedy(strategy: str) -> None:
+def test_every_strategy_maintains_or_refuses_grouping_sets(strategy: str) -> None:
     db = fv.Database()
     try:
         db.execute(script("ROLLUP (a, b)", f"{SHARED}, {APART}", strategy))
@@ -126,7 +126,7 @@ def test_every_strategy_maintains_grouping_sets_or_refuses_them_with_a_remedy(st
 @pytest.mark.parametrize(
     "strategy", ["ivm_eps", "ivm_eps_linear", "crown", "higher_order"] if PURE_PYTHON else ["ivm_eps_linear"]
 )
-def test_grouping_sets_over_triangles_equal_a_union_of_one_select_per_grouping_set(strategy: str) -> None:
+def test_grouping_sets_over_triangles_equal_a_union_of_selects(strategy: str) -> None:
     db = fv.Database()
     loop = "e e1 JOIN e e2 ON e1.b = e2.a JOIN e e3 ON e2.b = e3.a AND e3.b = e1.a"
     select = "COUNT(*) AS n, MAX(e2.b) AS last, COUNT(DISTINCT e2.b) AS ends"
@@ -148,7 +148,7 @@ def test_grouping_sets_over_triangles_equal_a_union_of_one_select_per_grouping_s
     assert not contents(db, "v")
 
 
-def test_the_error_of_the_aggregate_only_value_names_the_columns_of_the_grouping_set() -> None:
+def test_the_error_of_only_value_names_the_grouping_set() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT, x INT);"
@@ -168,6 +168,6 @@ def test_a_lookup_is_refused_if_rows_of_two_grouping_sets_may_be_equal() -> None
     )
     db.insert("t", [(None, 5), (1, 3)])
     assert Counter(db.view("v")) == {(None, 5): 2, (1, 3): 1}
-    with pytest.raises(fv.CatalogError, match="no group key"):
+    with pytest.raises(fv.CatalogError, match="no key to look up"):
         db.view("v")[1]
     assert "Q[set, null].x" not in (text := db.view("v").explain()) and "Q[set, null]" in text and "@" not in text

@@ -109,7 +109,7 @@ def look(db: fv.Database, chosen: random.Random) -> None:
 
 
 @pytest.mark.seeds(40)
-def test_random_rows_and_keys_are_accepted_or_refused_with_an_error_of_freshviews(seed: int) -> None:
+def test_random_rows_raise_only_errors_of_freshviews(seed: int) -> None:
     chosen = random.Random(seed)
     with fv.Database() as db:
         db.execute(SCRIPT)

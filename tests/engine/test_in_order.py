@@ -123,7 +123,7 @@ def test_apply_in_order_takes_bounded_memory_for_changes_of_any_size(window: boo
         assert peak < 3_000_000
 
 
-def test_a_batch_whose_updates_cancel_out_takes_memory_only_for_its_net_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_updates_that_cancel_out_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime, "_SLICE", 16)
     monkeypatch.setattr(runtime, "_MERGED", 1000)
     with Database() as db:
@@ -162,7 +162,7 @@ def test_a_delete_before_the_insert_of_its_row_is_refused(name: str) -> None:
         assert told == [(m, i) for i, (_, _, m) in enumerate(comes_and_goes)]
 
 
-def test_reading_changes_fails_after_the_view_is_dropped_or_the_database_is_closed() -> None:
+def test_reading_changes_of_a_dropped_view_fails() -> None:
     stream = [(i % 9, (i + 1) % 9, 1) for i in range(9000)]
     with Database() as db:
         db.execute(TABLE + VIEWS["enumerated"])
@@ -223,7 +223,7 @@ def test_subscribers_get_the_changes_of_each_piece_of_a_stream() -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_net_change_of_many_updates_equals_the_change_of_one_batch(name: str) -> None:
+def test_a_net_change_equals_the_change_of_one_batch(name: str) -> None:
     stream = updates(120, 1)
     with Database() as db, Database() as single:
         for one in (db, single):

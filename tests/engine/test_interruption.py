@@ -92,7 +92,7 @@ def test_a_commit_is_undone_if_its_evaluation_is_interrupted(
     assert contents(db) == contents(other)
 
 
-def test_a_signal_handler_of_the_user_is_called_at_the_end_of_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signal_handlers_are_called_after_a_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database()
     version = db.version
     called: list[int] = []
@@ -151,7 +151,7 @@ def test_a_signal_handler_that_inserts_leaves_the_running_batch_unchanged(kind: 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="a signal comes after the whole batch then")
 @pytest.mark.parametrize("signed", [False, True])
-def test_a_signal_handler_may_read_a_record_batch_while_another_batch_is_read(
+def test_a_signal_handler_may_read_record_batches(
     signed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All batches of a schema once shared the structure through which Arrow passes rows, so it was released twice."""
@@ -217,7 +217,7 @@ def test_a_signal_handler_that_raises_leaves_no_partial_batch(rows: int) -> None
         assert db.version * rows == db.table("t").to_arrow().num_rows == sum(n for _, n in db.view("v"))
 
 
-def test_a_signal_handler_that_closes_the_database_waits_for_the_end_of_a_commit(tmp_path: Path) -> None:
+def test_a_signal_handler_closes_the_database_after_the_commit(tmp_path: Path) -> None:
     def end(*_: object) -> None:
         db.close()
         raise SystemExit

@@ -147,7 +147,7 @@ def test_heavy_and_light_parts_survive_a_reopen(strategy: str, tmp_path: Path) -
         assert held(db) == from_scratch(edges)
 
 
-def test_the_planner_chooses_ivm_eps_for_triangle_counts_and_first_order_for_counts_by_vertex() -> None:
+def test_the_planner_chooses_ivm_eps_for_triangle_counts() -> None:
     db = Database()
     db.execute(EDGES.format(TRUSTED))
     db.execute(f"CREATE MATERIALIZED VIEW counted AS SELECT COUNT(*) AS n {JOIN}")

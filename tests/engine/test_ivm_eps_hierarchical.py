@@ -111,7 +111,7 @@ def test_contents_changes_and_lookups_agree_with_duckdb(epsilon: str) -> None:
     db.close()
 
 
-def test_a_reader_open_during_a_batch_gets_the_rest_of_its_own_version(tmp_path: Path) -> None:
+def test_an_open_reader_keeps_its_version(tmp_path: Path) -> None:
     """A reader that is open during a batch gets the rest of its version. Reopened views keep their parts."""
     with Database(tmp_path / "db") as db:
         db.execute(script("0.5"))
@@ -133,7 +133,7 @@ def test_a_reader_open_during_a_batch_gets_the_rest_of_its_own_version(tmp_path:
         assert contents(db, "projected") == Counter((a,) for a in range(50, 60))
 
 
-def test_reads_fail_while_a_sum_does_not_fit_and_batches_fail_if_the_view_has_a_subscriber() -> None:
+def test_reads_fail_while_a_sum_does_not_fit() -> None:
     """An overflow of a sum over heavy values is raised by a read, or by the batch if its change is wanted."""
     db = Database()
     db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, x BIGINT)")
@@ -155,7 +155,7 @@ def test_reads_fail_while_a_sum_does_not_fit_and_batches_fail_if_the_view_has_a_
     db.close()
 
 
-def test_the_planner_chooses_ivm_eps_for_a_grouped_query_only_if_an_exponent_is_given() -> None:
+def test_ivm_eps_of_a_grouped_query_needs_a_given_exponent() -> None:
     db = Database()
     db.execute(";".join(TABLES.values()))
     text = QUERIES["summed"]

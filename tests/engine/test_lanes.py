@@ -75,9 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_lanes_give_the_same_contents_changes_and_errors_as_a_trigger_in_one_thread(
-    view: str, strategy: str, ran: list[int]
-) -> None:
+def test_lanes_have_the_results_of_the_whole_trigger(view: str, strategy: str, ran: list[int]) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -174,7 +172,7 @@ def test_triangles_of_three_tables_are_counted_in_lanes(strategy: str, ran: list
     assert ran and (strategy == "ivm_eps" or max(drafts(databases[1])) == 2)
 
 
-def test_threads_never_share_the_rows_of_a_lane_that_changes_an_ordered_view() -> None:
+def test_threads_never_share_a_lane_of_an_ordered_view() -> None:
     db = fv.Database(threads=2)
     db.execute(STAR.replace("SUM(x)", "MAX(x)"))
     for name, rows in (("d", [(1, 1)] * 20), ("e", [(1, 2)] * 20), ("f", [(1, 1, i) for i in range(30)])):
@@ -346,7 +344,7 @@ def test_lanes_take_few_more_steps_than_whole_triggers(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_a_trigger_that_gains_little_from_lanes_runs_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_without_gain_from_lanes_run_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":
@@ -373,9 +371,7 @@ def test_lanes_are_made_after_large_batches_took_some_time(monkeypatch: pytest.M
         assert bool(ran) == (large >= 5 + (lanes.LEAST > 0))
 
 
-def test_lanes_that_saved_no_time_are_tried_again_after_some_batches(
-    monkeypatch: pytest.MonkeyPatch, ran: list[int]
-) -> None:
+def test_lanes_without_gain_are_tried_again_later(monkeypatch: pytest.MonkeyPatch, ran: list[int]) -> None:
     db = star()
     db.insert("f", FACTS)
     (made,) = db._relations.views["v"].maintained.blocks

@@ -118,7 +118,7 @@ def test_a_lookup_finds_the_same_rows_as_a_scan(kind: str, several: list[tuple[s
             agree(db, kind)
 
 
-def test_a_row_is_found_after_a_batch_that_replaces_the_row_was_refused() -> None:
+def test_a_row_is_found_after_its_replacement_was_refused() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)")
         db.insert("t", [(1, 1), (2, 2)])
@@ -162,7 +162,7 @@ def test_strings_of_any_arrow_type_can_be_lookup_keys(kind: pa.DataType) -> None
 def test_errors_name_keys_that_cannot_be_looked_up() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, v INT); CREATE TABLE u (k INT UNIQUE)")
-        with pytest.raises(fv.CatalogError, match="table u has no PRIMARY KEY to look rows up by; declare one"):
+        with pytest.raises(fv.CatalogError, match="table u has no PRIMARY KEY, so rows cannot be looked up"):
             db.table("u").lookup(pa.table({"k": [1]}))
         stored = db.table("t")
         with pytest.raises(TypeError, match="not list"):
@@ -202,7 +202,7 @@ def print_loads() -> None:
             print(loads)
 
 
-def test_a_lookup_reads_hardly_more_words_in_a_table_thirty_times_as_large() -> None:
+def test_the_cost_of_a_lookup_hardly_grows_with_the_table() -> None:
     # A separate process runs the kernels as plain Python, to count every word that they read.
     child = subprocess.run(
         [sys.executable, "-c", "from tests.engine.test_lookup import print_loads; print_loads()"],

@@ -68,7 +68,7 @@ def test_degrees_of_large_tables_come_from_the_same_sample_each_time(monkeypatch
     assert costs(db)[0].endswith("(assumed)")
 
 
-def test_explain_compares_strategies_and_suggests_a_strategy_with_less_than_half_the_steps() -> None:
+def test_explain_suggests_a_strategy_with_half_the_steps() -> None:
     with Database() as db:
         db.execute(
             TABLES.format("") + "CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);"

@@ -219,7 +219,7 @@ def run(world: World, seed: int, again: Callable[[], None] = lambda: None) -> No
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_sums_stay_exact_when_a_value_does_not_fit_narrow_sums(strategy: str, trusted: bool) -> None:
+def test_sums_stay_exact_beyond_the_narrow_range(strategy: str, trusted: bool) -> None:
     world = World(fv.Database(), strategy, trusted)
     run(world, len(strategy) + trusted)
     world.db.close()
@@ -244,7 +244,7 @@ def test_narrow_and_wide_sums_survive_a_reopen(trusted: bool, snapshot: bool, tm
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_a_value_that_does_not_fit_widens_only_the_views_that_sum_the_value(edge: float) -> None:
+def test_a_large_value_widens_only_views_with_its_sum(edge: float) -> None:
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW groups AS {VIEWS['groups']};")
     db.execute("CREATE MATERIALIZED VIEW positive AS SELECT g, SUM(d) AS s FROM t WHERE g > 1 GROUP BY g")
@@ -303,7 +303,7 @@ def steps_of_widening(groups: int) -> int:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="calls are counted in plain Python")
-def test_widening_the_sums_of_a_view_takes_steps_in_proportion_to_its_rows() -> None:
+def test_widening_takes_steps_in_proportion_to_the_rows() -> None:
     # The first of all reads a few words that later ones have.
     _, few, some, many = map(steps_of_widening, (1, 100, 200, 400))
     assert many - some == 2 * (some - few) <= 2 * 100 * STEPS_OF_A_ROW
@@ -327,7 +327,7 @@ def test_a_view_is_widened_if_its_sums_leave_the_narrow_range() -> None:
     db.close()
 
 
-def test_a_refused_batch_with_a_value_that_does_not_fit_narrow_sums_changes_nothing() -> None:
+def test_a_refused_batch_with_a_large_value_changes_nothing() -> None:
     world = World(fv.Database(), above=False)
     world.db.execute("CREATE MATERIALIZED VIEW zquotient AS SELECT SUM(10 / (k - 9)) AS q FROM t")
     world.insert((1, 1, 0.1), (2, 1, 0.2), (2, 1, -1e20))
@@ -426,7 +426,7 @@ def test_a_cyclic_view_backfilled_by_one_join_is_widened(edge: float, monkeypatc
     db.close()
 
 
-def test_sums_in_the_select_list_and_in_the_having_clause_are_widened_together() -> None:
+def test_sums_of_select_and_having_are_widened_together() -> None:
     sums = ", ".join(f"SUM(d * {n}) AS s{n}, AVG(d / {n}) AS a{n}" for n in range(1, 7))
     select = f"SELECT k, {sums} FROM t GROUP BY k HAVING SUM(d) IS NULL OR SUM(d) < 1E200"
     one, other = fv.Database(), fv.Database()
@@ -513,7 +513,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
     ("error", "raised"), [(OSError("no space left"), OSError), (MemoryError(), fv.OutOfMemory)], ids=["disk", "memory"]
 )
 @pytest.mark.parametrize("many", [1, 40])
-def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
+def test_a_batch_is_refused_if_reals_cannot_be_compiled(
     many: int, error: BaseException, raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views that took it before undo it."""
@@ -534,7 +534,7 @@ def test_a_batch_is_refused_whole_if_the_program_with_reals_cannot_be_compiled(
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_creating_a_view_fails_if_its_program_with_narrow_sums_or_with_reals_cannot_be_written(
+def test_a_view_without_a_writable_program_is_refused(
     written: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first program has narrow sums, the second one reals."""
@@ -608,7 +608,7 @@ def test_views_without_narrow_sums_have_reals_from_the_beginning(name: str) -> N
     db.close()
 
 
-def test_an_inequality_join_is_widened_although_its_range_view_sums_only_counts() -> None:
+def test_an_inequality_join_is_widened() -> None:
     db = fv.Database()
     db.execute(
         TABLES.format(trusted="")

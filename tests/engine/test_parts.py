@@ -74,7 +74,7 @@ def parts_of(db: Database, view: str) -> list[str]:
     return [type(part).__name__ for part in block.state.parts]
 
 
-def test_a_part_of_a_state_is_called_after_each_batch_of_its_program(counters: list[Counter]) -> None:
+def test_parts_are_called_after_each_batch(counters: list[Counter]) -> None:
     db = Database()
     db.execute(SCRIPT)
     (counter,) = counters
@@ -107,7 +107,7 @@ def test_parts_of_a_traced_join_are_called_in_order_after_each_version(counters:
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_an_image_stores_the_parts_of_a_view_and_can_be_opened_if_a_part_is_missing(
+def test_an_image_stores_the_parts_of_a_view(
     known: bool, counters: list[Counter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not known:

@@ -96,9 +96,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[Pass]]:
 
 
 @pytest.mark.parametrize("name", VIEWS if PURE_PYTHON else ["count by view_tree", "groups by crown"])
-def test_a_view_backfilled_in_passes_agrees_with_a_view_created_before_the_rows(
-    name: str, orders: list[Sequence[Pass]]
-) -> None:
+def test_a_view_backfilled_in_passes_agrees_with_an_older_view(name: str, orders: list[Sequence[Pass]]) -> None:
     for seed in range(3):
         with made(name, seed, before=False) as late, made(name, seed, before=True) as early:
             for table, rows in {"": [], **rows_of(seed)}.items():
@@ -127,7 +125,7 @@ def test_recomputed_views_are_backfilled_without_passes(orders: list[Sequence[Pa
 
 
 @pytest.mark.plain_python(only=True)
-def test_all_triggers_of_a_view_run_again_after_a_backfill_pass_failed(
+def test_a_failed_backfill_pass_runs_all_triggers_again(
     orders: list[Sequence[Pass]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the row at fault, and the view has all of its triggers again."""

@@ -123,7 +123,7 @@ def _full(*_: object) -> None:
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="kernels are Python functions then")
-def test_a_batch_on_the_general_way_calls_few_functions_in_the_documented_order(
+def test_a_general_batch_calls_functions_in_the_documented_order(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "direct_of", lambda *_: None)

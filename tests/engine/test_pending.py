@@ -162,9 +162,7 @@ def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> Non
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_views_with_deferred_rows_agree_with_duckdb_also_after_a_restore_from_images(
-    appending: None, tmp_path: Path, strategy: str, seed: int
-) -> None:
+def test_views_with_deferred_rows_agree_with_duckdb(appending: None, tmp_path: Path, strategy: str, seed: int) -> None:
     order = random.Random(f"{strategy} {seed}")
     db = Database()
     db.execute(script(strategy))
@@ -219,7 +217,7 @@ def test_a_durable_database_with_deferred_rows_reopens(appending: None, tmp_path
             assert contents(db) == expected
 
 
-def test_a_batch_refused_after_its_rows_were_appended_leaves_the_store_unchanged(appending: None) -> None:
+def test_a_refused_batch_of_deferred_rows_changes_nothing(appending: None) -> None:
     db = Database()
     db.execute(script("first_order"))
     db.insert("customers", [(i, i) for i in range(5)])
@@ -264,7 +262,7 @@ def test_large_batches_of_inserts_are_deferred_by_default() -> None:
     compare(db)
 
 
-def test_deferred_rows_count_as_steps_of_the_update_that_flushes_them(appending: None) -> None:
+def test_flushes_of_deferred_rows_count_as_steps(appending: None) -> None:
     found: dict[str, Any] = {}
     for statement in parse_script(
         """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (a BIGINT, c BIGINT);

@@ -57,7 +57,7 @@ def steps(query: str, rows: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("query", "most"), [(FIRST, 8), (SHOWN, 16), (RANKED, 16)])
-def test_an_update_takes_as_many_steps_in_a_large_group_as_in_a_small_group(query: str, most: int) -> None:
+def test_steps_of_an_update_do_not_grow_with_the_group(query: str, most: int) -> None:
     assert max(steps(query, 20)) == max(steps(query, 400)) <= most
 
 
@@ -90,14 +90,14 @@ def test_a_condition_on_a_row_number_becomes_an_offset_and_a_limit(test: str, pl
     assert limit is not None and (limit.offset, limit.limit) == places
 
 
-def test_each_use_of_a_query_with_row_numbers_stores_only_the_rows_it_selects() -> None:
+def test_only_selected_rows_with_row_numbers_are_stored() -> None:
     numbered = f"WITH w AS (SELECT *, {NUMBER} AS n FROM t)"
     found = made(f"{numbered} SELECT a.id, b.id AS c FROM w a JOIN w b ON a.g = b.g WHERE a.n <= 2 AND b.n = 4")
     limits = [one.blocks[0].limit for one in found[:-1]]
     assert [(one.offset, one.limit, one.number) for one in limits if one is not None] == [(0, 2, ""), (3, 1, "")]
 
 
-def test_first_rows_of_groups_are_right_with_equal_rows_and_several_changes_in_a_batch() -> None:
+def test_first_rows_of_groups_are_right_with_equal_rows() -> None:
     order, held = random.Random(8), Counter[tuple[int, int, int]]()
     changed = Counter[tuple[int, ...]]()
     with fv.Database() as db:

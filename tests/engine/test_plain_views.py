@@ -27,7 +27,7 @@ def db() -> fv.Database:
     return made
 
 
-def test_a_plain_view_is_expanded_where_it_is_named_and_stored_once_if_it_has_a_group_by_clause(
+def test_a_plain_view_is_expanded_where_it_is_named(
     db: fv.Database
 ) -> None:
     assert sorted(db.view("v")) == [(2, 2), (3, 2), (6, 1)]
@@ -64,7 +64,7 @@ def test_reading_or_inserting_rows_of_a_plain_view_is_refused(db: fv.Database) -
         db.insert("p", [(1, "u")])
 
 
-def test_a_create_or_replace_statement_drops_the_old_view_and_makes_a_new_view(db: fv.Database) -> None:
+def test_create_or_replace_drops_the_old_view(db: fv.Database) -> None:
     old = db.view("v")
     db.execute("CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT y FROM p; DROP VIEW q")
     assert sorted(db.view("v")) == [("u",), ("u",), ("w",)]

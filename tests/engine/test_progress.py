@@ -45,7 +45,7 @@ def seen(records: list[Progress]) -> list[tuple[str, str, int, int | None]]:
     return [(one.phase, one.name, one.done, one.total) for one in ends]
 
 
-def test_an_insert_of_many_rows_reports_the_begin_and_the_end_of_each_phase(
+def test_an_insert_of_many_rows_reports_its_phases(
     db: Database, records: list[Progress]
 ) -> None:
     db.execute(VIEW)
@@ -56,7 +56,7 @@ def test_an_insert_of_many_rows_reports_the_begin_and_the_end_of_each_phase(
     assert all(one.seconds >= 0 and one.rate >= 0 for one in records)
 
 
-def test_rows_of_an_iterable_and_of_a_reader_are_counted_while_they_are_read(
+def test_rows_of_an_iterable_are_counted_while_read(
     db: Database, records: list[Progress]
 ) -> None:
     db.insert("sales", (ROWS[i % 3000] for i in range(9000)))
@@ -68,7 +68,7 @@ def test_rows_of_an_iterable_and_of_a_reader_are_counted_while_they_are_read(
     assert len(db.table("sales")) == 14000
 
 
-def test_a_batch_reports_the_encoding_of_its_rows_and_then_the_update_of_its_views(
+def test_a_batch_reports_encoding_then_views(
     db: Database, records: list[Progress]
 ) -> None:
     db.execute(f"{VIEW}; {JOIN}")
@@ -125,7 +125,7 @@ def test_opening_a_durable_database_reports_its_backfills(records: list[Progress
     assert {(one.phase, one.name) for one in records if one.phase != "compile"} <= {("backfill", "by_region")}
 
 
-def test_a_progress_callable_that_raises_is_not_called_again_and_the_rows_are_committed(
+def test_a_progress_callable_that_raises_is_not_called_again(
     caplog: pytest.LogCaptureFixture
 ) -> None:
     calls = []
@@ -149,7 +149,7 @@ def test_a_progress_callable_that_changes_the_database_is_refused(caplog: pytest
 
 @pytest.mark.parametrize("wrong", ["yes", 3, [print]])
 def test_an_invalid_value_of_the_progress_argument_is_refused(wrong: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"Database\(progress\) must be None, True, False or a callable, not "):
+    with pytest.raises(ArgumentError, match=r"progress must be None, True, False or a callable, not "):
         Database(progress=wrong)
 
 
@@ -157,7 +157,7 @@ def test_an_invalid_value_of_the_progress_argument_is_refused(wrong: Any) -> Non
     ("setting", "variable", "shows"),
     [(None, "", False), (None, "1", True), (None, "0", False), (True, "0", True), (False, "1", False)],
 )
-def test_the_environment_variable_sets_progress_of_databases_without_a_progress_argument(
+def test_the_environment_variable_sets_the_default_progress(
     setting: bool | None, variable: str, shows: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(progress.VARIABLE, variable)
@@ -222,7 +222,7 @@ def _terminal(columns: int, **settings: str) -> str:
     return written
 
 
-def test_a_terminal_shows_a_progress_bar_and_keeps_the_last_line_of_a_load() -> None:
+def test_a_terminal_shows_a_progress_bar() -> None:
     lines = _terminal(100, PYTHONIOENCODING="utf-8").split("\r")
     assert lines[1].startswith(f"{'━' * 10}{' ' * 10} backfilling by_\\x1b[31mregion: 5 of 10 rows, ")
     assert lines[2].startswith("backfilled by_\\x1b[31mregion: 10 rows in ") and "\n" in lines[3][:1]

@@ -136,7 +136,7 @@ WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("values", [SMALL, WIDE], ids=["small", "wide"])
 @pytest.mark.parametrize("text", (*SUMS, *WALKS, *APART, *GROUPED, *BANDS, *GROUPED_APART))
-def test_programs_with_range_sums_give_the_same_rows_and_errors_as_programs_with_loops(
+def test_range_sums_give_the_same_rows_as_loops(
     text: str, values: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     db = views(text)
@@ -153,7 +153,7 @@ OWN = "SELECT SUM(r.v) AS s FROM r, q, q AS o WHERE r.g = o.g AND q.g = o.g AND 
 """A row of o joins rows of r and q, whose views are looped over and summed."""
 
 
-def test_a_stored_view_serves_as_the_range_view_if_it_has_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_view_with_the_same_key_is_the_range_view(monkeypatch: pytest.MonkeyPatch) -> None:
     db = views(OWN)
     (made,) = programs(db)
     looped = {s.view for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)}
@@ -182,7 +182,7 @@ SUMMED = (SUMS[0], SUMS[1], SUMS[2], SUMS[5], SUMS[6], *SUMS[-3:])
 
 
 @pytest.mark.parametrize("text", (*SUMMED, *APART))
-def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None:
+def test_a_range_sum_visits_no_rows(text: str) -> None:
     db = views(text)
     (made,) = programs(db)
     bounds = dict(made.bounds)
@@ -194,7 +194,7 @@ def test_an_update_that_needs_only_a_range_sum_visits_no_rows(text: str) -> None
 
 
 @pytest.mark.parametrize("text", (*GROUPED, *GROUPED_APART))
-def test_an_update_that_needs_only_sums_by_group_visits_groups_on_the_other_side_of_the_join(text: str) -> None:
+def test_an_update_with_sums_by_group_visits_only_groups(text: str) -> None:
     (made,) = programs(views(text))
     bounds = dict(made.bounds)
     update = bounds["update"]
@@ -216,7 +216,7 @@ def test_a_range_with_two_bounds_is_read_row_by_row_without_range_sums() -> None
     assert len(sides) == 2 and all(view.ordered for view in sides)
 
 
-def test_an_update_visits_rows_instead_of_groups_if_each_group_has_one_row() -> None:
+def test_groups_of_one_row_are_visited_as_rows() -> None:
     """Each key has one row: the rows in the range are visited, and no other groups."""
     keyed = "CREATE TABLE k (id BIGINT PRIMARY KEY, p BIGINT); CREATE TABLE o (id BIGINT PRIMARY KEY, p BIGINT);"
     db = fv.Database()
@@ -258,6 +258,6 @@ def test_the_steps_of_axfinder_do_not_grow_with_the_number_of_orders(text: str) 
 
 
 @pytest.mark.compiled(1)
-def test_steps_of_an_update_grow_with_the_groups_and_not_with_their_rows() -> None:
+def test_steps_of_an_update_grow_with_groups_not_rows() -> None:
     text = GROUPED[0]
     assert most_steps(text, "acyclic", 100, "v") == most_steps(text, "acyclic", 1_000, "v") <= 5 * 4

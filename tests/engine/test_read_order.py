@@ -65,7 +65,7 @@ CASES = {
 }
 
 
-def test_reads_return_rows_in_the_order_of_the_order_by_clause_of_the_view() -> None:
+def test_reads_return_rows_in_the_order_of_the_view() -> None:
     with fv.Database() as db:
         for i, (sql, _) in enumerate(CASES.values()):
             db.execute(f"{TABLE if i == 0 else ''} CREATE MATERIALIZED VIEW v{i} AS {sql}")
@@ -92,7 +92,7 @@ def test_a_read_sees_one_version_and_outlives_the_view() -> None:
         assert list(rows) == [(2,), (5,), (3,), (9,), (1,), (3,), (None,)]
 
 
-def test_properties_apply_to_the_internal_view_that_has_the_order_by_columns(tmp_path: Path) -> None:
+def test_properties_apply_to_the_internal_view_of_order_by(tmp_path: Path) -> None:
     view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS"
     with fv.Database(tmp_path / "db") as db:
         db.execute(f"{TABLE} {view} SELECT t.a FROM t JOIN t AS s ON t.a = s.a ORDER BY s.b, s.d")

@@ -66,7 +66,7 @@ def expected(held: Counter[Row]) -> tuple[list[Row], list[Row]]:
     return grouped, [(bits(operator.or_, some), greatest)]
 
 
-def test_aggregates_of_semigroups_follow_inserts_and_deletes_also_after_a_restart(tmp_path: Path) -> None:
+def test_aggregates_of_semigroups_follow_inserts_and_deletes(tmp_path: Path) -> None:
     order, held = random.Random(7), Counter[Row]()
     told: Counter[Row] = Counter()
     db = fv.Database(tmp_path / "db")
@@ -101,7 +101,7 @@ def test_aggregates_of_semigroups_follow_inserts_and_deletes_also_after_a_restar
     db.close()
 
 
-def test_among_ties_max_by_takes_the_greatest_value_and_min_by_takes_the_least() -> None:
+def test_max_by_takes_the_greatest_of_tied_values() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
@@ -125,7 +125,7 @@ def test_a_batch_is_refused_if_a_bitwise_aggregate_equals_the_least_int64() -> N
     assert list(db.view("v")) == [(LEAST + 1,)]
 
 
-def test_a_bitwise_aggregate_may_equal_the_least_int64_within_a_batch() -> None:
+def test_a_bitwise_aggregate_may_be_the_least_int64_inside_a_batch() -> None:
     """Only the result of a batch is checked, in any order of its rows; likewise in a backfill."""
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
@@ -138,7 +138,7 @@ def test_a_bitwise_aggregate_may_equal_the_least_int64_within_a_batch() -> None:
     assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 1,)]
 
 
-def test_a_batch_is_accepted_after_refused_batches_whose_average_does_not_fit() -> None:
+def test_a_batch_is_accepted_after_refused_averages() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (d DECIMAL(18, 0)); CREATE MATERIALIZED VIEW v AS SELECT AVG(d) AS a FROM t")
     db.insert("t", [(1,)])
@@ -156,7 +156,7 @@ def test_a_batch_is_accepted_after_refused_batches_whose_average_does_not_fit() 
         "ONLY_VALUE(x) AS one FROM t GROUP BY g HAVING COUNT(*) <> 2",
     ],
 )
-def test_the_error_of_the_aggregate_only_value_names_the_group(guarded: str) -> None:
+def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE t (g INT, x INT); CREATE MATERIALIZED VIEW v AS SELECT g, {guarded}")
     with pytest.raises(fv.BatchError, match="for g = 2, one has two values, 5 and 6; one is allowed"):
@@ -165,7 +165,7 @@ def test_the_error_of_the_aggregate_only_value_names_the_group(guarded: str) -> 
     assert (2, 6) in list(db.view("v"))
 
 
-def test_the_error_of_the_aggregate_only_value_is_also_raised_in_a_string_function() -> None:
+def test_only_value_in_a_string_function_raises_its_error() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, w STRING)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")

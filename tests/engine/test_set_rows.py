@@ -176,7 +176,7 @@ def test_a_row_of_several_blocks_of_a_union_is_reported_once() -> None:
 
 
 @pytest.mark.parametrize("operation", ["EXCEPT", "INTERSECT"])
-def test_changes_are_exact_if_one_batch_changes_both_blocks_of_a_set_operation(operation: str) -> None:
+def test_changes_of_both_blocks_of_a_set_operation_are_exact(operation: str) -> None:
     """A self-join adds a row to both parts at once."""
     with Database() as db:
         db.execute(
@@ -220,7 +220,7 @@ def test_rows_of_set_operations_may_have_strings_and_nulls() -> None:
             db.view("v")["zz", 1]
 
 
-def test_a_reader_of_a_union_that_pauses_half_way_gets_the_rest_of_its_version() -> None:
+def test_a_paused_reader_of_a_union_keeps_its_version() -> None:
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
         db.insert("r", [(x, 0) for x in range(40)])
@@ -242,7 +242,7 @@ def test_a_reader_of_a_union_that_pauses_half_way_gets_the_rest_of_its_version()
         assert sum(batch.num_rows for batch in late) == 40 * 40 - 7
 
 
-def test_a_batch_that_is_refused_changes_no_block_of_a_set_operation() -> None:
+def test_a_refused_batch_changes_no_block_of_a_set_operation() -> None:
     with Database() as db:
         db.execute(
             f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} EXCEPT {SECOND};"

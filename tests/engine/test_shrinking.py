@@ -164,7 +164,7 @@ def test_views_stay_right_while_tables_shrink(seed: int) -> None:
         assert not PURE_PYTHON or (shop.met["packing"] and shop.met["slots"])
 
 
-def test_a_reader_keeps_the_rows_of_its_version_while_tables_shrink() -> None:
+def test_a_reader_keeps_its_version_while_tables_shrink() -> None:
     with Database() as db:
         db.execute(SCRIPT)
         shop = Shop(db, 5)

@@ -122,7 +122,7 @@ def test_random_operations_of_the_string_dictionary_agree_with_a_dict(
     agrees(dictionary, model)
 
 
-def test_the_lowest_free_code_is_used_first_and_free_codes_at_the_end_are_dropped() -> None:
+def test_the_lowest_free_code_is_used_first() -> None:
     dictionary, _ = native([f"{i}" for i in range(100)])
     assert dictionary.free([*range(10, 20), *range(90, 100)]) == 20
     assert [dictionary.encode(f"new {i}") for i in range(3)] == [10, 11, 12]
@@ -150,7 +150,7 @@ def test_bytes_of_free_codes_in_a_file_are_ignored() -> None:
         assert dictionary.encode("d") == 2
 
 
-def test_encoding_strings_together_gives_the_same_codes_as_encoding_each_string_alone() -> None:
+def test_strings_get_the_same_codes_together_and_alone() -> None:
     rng = random.Random(5)
     one, other = native()[0], native()[0]
     for _ in range(5 if PURE_PYTHON else 60):

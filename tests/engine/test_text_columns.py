@@ -51,7 +51,7 @@ def shapes() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("shape", shapes())
-def test_views_over_results_of_text_functions_agree_with_views_over_stored_strings(shape: str) -> None:
+def test_views_over_text_functions_agree_with_stored_strings(shape: str) -> None:
     with database("") as stored, database(TRUSTED) as trusted:
         for db in (stored, trusted):
             db.insert("t", shapes()[shape])
@@ -66,7 +66,7 @@ def test_views_over_results_of_text_functions_agree_with_views_over_stored_strin
         assert known == [None, None]
 
 
-def test_strings_that_a_view_reads_are_stored_with_the_results_of_text_functions() -> None:
+def test_strings_that_a_view_reads_are_stored() -> None:
     with database(TRUSTED, VIEWS + "CREATE MATERIALIZED VIEW all_of AS SELECT note FROM t;") as db:
         for rows in shapes().values():
             db.insert("t", rows)
@@ -111,7 +111,7 @@ CREATE MATERIALIZED VIEW both AS
 """
 
 
-def test_internal_views_have_only_the_parts_of_a_text_that_are_read() -> None:
+def test_internal_views_store_only_the_read_part_of_a_text() -> None:
     rows = [(7, "abc", 1), (8, "bcd", 3), (1, "bcd", 9), (9, None, 8), (10, "a", 9)]
     found = []
     for properties in ("", TRUSTED):

@@ -121,7 +121,7 @@ def test_the_provenance_docs_example_gives_the_printed_text() -> None:
         assert list(db.view("parts")) == [("bolt", 3, text)]
 
 
-def test_text_aggregates_follow_inserts_and_deletes_and_their_changes_add_up() -> None:
+def test_text_aggregates_follow_inserts_and_deletes() -> None:
     shop, choose = Shop(), random.Random(1)
     sums = Counter[tuple[Any, ...]]()
 
@@ -167,7 +167,7 @@ def test_text_aggregates_are_maintained_after_a_reopen(tmp_path: Path, snapshot:
     shop.db.close()
 
 
-def test_strings_of_old_text_aggregates_leave_the_dictionary_and_strings_in_use_stay() -> None:
+def test_strings_of_old_text_aggregates_leave_the_dictionary() -> None:
     shop, choose = Shop(), random.Random(4)
     with shop.db as db:
         db._collection = Collection(db._dictionary, 8)
@@ -306,7 +306,7 @@ def test_errors_name_the_refused_construct_and_its_place(select: str, message: s
         assert not db.views
 
 
-def test_views_over_a_view_with_text_aggregates_identify_its_rows_by_the_group_key() -> None:
+def test_views_identify_rows_with_text_aggregates_by_their_key() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;
@@ -405,7 +405,7 @@ def test_rows_with_text_aggregates_can_be_looked_up_by_their_group_keys(strategy
     db.close()
 
 
-def test_the_strategy_of_a_view_applies_to_the_rows_of_its_text_aggregates() -> None:
+def test_the_strategy_property_applies_to_text_aggregates() -> None:
     script = """CREATE TABLE r (a INT, b INT); CREATE TABLE s (b INT, c INT);
     CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS
     SELECT PROVENANCE() AS p FROM r JOIN s USING (b)"""

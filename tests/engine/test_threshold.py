@@ -121,7 +121,7 @@ def test_a_threshold_selection_survives_a_reopen_and_a_backfill(tmp_path: Path) 
         assert list(db.view("vwap")) == vwap(bids)
 
 
-def test_a_threshold_selection_read_from_an_image_is_maintained_like_the_original(tmp_path: Path) -> None:
+def test_a_threshold_selection_is_maintained_after_a_restore(tmp_path: Path) -> None:
     db, bids = fv.Database(), Counter[Bid]()
     db.execute(SCRIPT)
     apply(db, bids, events(4, EVENTS))
@@ -159,7 +159,7 @@ def test_a_refused_batch_leaves_a_threshold_selection_unchanged() -> None:
     assert sorted(db.view("low")) == low(bids)
 
 
-def test_a_batch_whose_sum_does_not_fit_is_refused_and_undone() -> None:
+def test_a_batch_with_an_overflowing_sum_is_undone() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y BIGINT);"
@@ -196,7 +196,7 @@ def test_explain_shows_a_threshold_selection_and_its_bound() -> None:
     assert "[sum of bids weights(broker, price) through price <= limit of" in texts[1]
 
 
-def test_views_with_unsupported_threshold_conditions_use_another_strategy_and_have_the_right_rows() -> None:
+def test_unsupported_threshold_conditions_use_another_strategy() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (x INT, y DOUBLE, z INT);"
@@ -225,7 +225,7 @@ def test_the_program_of_vwap_equals_its_golden_file(golden: Callable[[str, str],
     golden("programs/vwap.threshold.txt", print_program(selection()[1].program))
 
 
-def test_steps_of_an_update_grow_with_the_rows_that_enter_or_leave_the_selection() -> None:
+def test_steps_of_an_update_grow_with_the_moved_rows() -> None:
     """Counted by the interpreter and, without lookups of missing rows, by the generated code."""
     view, plan = selection()
     limits = plan.program.triggers[-1].relation

@@ -79,7 +79,7 @@ def test_the_traceback_of_an_error_of_the_user_ends_at_the_call(
     assert any("freshviews/" in name and name != __file__ for name in frames_of(call))
 
 
-def test_the_traceback_of_an_exception_raised_in_a_subscriber_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_traceback_of_a_subscriber_keeps_its_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FRESHVIEWS_TRACEBACK", raising=False)
     with shop() as db:
         db.view("by_part").subscribe(lambda change: 1 // 0)

@@ -90,7 +90,7 @@ BOUNDED = [
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BOUNDED)
-def test_operations_of_a_traced_join_are_bounded_by_the_edit_distance_and_the_changes(name: str) -> None:
+def test_operations_of_a_traced_join_are_bounded_by_the_edit_distance(name: str) -> None:
     one = RULES[name]
     choices = random.Random(name)
     relations, traced = Relations(one), TracedRule(one)
@@ -134,7 +134,7 @@ def test_conditions_of_traced_joins_compare_codes_like_values(of: SqlType) -> No
         assert as_derivations(inserted) == sorted(expected), str(one)
 
 
-def test_a_condition_shortens_the_trace_from_the_level_of_its_last_variable() -> None:
+def test_a_condition_shortens_the_trace() -> None:
     edges = {(a, b): 1 for a in range(20) for b in range(20)}
     lengths = []
     for where in ("", "a < b", "a < c"):
@@ -182,7 +182,7 @@ def operations_of(explained: str) -> int:
     return int(told.replace(",", ""))
 
 
-def test_a_batch_that_fails_at_its_second_table_changes_no_table() -> None:
+def test_a_batch_failing_at_its_second_table_changes_nothing() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -223,7 +223,7 @@ def test_the_error_of_a_product_that_does_not_fit_names_the_row(strategy: str) -
         assert sorted(db.view("v")) == sorted([*before, *((b, 7, large) for b, _, m in edits if m == 1)])
 
 
-def test_a_batch_of_several_tables_whose_product_does_not_fit_changes_no_table() -> None:
+def test_a_batch_with_an_overflowing_product_changes_no_table() -> None:
     with fv.Database() as db:
         db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
             CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
@@ -239,7 +239,7 @@ def test_a_batch_of_several_tables_whose_product_does_not_fit_changes_no_table()
         assert sorted(db.view("v")) == [(1, 1), (1, 3)]
 
 
-def test_the_compiled_traced_join_and_the_reference_agree_on_products_that_do_not_fit() -> None:
+def test_compiled_and_reference_joins_agree_on_overflows() -> None:
     one = rule("ab", "A a", "B b", "C b")
     for counts, fails in (([2**40, 2**22, 1], False), ([2**40, 2**40, 1], True), ([2**40, -(2**23), -1], True)):
         edits = {name: {(1,): m} for name, m in zip("ABC", counts, strict=True)}

@@ -31,7 +31,7 @@ print("numba" in sys.modules, made.addresses[0] != 0)
 """
 
 
-def test_a_condition_shortens_the_trace_from_the_level_that_binds_its_variables() -> None:
+def test_conditions_of_one_level_shorten_the_trace() -> None:
     edges = {(a, b): 1 for a in range(12) for b in range(12)}
     lengths = []
     for where in ("", "( a + b ) < 6", "( a + c ) < 6", "( ( a + b ) + c ) < 6"):
@@ -47,7 +47,7 @@ def test_a_condition_shortens_the_trace_from_the_level_that_binds_its_variables(
     assert last == of_three == everything
 
 
-def test_compiled_and_reference_joins_keep_bindings_whose_condition_cannot_be_evaluated() -> None:
+def test_traces_keep_bindings_with_a_failing_condition() -> None:
     for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
         one = rule("abc", "R ab", "S bc", "T ac", where=where)
         compared(one, seed, 4, 12)
@@ -81,7 +81,7 @@ def test_conditions_shorten_the_trace_of_a_view() -> None:
         assert len(list(db.view("v"))) == 130
 
 
-def test_a_failing_condition_is_an_error_only_for_joined_rows_that_pass_the_other_conditions() -> None:
+def test_a_failing_condition_is_an_error_only_for_joined_rows() -> None:
     with fv.Database() as db:
         db.execute(view("10 % (r.a - s.c) > 0 AND r.a + s.c < 100"))
         db.insert("r", [(1, 1, "")])

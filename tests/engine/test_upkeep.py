@@ -60,7 +60,7 @@ def test_refused_batches_leave_views_unchanged(strategy: str) -> None:
 
 @pytest.mark.plain_python
 @pytest.mark.parametrize("strategy", ["first_order", "recompute"])
-def test_the_error_names_a_row_of_the_batch_and_not_a_stored_row(strategy: str) -> None:
+def test_the_error_names_a_row_of_the_batch(strategy: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL);")
         db.execute(

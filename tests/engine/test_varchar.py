@@ -69,7 +69,7 @@ def test_the_length_of_a_string_in_a_single_row_is_checked(db: fv.Database) -> N
 
 
 @pytest.mark.plain_python(only=True)
-def test_rows_of_a_stream_with_a_text_that_is_too_long_are_set_aside() -> None:
+def test_rows_of_a_stream_with_a_long_text_are_set_aside() -> None:
     (table,) = parse_script("CREATE TABLE t (a INT, b VARCHAR(3))", Catalog())
     assert isinstance(table, TableDef)
     batch = pa.table({"a": [1, 2, 3], "b": [SHORT, LONG, None]})

@@ -41,7 +41,7 @@ def test_a_window_of_n_rows_keeps_the_latest_n_rows() -> None:
             assert dict(db.view("v")) == Counter(src for src, _ in held)
 
 
-def test_a_window_of_n_days_drops_rows_n_days_older_than_the_latest() -> None:
+def test_a_window_of_n_days_drops_older_rows() -> None:
     rng = random.Random(2)
     with Database() as db:
         db.execute(DAYS)
@@ -71,7 +71,7 @@ def test_a_refused_batch_leaves_the_window_unchanged() -> None:
         assert sorted(db.table("g")) == [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0)]
 
 
-def test_apply_in_order_reports_the_rows_that_a_new_row_displaces_from_a_window() -> None:
+def test_apply_in_order_reports_rows_displaced_from_a_window() -> None:
     with Database() as db:
         db.execute(
             "CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '2 rows');"

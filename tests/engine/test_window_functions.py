@@ -76,7 +76,7 @@ def test_each_copy_of_a_row_has_its_own_row_number() -> None:
         assert sorted(db.view("v")) == [(1, 1), (5, 2), (5, 3)]
 
 
-def test_a_lateral_subquery_with_a_limit_counts_rows_that_differ_only_in_unselected_columns() -> None:
+def test_a_lateral_limit_counts_rows_before_the_projection() -> None:
     with Database() as db:
         db.execute("CREATE TABLE o (k BIGINT); CREATE TABLE r (id BIGINT, k BIGINT, a BIGINT)")
         db.execute(

@@ -114,7 +114,7 @@ def test_a_row_that_fails_has_no_value() -> None:
     assert len(failures) == 4
 
 
-def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> None:
+def test_an_unevaluated_part_of_an_expression_never_fails() -> None:
     # If qty is NULL, the condition is not TRUE.
     safe = call("case", INT, call("lt", BOOLEAN, QTY, number(7)), number(0), PARSED)
     assert [*reasons(safe)] == [2, 4]
@@ -126,14 +126,14 @@ def test_an_expression_fails_only_for_rows_that_evaluate_its_failing_part() -> N
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_the_operation_attempt_gives_null_for_an_error_and_the_operation_failed_gives_true() -> None:
+def test_attempt_gives_null_and_failed_gives_true_for_an_error() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_the_right_side_of_a_conjunction_is_not_evaluated_for_rows_that_the_left_side_excludes() -> None:
+def test_and_evaluates_its_right_side_only_if_needed() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]

@@ -37,7 +37,7 @@ MANY = ("%a" * 40 + "%b", "%a_" * 40 + "%b", "%" * 50 + "b", "a%" * 40 + "_b", "
 
 
 @pytest.mark.parametrize("pattern", MANY)
-def test_a_like_pattern_of_many_wildcards_takes_no_longer_than_a_pattern_of_few(pattern: str) -> None:
+def test_many_wildcards_do_not_slow_down_like(pattern: str) -> None:
     """A search that goes back takes a minute for 8 wildcards and 61 characters."""
     assert not like("a" * 20_000, pattern)
     assert like("a" * 20_000 + "bb", pattern + "%")

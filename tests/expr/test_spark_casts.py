@@ -70,6 +70,6 @@ def test_named_zones_and_times_without_a_day_are_refused(text: str) -> None:
         ("1e17", decimal(38, 2)),
     ],
 )
-def test_a_value_that_does_not_fit_64_bits_is_an_error_and_not_null(text: str, to: SqlType) -> None:
+def test_a_value_beyond_64_bits_is_an_error(text: str, to: SqlType) -> None:
     with pytest.raises(NotHeld, match=r"stands for NULL|the 64 bits in which"):
         try_cast(Literal(text, STRING), to)

@@ -28,7 +28,7 @@ class IntervalTree(OrderedTree):
         self._stack = allocate(STACK_WORDS)
         self._found = buffers.new_buffer(self.key)
         if 0 in (self._stack, self._found):
-            raise OutOfMemory("memory ran out; an interval tree could not be made")
+            raise OutOfMemory("memory ran out while an interval tree was made")
 
     def stab(self, values: Sequence[Sequence[int]], *, remove: bool = False) -> Codes:
         """The intervals that contain a value under a prefix, for each (prefix ..., value), as rows of the key.

@@ -190,7 +190,7 @@ def test_each_thread_waits_for_its_own_function(compiling: Compiling) -> None:
     assert compiling.process.queue() == ["a"] and not compiling.here
 
 
-def test_this_process_compiles_the_functions_that_a_dead_compiling_process_left_undone(compiling: Compiling) -> None:
+def test_functions_of_a_dead_compiling_process_are_compiled_here(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
@@ -200,7 +200,7 @@ def test_this_process_compiles_the_functions_that_a_dead_compiling_process_left_
     assert compiling.here == ["a", "c"] and compiling.started == 1
 
 
-def test_ctrl_c_ends_a_wait_for_a_function_without_cancelling_its_compilation(compiling: Compiling) -> None:
+def test_ctrl_c_ends_a_wait_but_not_the_compilation(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
@@ -210,7 +210,7 @@ def test_ctrl_c_ends_a_wait_for_a_function_without_cancelling_its_compilation(co
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_compile_orders_that_do_not_fit_the_pipe_are_sent_later(compiling: Compiling) -> None:
+def test_a_full_pipe_delays_compile_orders(compiling: Compiling) -> None:
     taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)
@@ -259,7 +259,7 @@ def test_a_batch_waits_only_for_the_functions_that_it_calls(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no process compiles for another one")
-def test_an_answer_of_the_compiling_process_is_read_from_a_large_file_descriptor(compiling: Compiling) -> None:
+def test_answers_are_read_from_large_file_descriptors(compiling: Compiling) -> None:
     """A server with many connections has such files."""
     import fcntl
     import resource

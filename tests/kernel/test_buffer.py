@@ -96,13 +96,13 @@ def test_consolidating_sums_equal_rows_in_order_of_first_occurrence(rows: list[R
     free_buffer(buffer)
 
 
-def test_a_row_whose_multiplicity_passes_through_zero_keeps_its_place(buffer: int) -> None:
+def test_a_row_keeps_its_place_through_multiplicity_zero(buffer: int) -> None:
     extend(buffer, [(1, 1, 1), (2, 2, 1), (1, 1, -1), (3, 3, 1), (1, 1, 4)])
     consolidate(buffer)
     assert rows_of(buffer) == [(1, 1, 4), (2, 2, 1), (3, 3, 1)]
 
 
-def test_rows_with_only_a_multiplicity_are_merged_into_one_row() -> None:
+def test_rows_without_columns_are_merged_into_one() -> None:
     buffer = new_buffer(1)
     extend(buffer, [(1,), (2,), (-5,)])
     consolidate(buffer)
@@ -128,7 +128,7 @@ def test_consolidating_an_empty_buffer_leaves_the_buffer_empty(buffer: int) -> N
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="the same call of realloc")
-def test_a_buffer_that_runs_out_of_memory_is_marked_and_returns_its_scratch_row() -> None:
+def test_a_buffer_without_memory_is_marked_as_failed() -> None:
     buffer = new_buffer(2**40)  # a scratch row of this width cannot be allocated either
     assert buffer == 0
     buffer = new_buffer(2)

@@ -48,7 +48,7 @@ def test_a_new_cache_folder_is_private(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
-def test_a_cache_folder_that_other_users_can_write_to_is_not_used(
+def test_a_cache_folder_writable_by_others_is_not_used(
     mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shared = tmp_path / "shared"
@@ -60,7 +60,7 @@ def test_a_cache_folder_that_other_users_can_write_to_is_not_used(
     assert stat.S_IMODE(found.stat().st_mode) == 0o700
 
 
-def test_a_cache_folder_that_other_users_could_replace_is_not_used(
+def test_a_cache_folder_replaceable_by_others_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     above = tmp_path / "open"
@@ -81,7 +81,7 @@ def test_folders_of_other_users_are_not_used_as_cache() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_a_file_in_the_place_of_the_cache_folder_is_named_in_the_warning(
+def test_a_file_in_place_of_the_cache_folder_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
@@ -124,7 +124,7 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_prepared_code_in_a_read_only_folder_is_used_by_links_in_a_private_folder(
+def test_prepared_code_in_a_read_only_folder_is_linked(
     prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with warnings.catch_warnings():
@@ -142,7 +142,7 @@ def test_prepared_code_in_a_read_only_folder_is_used_by_links_in_a_private_folde
 
 
 @pytest.mark.parametrize("open_", ["", ".."])
-def test_prepared_code_that_other_users_can_write_to_is_not_used(
+def test_prepared_code_writable_by_others_is_not_used(
     open_: str, prepared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (prepared / open_).chmod(0o1777)
@@ -157,7 +157,7 @@ def test_prepared_code_of_another_version_is_not_used(prepared: Path, monkeypatc
         assert list(folder_for(prepared.parent, monkeypatch).iterdir()) == []
 
 
-def test_without_a_folder_that_can_be_written_the_error_names_the_remedy(
+def test_without_a_writable_cache_folder_the_error_names_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> str:
@@ -166,7 +166,7 @@ def test_without_a_folder_that_can_be_written_the_error_names_the_remedy(
     (tmp_path / "file").touch()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
-    with pytest.raises(FreshviewsError, match=r"no folder can be written for compiled code: .*; set FRESHVIEWS_CACHE_"):
+    with pytest.raises(FreshviewsError, match=r"compiled code cannot be stored: .*; set FRESHVIEWS_CACHE_"):
         folder_for(tmp_path / "file", monkeypatch)
 
 
@@ -193,7 +193,7 @@ print(cache_folder())
 @pytest.mark.large(0)
 @pytest.mark.long("compiles the functions of a table")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the code must be root's")
-def test_code_compiled_by_root_is_run_by_another_user_without_the_compiler() -> None:
+def test_code_compiled_by_root_is_run_by_another_user() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}

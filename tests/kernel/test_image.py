@@ -77,7 +77,7 @@ SHAPES = pytest.mark.parametrize(
 
 
 @SHAPES
-def test_a_table_restored_from_its_image_agrees_with_an_uninterrupted_table(
+def test_a_restored_table_agrees_with_the_original(
     image_file: Path, words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool
 ) -> None:
     order = random.Random(words)
@@ -180,7 +180,7 @@ def test_blocks_of_an_index_are_found_after_their_groups_moved(image_file: Path)
             assert slice_of(other.indexes[0], (-1,)) == 0
 
 
-def test_mapped_blocks_are_copied_when_widened_and_not_freed_when_released() -> None:
+def test_mapped_blocks_are_copied_when_widened() -> None:
     low = reserve(1 << 16)
     high = low + (1 << 16)
     store(low, 3, 33)

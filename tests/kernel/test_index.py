@@ -20,7 +20,7 @@ def test_a_slice_that_has_no_row_is_empty() -> None:
         assert slice_rows(group) == 0
 
 
-def test_two_rows_of_a_slice_fit_the_group_and_a_third_moves_them_to_a_block() -> None:
+def test_the_third_row_of_a_slice_needs_a_block() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(3):
             r.add((1, i), (1,))
@@ -61,7 +61,7 @@ def test_indexes_on_any_key_positions_follow_inserts_and_deletes(keys: list[tupl
         r.agree()
 
 
-def test_a_crowded_slice_among_small_slices_stays_right_under_a_random_stream() -> None:
+def test_a_crowded_slice_stays_right_under_a_random_stream() -> None:
     order = random.Random(3)
     with relation(2, 1, ((0,), (1,))) as r:
         for _ in range(300 if PURE_PYTHON else 6000):
@@ -80,7 +80,7 @@ def test_rows_of_a_slice_are_found_by_their_digests(keys: list[tuple[int, int]])
             r.agree()
 
 
-def test_digests_of_a_slice_that_is_too_long_to_scan_move_with_its_blocks() -> None:
+def test_digests_of_a_long_slice_move_with_its_blocks() -> None:
     with relation(2, 1, ((0,), (1,)), digests=True) as r:
         for i in range(SCANNED + 3):
             r.add((1, i), (1,))

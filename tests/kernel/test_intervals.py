@@ -85,7 +85,7 @@ def test_a_stab_reads_pages_in_proportion_to_levels_and_answers(long_ones: int) 
         assert sum(row[3] for row in found.tolist()) == long_ones
 
 
-def test_matched_intervals_are_removed_from_the_tree_and_stay_in_earlier_versions() -> None:
+def test_removed_intervals_stay_in_earlier_versions() -> None:
     tree = IntervalTree()
     apply(tree, [(i, i + 5) for i in range(50)])
     with TreeVersion(tree) as version:

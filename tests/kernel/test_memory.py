@@ -30,7 +30,7 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def test_a_row_of_two_bigints_with_one_index_takes_at_most_64_counted_bytes() -> None:
+def test_an_indexed_row_takes_at_most_64_counted_bytes() -> None:
     with relation(2, 1, ((0,),)) as r:
         fill(r.t, 0, ROWS, FAN_OUT)
         assert len(r.slice(0, (5,))) == FAN_OUT
@@ -38,7 +38,7 @@ def test_a_row_of_two_bigints_with_one_index_takes_at_most_64_counted_bytes() ->
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_row_of_two_bigints_with_one_index_takes_at_most_64_resident_bytes() -> None:
+def test_an_indexed_row_takes_at_most_64_resident_bytes() -> None:
     # In a separate process, because memory released by other tests would hide the growth.
     script = "from tests.kernel.test_memory import grown; print(grown())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

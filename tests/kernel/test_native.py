@@ -138,7 +138,7 @@ def function_of(kernel: object) -> Function:
         ({}, False),
     ],
 )
-def test_machine_code_has_one_name_on_all_processors_only_if_a_processor_family_is_set(
+def test_only_a_set_processor_family_shares_machine_code(
     settings: dict[str, str], same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):

@@ -159,7 +159,7 @@ def test_rows_are_found_by_prefixes_of_every_length(words: int) -> None:
         check(r, INTEGER_ORDER)
 
 
-def test_a_prefix_without_rows_has_neither_a_first_nor_a_last_row() -> None:
+def test_a_prefix_without_rows_has_no_first_row() -> None:
     with relation(2, 1, ordered=INTEGER_ORDER) as r:
         assert ordered_first(r.ordered, r.t, (1,)) == 0
         r.add((0, 5), (1,))
@@ -182,7 +182,7 @@ def test_a_row_kept_only_for_the_journal_is_not_found() -> None:
         assert ordered_first(r.ordered, r.t, (1,)) == 3
 
 
-def test_a_second_insert_or_removal_of_a_row_leaves_an_ordered_index_unchanged() -> None:
+def test_a_repeated_insert_leaves_an_ordered_index_unchanged() -> None:
     with relation(1, 1, ordered=INTEGER_ORDER) as r:
         for i in range(20):
             r.add((i,), (1,))
@@ -211,7 +211,7 @@ def test_a_table_that_ran_out_of_memory_never_indexes_its_scratch_row() -> None:
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "inside out"])
-def test_the_depth_of_an_ordered_index_is_logarithmic_for_any_order_of_insertion(order: str) -> None:
+def test_the_depth_of_an_ordered_index_is_logarithmic(order: str) -> None:
     n = 500 if PURE_PYTHON else 20_000
     keys = {
         "rising": list(range(n)),

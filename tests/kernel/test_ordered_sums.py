@@ -123,7 +123,7 @@ def test_sums_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
     release(status)
 
 
-def test_a_range_sum_beyond_64_bits_is_an_error_and_sums_of_subtrees_never_overflow() -> None:
+def test_a_range_sum_beyond_64_bits_is_an_error() -> None:
     status = allocate(1)
     with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
         for key in range(16):
@@ -233,7 +233,7 @@ def test_an_update_and_a_range_sum_read_logarithmically_many_rows(monkeypatch: p
 
 
 @pytest.mark.parametrize("journal", [False, True])
-def test_a_group_is_scanned_until_it_has_grown_enough_to_enter_the_tree(journal: bool) -> None:
+def test_small_groups_are_scanned_outside_the_tree(journal: bool) -> None:
     order = random.Random(9)
     status = allocate(1)
     with relation(2, 1, ((0,),), INTEGER_ORDER, journal, sums=(1,), small=True) as r:

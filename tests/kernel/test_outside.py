@@ -70,7 +70,7 @@ def both(address: int, words: int) -> int:
     return add_up(address, words)
 
 
-def test_a_kernel_called_by_name_gives_equal_results_in_python_and_compiled_code() -> None:
+def test_python_and_compiled_code_call_kernels_by_name() -> None:
     block = allocate(10)
     assert both(block, 10) == 45
     fill_up(block, 5)

@@ -184,7 +184,7 @@ def test_deferred_rows_stay_deferred_in_an_image(tmp_path: Path, seed: int) -> N
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_insert(seed: int) -> None:
+def test_deferred_and_direct_inserts_report_the_same_overflow(seed: int) -> None:
     order = random.Random(seed)
     with relation(1, 2) as eager, relation(1, 2) as lazy, status() as first, status() as second:
         store(lazy.t, LOOK_AT, order.choice([10, 1000]))
@@ -209,7 +209,7 @@ def test_a_deferred_insert_reports_an_overflow_at_the_same_row_as_a_direct_inser
         assert lazy.scan() == eager.scan()
 
 
-def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_deferred_already() -> None:
+def test_inserts_are_deferred_after_a_large_batch() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, table.APPEND_FROM, 4)
 
@@ -225,7 +225,7 @@ def test_inserts_are_deferred_if_the_batch_is_large_or_rows_are_deferred_already
         assert appends(1, 1, 1, 1) == 0
 
 
-def test_merging_many_equal_rows_stops_deferring_until_the_table_has_doubled() -> None:
+def test_many_equal_rows_end_deferred_inserts() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, LOOK_AT, 64)
         appends, entered_at = 1, []
@@ -308,7 +308,7 @@ def test_flushed_rows_are_found_by_key_and_by_slice() -> None:
         assert r.slice(0, (3,)) == [(i, 3) for i in range(10)] and load(r.t, USED) == 10
 
 
-def test_a_row_that_is_deleted_before_a_slice_is_read_never_enters_an_index() -> None:
+def test_rows_deleted_before_a_read_never_enter_an_index() -> None:
     with relation(2, 1, INDEXES) as r, status() as told:
         for i in range(200):
             put(r, (i, i % 5), (1,), 1, told)
@@ -348,7 +348,7 @@ def test_unlinked_rows_may_move_when_memory_is_released() -> None:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="machine code does not ask Python for memory")
-def test_running_out_of_memory_while_adding_rows_to_indexes_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_memory_while_indexing_loses_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     real = mem._libc
     for scarce in range(60):
         with relation(2, 1, INDEXES, digests=bool(scarce % 2)) as r, status() as told:

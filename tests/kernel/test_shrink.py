@@ -83,7 +83,7 @@ def test_a_shrinking_table_agrees_with_a_dict(
 @pytest.mark.parametrize("last_first", [False, True])
 @pytest.mark.parametrize("left", [0, SIZE // 10, SIZE // 3])
 @pytest.mark.parametrize("indexes", INDEXES)
-def test_a_shrunk_table_keeps_at_most_twice_the_rows_and_four_times_the_slots_it_needs(
+def test_a_shrunk_table_keeps_little_unused_memory(
     indexes: tuple[tuple[int, ...], ...], left: int, last_first: bool
 ) -> None:
     order = random.Random(left)

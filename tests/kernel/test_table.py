@@ -128,7 +128,7 @@ def test_a_row_deleted_and_inserted_in_one_batch_is_in_the_journal_once() -> Non
         r.agree()
 
 
-def test_a_row_inserted_and_deleted_in_one_batch_is_removed_after_the_batch() -> None:
+def test_a_row_inserted_and_deleted_in_one_batch_is_removed() -> None:
     with relation(1, 1, ((0,),), journal=True) as r:
         r.add((1,), (5,))
         r.add((1,), (-5,))

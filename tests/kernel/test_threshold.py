@@ -158,7 +158,7 @@ def test_points_selected_by_a_threshold_agree_with_the_definition(
         points.close()
 
 
-def test_only_points_that_change_are_visited_and_the_tree_is_shallow() -> None:
+def test_only_points_that_change_are_visited() -> None:
     points = Points(BEFORE, False, True)
     try:
         for place in range(3000):
@@ -172,7 +172,7 @@ def test_only_points_that_change_are_visited_and_the_tree_is_shallow() -> None:
         points.close()
 
 
-def test_a_sum_that_does_not_fit_is_reported_and_can_be_undone() -> None:
+def test_an_overflowing_sum_can_be_undone() -> None:
     points = Points(BEFORE, True, False)
     try:
         for place in range(4):

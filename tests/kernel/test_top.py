@@ -211,7 +211,7 @@ def test_first_rows_are_right_if_a_row_has_more_copies_than_the_limit() -> None:
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="comparisons are counted in plain Python")
-def test_an_update_takes_logarithmic_time_and_moves_only_rows_that_change(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_update_takes_logarithmic_time(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = [0]
     compare = ordered.compare_rows
 

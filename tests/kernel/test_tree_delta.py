@@ -18,7 +18,7 @@ def prefixes(rows: set[Row]) -> set[Row]:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
-def test_comparing_two_versions_finds_the_rows_and_prefixes_that_were_inserted_or_erased(seed: int) -> None:
+def test_comparing_versions_finds_inserted_and_erased_rows(seed: int) -> None:
     order = random.Random(seed)
     k = 1 + seed % 3
     values = order.choice([3, 10, 60])
@@ -59,7 +59,7 @@ def test_two_versions_differ_as_in_the_tree_surgery_example_of_the_paper() -> No
     ]
 
 
-def test_a_row_with_a_changed_payload_is_deleted_and_inserted_without_a_branch() -> None:
+def test_a_changed_payload_is_a_delete_and_an_insert() -> None:
     tree = OrderedTree(1, 1)
     apply(tree, [(1, 10), (2, 20), (3, 30)])
     with TreeVersion(tree) as old:
@@ -69,7 +69,7 @@ def test_a_row_with_a_changed_payload_is_deleted_and_inserted_without_a_branch()
 
 
 @pytest.mark.parametrize("edits", [1, 10, 100])
-def test_comparing_versions_opens_pages_in_proportion_to_edits_and_not_to_rows(edits: int) -> None:
+def test_comparing_versions_opens_pages_in_proportion_to_edits(edits: int) -> None:
     opened = []
     for count in (1000, 10_000) if PURE_PYTHON else (10_000, 100_000, 1_000_000):
         order = random.Random(edits)

@@ -114,7 +114,7 @@ def test_an_iterator_reads_a_version_while_the_tree_is_written() -> None:
 
 
 @pytest.mark.parametrize("sought", [10, 100, 1000, 10_000])
-def test_rising_seeks_read_a_number_of_pages_logarithmic_in_their_distance(sought: int) -> None:
+def test_rising_seeks_read_logarithmically_many_pages(sought: int) -> None:
     """m seeks among N keys: O(m (1 + log(N / m))) pages, counted; a search anew each time would take m log N."""
     count = 20_000 if PURE_PYTHON else 200_000
     tree = loaded([(i,) for i in range(count)], 1, 64)

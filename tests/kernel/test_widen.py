@@ -96,7 +96,7 @@ def test_an_empty_table_can_be_widened() -> None:
         r.agree()
 
 
-def test_a_table_is_unchanged_and_records_the_failure_if_memory_runs_out_while_it_is_widened() -> None:
+def test_a_table_is_unchanged_if_widening_runs_out_of_memory() -> None:
     with relation(1, WORDS) as r:
         r.add((7,), (1, *(0,) * (WORDS - 1)))
         width = load(r.t, WIDTH)

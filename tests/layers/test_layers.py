@@ -93,7 +93,7 @@ ALONE = [("sqlglot", "sql asking engine"), ("duckdb", "asking"), ("typer", "cli"
 
 
 @pytest.mark.parametrize("package, room", ALONE)
-def test_a_large_library_like_pyspark_is_imported_only_by_its_listed_packages(package: str, room: str) -> None:
+def test_large_libraries_are_imported_only_by_listed_packages(package: str, room: str) -> None:
     users = {room_of(path) for path in modules() if package in {name.split(".")[0] for name in imported(path)}}
     assert users == set(room.split())
 
@@ -151,7 +151,7 @@ def face_of(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
-def test_names_imported_from_another_package_are_in_its_list_of_public_names(package: str) -> None:
+def test_imported_names_are_public_in_their_package(package: str) -> None:
     face = face_of(package)
     for path in modules():
         if dotted(path) == package or dotted(path).startswith(package + "."):

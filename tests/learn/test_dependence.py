@@ -74,7 +74,7 @@ def test_mutual_information_equals_scikit_learn_at_every_version() -> None:
         assert ranked == sorted(ranked, key=lambda one: -one[1])
 
 
-def test_a_chow_liu_tree_has_the_greatest_information_and_its_probabilities_sum_to_1() -> None:
+def test_a_chow_liu_tree_has_the_greatest_information() -> None:
     db = database()
     tree = ChowLiuTree(db, JOIN, VARIABLES, name="tree", root="zone")
     for _ in versions(db):
@@ -116,7 +116,7 @@ def test_pairs_of_values_that_never_occur_have_probability_zero() -> None:
     assert list(tree.log_probability(frame)) == [-np.inf, -np.inf]
 
 
-def test_subscribers_of_a_model_get_its_changes_and_readers_see_its_last_version() -> None:
+def test_subscribers_of_a_model_get_its_changes() -> None:
     db = database()
     model = MutualInformation(db, JOIN, VARIABLES, name="dependence")
     reported: list[Any] = []
@@ -150,7 +150,7 @@ def test_errors_of_a_dependence_model_name_missing_rows_and_variables() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 5])
-def test_a_variable_may_be_an_expression_and_a_source_may_have_a_condition(count: int) -> None:
+def test_a_variable_may_be_an_expression(count: int) -> None:
     db = database()
     fill(db, 3)
     variables = ["kind", "size % 2", "upper(city)", "zone = 1", "size > 5"][:count]

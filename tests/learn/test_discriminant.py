@@ -46,7 +46,7 @@ def test_discriminant_analysis_equals_scikit_learn_at_every_version() -> None:
         assert model.predict(x) == list(theirs.predict(x))
 
 
-def test_subscribers_of_a_classifier_get_its_changes_and_errors_name_missing_rows() -> None:
+def test_subscribers_of_a_classifier_get_its_changes() -> None:
     db = database()
     model = LinearDiscriminant(db, JOIN, FEATURES, CLASS, name="classes")
     with pytest.raises(LearnError, match="0 rows in 0 classes; it needs 2 classes"):

@@ -65,7 +65,7 @@ def test_a_model_whose_view_was_dropped_raises_an_error(db: Database, name: str,
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_does_not_read_a_view_that_replaced_its_own(db: Database, name: str) -> None:
+def test_a_model_never_reads_a_replaced_view(db: Database, name: str) -> None:
     read = MODELS[name](db)
     read()
     db.execute("CREATE OR REPLACE MATERIALIZED VIEW m AS SELECT c, COUNT(*) AS n FROM t GROUP BY c")
@@ -83,7 +83,7 @@ def test_a_model_of_a_closed_database_raises_an_error(db: Database, name: str) -
         read()
 
 
-def test_a_model_raises_an_error_if_one_of_its_two_views_was_dropped(db: Database) -> None:
+def test_a_model_with_a_dropped_view_raises_an_error(db: Database) -> None:
     read = MODELS["categories"](db)
     read()
     db.execute("DROP VIEW m_pairs")

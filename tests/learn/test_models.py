@@ -169,7 +169,7 @@ def test_columns_of_a_frame_are_found_by_name() -> None:
 def test_errors_name_the_wrong_input_of_a_model() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
-    with pytest.raises(LearnError, match="0 rows and needs 2"):
+    with pytest.raises(LearnError, match="0 rows; it needs 2"):
         _ = model.coef_
     with pytest.raises(LearnError, match="twice"):
         LinearRegression(db, JOIN, ["rooms", "rooms"], "price", name="other")

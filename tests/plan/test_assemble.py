@@ -109,7 +109,7 @@ def test_a_block_with_only_distinct_aggregates_evaluates_its_join_once(strategy:
     assert len(over_z.triggers) == len(program.triggers)
 
 
-def test_a_distinct_aggregate_with_a_filter_or_beside_a_count_has_its_own_join() -> None:
+def test_filtered_distinct_aggregates_have_their_own_join() -> None:
     main, arguments = CASES["join"]
     fewer = filtered(arguments, "R", call("gt", column("c1"), column("c0"), type=BOOLEAN))
     counted = Result("n", "count", ("count",), BIGINT, BIGINT)
@@ -137,7 +137,7 @@ EXCLUDED: dict[str, tuple[str, str, int]] = {
 
 @pytest.mark.parametrize("in_z", [False, True])
 @pytest.mark.parametrize("case", EXCLUDED)
-def test_distinct_counts_look_up_negated_atoms_when_a_value_appears_or_vanishes(case: str, in_z: bool) -> None:
+def test_distinct_counts_look_up_negated_atoms_per_value(case: str, in_z: bool) -> None:
     main, arguments, number = EXCLUDED[case]
     both = [DistinctAggregate(f"{kind}_it", kind, count(arguments), BIGINT) for kind in ("count", "sum")]
     block = Block("groups", count(main), (), read(*both), tuple(both))

@@ -29,7 +29,7 @@ def test_a_variable_of_a_later_condition_stays_in_the_key() -> None:
     assert (views["RS"], views["RST"]) == (("a", "c"), ("d",))
 
 
-def test_the_next_joined_atom_is_the_first_one_that_is_connected() -> None:
+def test_the_first_connected_atom_is_joined_next() -> None:
     assert order_of("Q() = R(a, b), S(b, c), T(c, d)") == "RST"
     assert order_of("Q() = R(a, b), T(c, d), S(b, c)") == "RST"
     assert order_of("Q() = R(a), T(c), S(a, b), U(b)") == "RSUT"

@@ -73,7 +73,7 @@ def assert_distinct_maintained(program: Program, made: Query, stream: Stream, ba
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
-def test_every_example_is_enumerated_with_multiplicities_and_with_distinct_rows(text: str) -> None:
+def test_every_example_is_enumerated_with_multiplicities(text: str) -> None:
     made = query(text)
     for seed in range(8):
         assert_maintained(enumerated(made), made, Stream(relations_of(made), seed), 25)
@@ -239,7 +239,7 @@ def test_insert_only_and_fifo_streams_take_constant_steps_on_average(text: str, 
         assert max(averages) <= 12, averages
 
 
-def test_steps_grow_with_the_enclosureness_of_the_tree_not_of_the_stream() -> None:
+def test_steps_grow_with_the_enclosureness_of_the_tree() -> None:
     """Figure 4: long lifespans around many short ones, in both relations."""
     made = query("Q(a, b, c) = R(a, b), S(b, c)")
     flat, r_on_top = (parse_tree(text, hypergraph(made)) for text in ("[b](R, S)", "R(S)"))

@@ -68,14 +68,14 @@ def test_bags_with_different_sums_have_programs_of_their_own() -> None:
     assert_maintained(crown.plan(made), made, Stream(relations_of(made), 1), 15)
 
 
-def test_bags_that_read_different_variables_share_no_program_that_stores_joins() -> None:
+def test_bags_of_different_variables_share_no_stored_join() -> None:
     """The two ends read different corners; in the other query both read all corners."""
     assert [len(kept(query(text), False)) for text in ALIKE[:2]] == [2, 1]
     programs = [crown.plan(query(ALIKE[0]), inner=bag_strategy(name)) for name in ("first_order", "view_tree")]
     assert [sum(one.relation == "E" for one in program.triggers) > 2 for program in programs] == [False, True]
 
 
-def test_changes_are_summed_before_they_reach_a_node_that_reads_only_some_of_their_variables() -> None:
+def test_changes_are_summed_before_a_projecting_node() -> None:
     """An update that is the first edge of triangles has many last corners and one first corner."""
     program = enumerated(query(ALIKE[0]), distinct=True)
     loops = [s for s in visit(program.triggers[0].body) if isinstance(s, Loop) and s.view == "E_E_2_E_3_E"]

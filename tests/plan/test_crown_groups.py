@@ -92,7 +92,7 @@ def test_the_reason_for_storing_groups_is_found(text: str, reason: str) -> None:
     assert crown.why_groups_are_stored(summing(text)) == reason
 
 
-def test_steps_between_two_groups_do_not_depend_on_the_number_of_rows() -> None:
+def test_the_delay_between_groups_does_not_grow_with_rows() -> None:
     def delay(size: int) -> int:
         state = State(grouped(summing("Q(a, b, c) = R(a, b), S(b, c), T(c, d)")))
         rows = range(size)
@@ -147,7 +147,7 @@ def test_explain_shows_why_groups_are_stored(columns: str, aggregate: str, reaso
     assert dict(plan.program.bounds)["groups"] == f"stored: {reason}"
 
 
-def test_the_planner_chooses_crown_if_no_row_of_one_table_determines_the_group() -> None:
+def test_the_planner_chooses_crown_for_groups_of_several_tables() -> None:
     spread = planned("r.a, r.b, s.c", "COUNT(*)", named=False)
     assert spread.strategy == "crown" and isinstance(spread.program.result, Enumerated)
     assert planned("r.a", "COUNT(*)", named=False).strategy != "crown"

@@ -69,7 +69,7 @@ def test_every_outer_join_and_negation_is_maintained_in_every_result_form(case: 
 
 
 @pytest.mark.parametrize(("case", "reason"), REFUSED.items())
-def test_an_atom_without_a_place_in_the_join_tree_is_refused_with_the_reason(case: str, reason: str) -> None:
+def test_an_atom_without_a_node_is_refused(case: str, reason: str) -> None:
     with pytest.raises(PlanError, match=reason):
         crown.plan(CASES[case])
 
@@ -158,7 +158,7 @@ def test_the_delay_does_not_depend_on_the_number_of_rows() -> None:
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_steps_of_an_update_of_an_optional_dimension_grow_only_with_its_reported_change(distinct: bool) -> None:
+def test_updates_of_optional_dimensions_cost_their_reported_change(distinct: bool) -> None:
     program = planned(query(STAR), "set" if distinct else "rows")
     assert program is not None and dict(program.bounds)["update"].startswith("O(lambda)")
     for size in (20, 400):
@@ -172,7 +172,7 @@ def test_steps_of_an_update_of_an_optional_dimension_grow_only_with_its_reported
         assert max(reported[size:]) <= 6 * (size // 10) + 12
 
 
-def test_the_bound_of_an_update_covers_the_nodes_it_propagates_through() -> None:
+def test_the_bound_of_an_update_covers_every_changed_node() -> None:
     bounds = {
         "Q(x, k, l, y, z) = F(x, k, l), S?(k | y), T?(l | z)": "O(1)",
         "Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z)": "O(1)",
@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_covers_the_nodes_it_propagates_through() -> None
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_only_the_first_insert_and_last_delete_of_a_negated_atom_visit_the_rows_it_excludes() -> None:
+def test_only_the_first_negated_row_visits_excluded_rows() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None
@@ -196,7 +196,7 @@ def test_only_the_first_insert_and_last_delete_of_a_negated_atom_visit_the_rows_
         assert max(taken) <= 4 * size + 10
 
 
-def test_the_first_row_of_an_optional_atom_takes_constant_steps_if_it_changes_no_sum() -> None:
+def test_a_first_optional_row_without_a_sum_takes_constant_steps() -> None:
     made = sums("Q(a, k) = F(a, k), S?(k |)", total("s", ("S", X1)))
     program = planned(made, "held")
     assert program is not None

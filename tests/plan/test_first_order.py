@@ -38,7 +38,7 @@ FIRST = (("c0",),)
         ("Q(b) = E(a, b), E(b, c)", {"E": FIRST}, {"E": 1, "E_2": 1}),
     ],
 )
-def test_the_exponent_of_an_update_counts_relations_that_keys_do_not_determine(text, keys, expected):
+def test_keys_lower_the_exponent_of_an_update(text, keys, expected):
     made = query(text)
     assert first_order.update_exponents(made, from_keys(made, keys)) == expected
 
@@ -87,7 +87,7 @@ PATH = "Q(a, h) = " + ", ".join(f"E({one}, {other})" for one, other in zip("abcd
     "text",
     [PATH, "Q() = E(a, b), E(b, c), E(c, d), E(d, a), E(a, c), E(b, d), E(d, c), R(a, c)"],
 )
-def test_several_occurrences_of_a_relation_in_a_query_are_updated_one_by_one(text):
+def test_occurrences_of_a_relation_are_updated_one_by_one(text):
     made = query(text)
     program = first_order.plan(made)
     edges = [view.name for view in program.views if view.key[:2] == program.views[0].key[:2] and "E" in view.name]

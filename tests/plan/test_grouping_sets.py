@@ -140,7 +140,7 @@ def test_every_grouping_set_is_maintained(strategy: str, case: str, sets: Sets, 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("kinds", ["shared", "apart"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_values_whose_multiplicities_add_up_to_0_vanish_from_a_grouping_set(strategy: str, kinds: str) -> None:
+def test_values_with_multiplicity_0_vanish_from_a_grouping_set(strategy: str, kinds: str) -> None:
     main, arguments = CASES["join"]
     distinct = tuple(DistinctAggregate(f"{k}_it", k, arguments, BIGINT) for k in KINDS[kinds])
     follow(Block("groups", main, (), (), distinct, sets=CUBE), strategy, signed=True)

@@ -15,7 +15,7 @@ def views_of(text: str) -> dict[str, tuple[str, ...]]:
     return {view.name: view.key for view in higher_order.plan(query(text)).views}
 
 
-def test_views_have_the_join_variables_and_free_variables_and_serve_several_triggers() -> None:
+def test_views_have_the_join_variables_and_free_variables() -> None:
     assert views_of("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)") == {
         "R": ("a", "b"),
         "V_S": ("a", "c"),
@@ -25,16 +25,16 @@ def test_views_have_the_join_variables_and_free_variables_and_serve_several_trig
     }
 
 
-def test_views_that_differ_only_in_the_order_of_columns_are_stored_once() -> None:
+def test_views_with_reordered_columns_are_stored_once() -> None:
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, a)")) == {"R", "S", "T", "V_ST", "V_RT", "V_RS", "Q"}
 
 
-def test_removing_a_relation_from_a_path_leaves_components_that_have_one_view_each() -> None:
+def test_each_component_of_a_split_path_has_one_view() -> None:
     parts = {"V_R", "S", "V_T", "V_RS", "V_ST", "Q"}
     assert set(views_of("Q() = R(a, b), S(b, c), T(c, d)")) == parts
 
 
-def test_a_condition_within_a_component_is_applied_in_the_view_of_the_component() -> None:
+def test_a_condition_within_a_component_is_applied_in_its_view() -> None:
     views = views_of("Q(a) = R(a, b), S(b, c), T(c, d), b != d")
     assert views["V_ST"] == ("b",)
 

@@ -30,7 +30,7 @@ SIZES = (4, 8, 16)
 Matrix = Any
 
 
-def test_the_product_of_three_matrices_equals_numpy_after_row_and_rank_1_updates() -> None:
+def test_the_product_of_three_matrices_equals_numpy() -> None:
     """The second matrix is U V: an update of rank 1 is a column of U and a row of V, in one version."""
     db = Database()
     db.execute("""

@@ -65,7 +65,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
 
 @pytest.mark.sample(5)
 @on_grid
-def test_initialising_in_passes_gives_the_same_views_as_table_by_table(strategy: object, query: Query) -> None:
+def test_passes_initialise_the_same_views(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
     for seed in range(2):
         check(program, query, seed)
@@ -123,14 +123,14 @@ def test_the_order_of_many_passes_is_chosen_from_last_to_first() -> None:
     assert all(costs.cost(k, frozenset(order[:i])) == 1e5 for i, k in enumerate(order))
 
 
-def test_no_order_of_passes_is_chosen_if_each_update_takes_constant_time() -> None:
+def test_updates_in_constant_time_need_no_order_of_passes() -> None:
     made = CASES["star"]
     assert passes(view_tree.plan(made), list(relations_of(made)), dict.fromkeys(relations_of(made), 1e5)) is None
 
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
-def test_the_pass_over_a_fact_table_follows_the_passes_over_its_dimensions(dimension: float) -> None:
+def test_the_pass_over_a_fact_table_comes_last(dimension: float) -> None:
     program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))
     order = passes(program, ["F", "D", "E"], {"F": 1e6, "D": dimension, "E": dimension})
     assert order is not None and order[-1].relation == "F"

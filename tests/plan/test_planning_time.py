@@ -90,7 +90,7 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_a_lower_limit_of_statements_reduces_the_nesting_of_choices_between_slices(
+def test_a_lower_limit_of_statements_reduces_nested_choices(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edges = grid(3, 3)
@@ -336,7 +336,7 @@ def test_the_planner_chooses_another_strategy_if_a_program_is_too_large(monkeypa
     assert "large     crown is preferred for at most 300 statements" in explained
 
 
-def test_a_strategy_refuses_a_program_that_is_too_large_and_proposes_another_strategy(
+def test_a_program_that_is_too_large_is_refused(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crown, "MOST_STATEMENTS", 300)

@@ -17,7 +17,7 @@ SOURCES = [Path(inspect.getfile(planner)), *Path(inspect.getfile(freshviews.engi
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_planner_and_engine_contain_no_name_of_a_strategy(path: Path) -> None:
+def test_planner_and_engine_name_no_strategy(path: Path) -> None:
     constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     assert NAMES.isdisjoint(value for value in constants if isinstance(value, str))
 
@@ -30,7 +30,7 @@ def test_every_preferred_strategy_is_registered() -> None:
     assert {one.strategy.name for one in PREFERENCES} <= set(STRATEGIES)
 
 
-def test_every_condition_for_choosing_a_strategy_has_a_docstring() -> None:
+def test_every_condition_of_a_preference_has_a_docstring() -> None:
     for one in (*PREFERENCES, *NECESSITIES):
         assert one.condition.__doc__, one.condition
 

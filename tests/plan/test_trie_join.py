@@ -37,7 +37,7 @@ def _sizes(least: int, most: int) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "atoms", "most"), [("triangle", TRIANGLE, 1.55), ("four", LOOMIS_WHITNEY, 1.40)])
-def test_the_number_of_cursor_moves_grows_no_faster_than_the_largest_possible_result(
+def test_cursor_moves_are_bounded_by_the_largest_possible_result(
     name: str, atoms: dict[str, str], most: float
 ) -> None:
     query = count_of(atoms)
@@ -69,7 +69,7 @@ FIVE = {"r": "ab", "s": "bc", "t": "cd", "u": "de", "v": "ea"}
 TAILED = {**FOUR, "v": "de", "w": "ea"}
 
 
-def test_a_four_cycle_tabulates_the_paths_back_from_the_opposite_corner() -> None:
+def test_a_four_cycle_tabulates_paths_from_a_corner() -> None:
     program = trie_join.plan(count_of(FOUR))
     assert [(view.key, view.definition) for view in program.upkeep.scratch] == [(("c",), "what d add up to, by c")]
     scratch = program.upkeep.scratch[0].name
@@ -109,7 +109,7 @@ def test_trie_join_and_first_order_count_the_same_cycles(atoms: dict[str, str], 
     check(ours.program)
 
 
-def test_compiled_trie_join_and_first_order_count_the_same_cycles_over_many_rows() -> None:
+def test_compiled_trie_join_and_first_order_count_equal_cycles() -> None:
     query = count_of(FOUR)
     rows = {name: np.random.default_rng(i).integers(0, 900, (6_000, 2)) for i, name in enumerate(FOUR)}
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
@@ -134,7 +134,7 @@ def test_the_program_of_an_outer_join_equals_the_golden_file(golden: Callable[[s
     golden("programs/outer-join.trie_join.txt", print_program(trie_join.plan(in_notation(OUTER))))
 
 
-def test_optional_and_negated_atoms_add_only_lookups_to_the_steps_of_the_join() -> None:
+def test_optional_and_negated_atoms_add_only_lookups() -> None:
     nodes = range(12)
     edges = [({"c0": i, "c1": j}, 1) for i in nodes for j in nodes]
     inner, outer = (
@@ -171,7 +171,7 @@ def test_an_update_of_an_optional_atom_does_not_repeat_the_trace() -> None:
         assert state.steps - before <= 8
 
 
-def test_a_key_order_leaves_out_variables_that_only_optional_or_negated_atoms_have() -> None:
+def test_a_key_order_has_only_variables_of_ordinary_atoms() -> None:
     assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 

@@ -46,7 +46,7 @@ def test_the_view_tree_of_the_lecture_equals_the_golden_file(golden) -> None:  #
     golden("programs/acyclic.view_tree_factorised.txt", print_program(program))
 
 
-def test_a_chain_with_keys_is_updated_and_enumerated_in_constant_time(golden) -> None:  # type: ignore[no-untyped-def]
+def test_a_chain_with_keys_takes_constant_time(golden) -> None:  # type: ignore[no-untyped-def]
     chain = renamed("Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)")
     keys = (FD(("x",), ("y",), "S"), FD(("y",), ("z",), "T"))
     program = plan_factorised(chain, keys)

@@ -53,7 +53,7 @@ def test_renaming_reaches_every_field_of_a_new_kind_of_statement() -> None:
     assert renamed(statement(), Renaming(views={"V": "U"})).view == "U"  # type: ignore[union-attr]
 
 
-def test_a_statement_is_copied_only_if_one_of_its_bodies_changes() -> None:
+def test_only_changed_statements_are_copied() -> None:
     emit = Emit(("c",), (Monomial((Value("m"),)),))
     made = statement((emit,))
     assert with_bodies(made, lambda body: body) is made

@@ -76,7 +76,7 @@ def test_decoding_a_code_returns_the_value(value: object, kind: SqlType) -> None
     assert decode(encode(value, kind), kind) == value
 
 
-def test_zeros_of_both_signs_have_one_code_and_all_nans_have_one_code() -> None:
+def test_equal_doubles_have_one_code() -> None:
     assert encode(-0.0, DOUBLE) == encode(0.0, DOUBLE) == 0
     assert encode(float("-nan"), DOUBLE) == NAN
 

@@ -25,7 +25,7 @@ def test_the_closure_follows_chains_of_dependencies() -> None:
     assert closure((), (FD((), ("a",)), FD(("a",), ("b",)))) == {"a", "b"}
 
 
-def test_the_reduct_of_the_chain_query_is_q_hierarchical_and_the_query_is_not() -> None:
+def test_the_reduct_of_the_chain_query_is_q_hierarchical() -> None:
     graph = hypergraph(CHAIN)
     reduced = reduct(graph, (X_TO_Y, Y_TO_Z))
     assert [signature(e, graph) for e in reduced.edges] == ["R(w, x, y, z)", "S(x, y, z)", "T(y, z)"]
@@ -33,7 +33,7 @@ def test_the_reduct_of_the_chain_query_is_q_hierarchical_and_the_query_is_not() 
     assert is_q_hierarchical(reduced)
 
 
-def test_the_chain_query_has_an_order_with_constant_updates_under_its_dependencies() -> None:
+def test_dependencies_give_the_chain_query_constant_updates() -> None:
     order = order_by_priority(CHAIN, ("z", "y", "x", "w"), free_top=True)
     assert str(order) == "z []\n`-- y [z] T\n    `-- x [y] S\n        `-- w [x] R"
     assert dynamic_width(order, CHAIN) == 1
@@ -41,7 +41,7 @@ def test_the_chain_query_has_an_order_with_constant_updates_under_its_dependenci
     assert static_width(order, CHAIN, (X_TO_Y, Y_TO_Z)) == 1
 
 
-def test_the_best_order_may_enumerate_a_bound_variable_that_free_variables_determine() -> None:
+def test_the_best_order_may_enumerate_determined_variables() -> None:
     orders = query("Q(o, d) = C(c), O(c, o, d), L(o)")
     key = FD(("o",), ("c", "d"), "O")
     order = best_order(orders, True, (key,))
@@ -61,7 +61,7 @@ def test_a_key_implies_a_dependency_in_every_atom_of_a_self_join() -> None:
     assert found == (FD(("a",), ("b",), "E"), FD(("b",), ("c",), "E_2"))
 
 
-def test_a_key_implies_a_dependency_only_if_its_columns_have_variables_and_are_not_null() -> None:
+def test_nullable_keys_imply_no_dependency() -> None:
     atom = CHAIN.atoms[1]
     assert from_keys(CHAIN, {"S": (("c7",),)}) == ()
     nullable = Column("c0", BIGINT, True)
@@ -107,7 +107,7 @@ def test_dependencies_never_increase_the_width(data: st.DataObject) -> None:
     assert is_valid(better, of) and is_free_top(better, of, rules)
 
 
-def test_a_key_of_an_optional_atom_implies_a_dependency_only_over_given_variables() -> None:
+def test_keys_of_optional_atoms_imply_dependencies_of_given_variables() -> None:
     made = query("Q(x, y, z) = R(x, k), S?(k | y, z)")
     assert from_keys(made, {"S": (("c0",),)}) == (FD(("k",), ("y", "z"), "S"),)
     # In default rows y is NULL for every k.

@@ -56,7 +56,7 @@ def test_the_free_connex_trees_of_the_paper_are_found(text: str, height: int, tr
     assert found.height == height
 
 
-def test_the_query_that_is_hard_for_fifo_streams_has_a_tree_of_height_3() -> None:
+def test_the_hard_fifo_query_has_a_tree_of_height_3() -> None:
     found = free_connex_tree(graph_of("Q(a, b, c, d) = R(a), S(a, b), T(b, c), U(c, d), V(d)"))
     assert found is not None and found.height == 3
 

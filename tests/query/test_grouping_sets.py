@@ -18,7 +18,7 @@ def outputs(one: Block) -> list[str]:
     return [str(o.expr) for o in one.outputs]
 
 
-def test_each_grouping_set_becomes_a_block_with_its_own_variables_and_arguments() -> None:
+def test_each_grouping_set_becomes_a_block() -> None:
     found = block("SELECT a, b, count(DISTINCT c) AS n, grouping_id(b, a) AS g FROM r GROUP BY CUBE (a, b)")
     assert found.query.free == ("a", "b")
     assert found.sets == (("a", "b"), ("a",), ("b",), ())
@@ -37,7 +37,7 @@ def test_each_grouping_set_becomes_a_block_with_its_own_variables_and_arguments(
     assert all(not one.sets for one in each(found))
 
 
-def test_variables_of_joins_and_conditions_stay_in_atoms_for_every_grouping_set() -> None:
+def test_variables_of_joins_stay_in_every_grouping_set() -> None:
     found = block("SELECT r.b, s.e, count(*) AS n FROM r JOIN s ON r.a = s.a AND r.c < s.b GROUP BY ROLLUP (r.b, s.e)")
     atoms = [[atom.variables for atom in one.query.atoms] for one in each(found)]
     assert atoms == [

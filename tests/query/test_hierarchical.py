@@ -36,7 +36,7 @@ LECTURE = [
 
 
 @pytest.mark.parametrize(("text", "hierarchical", "q_hierarchical", "rank"), LECTURE)
-def test_known_queries_have_their_classes(
+def test_the_classes_of_known_queries_are_right(
     text: str, hierarchical: bool, q_hierarchical: bool, rank: int | None
 ) -> None:
     graph = hypergraph(query(text))
@@ -50,7 +50,7 @@ def test_witnesses_name_the_variables_that_prevent_a_class() -> None:
     assert buried_free(hypergraph(query("Q(a) = S(a, b), T(b)"))) == ("a", "b")
 
 
-def test_a_condition_over_two_atoms_makes_a_query_non_hierarchical_but_a_filter_does_not() -> None:
+def test_a_condition_over_two_atoms_is_not_hierarchical() -> None:
     assert not is_hierarchical(hypergraph(query("Q(a, b) = R(a), S(b), a < b")))
     assert is_q_hierarchical(hypergraph(query("Q(a) = R(a, b), S(a), a < b")))
 

@@ -110,7 +110,7 @@ def test_bags_that_make_the_query_free_connex_are_preferred() -> None:
         assert [bag.home for bag in decomposition(of("ab", "bc", "cd", "da", free=free))] == halves
 
 
-def test_a_bag_that_its_own_atoms_do_not_cover_is_guarded_by_another_atom() -> None:
+def test_an_uncovered_bag_is_guarded_by_another_atom() -> None:
     """abcd is needed to cover b and c together with eg: no partition of the atoms has width 2."""
     graph = of("abcd", "eg", "bf", "cf", "fg", "de", "ae")
     bags = decomposition(graph)
@@ -145,7 +145,7 @@ def test_atoms_guard_the_bags_that_have_their_variables(text: str, bags: dict[st
     assert {" ".join(bag.home): " ".join(bag.guards) for bag in found} == bags
 
 
-def test_among_decompositions_of_equal_width_the_least_fractional_width_is_chosen() -> None:
+def test_the_least_fractional_width_breaks_ties() -> None:
     """ab, bc and cd cover all variables by two atoms, with b and d together; da, ac and bd then make triangles."""
     graph = of("ab", "bc", "cd", "da", "ac", free="ac")
     bags = decomposition(graph)

@@ -50,7 +50,7 @@ def test_keys_make_the_chain_query_q_hierarchical() -> None:
     )
 
 
-def test_a_dependency_in_only_one_relation_does_not_make_a_query_q_hierarchical() -> None:
+def test_one_dependency_does_not_make_a_query_q_hierarchical() -> None:
     of = query("Q(b, c, e) = R(e, c), S(b, e), T(c, e, b)")
     assert not classify(of, (FD(("e",), ("b",), "S"),)).q_hierarchical_under_keys
     assert classify(of, (FD(("e",), ("b",)),)).q_hierarchical_under_keys

@@ -224,7 +224,7 @@ def test_an_integer_multiplies_any_real(a: Real, k: Real) -> None:
 
 @pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
 def test_two_reals_have_a_product_only_if_one_real_is_an_integer(x: float) -> None:
-    with pytest.raises(RingError, match=r"needs one factor that is an integer"):
+    with pytest.raises(RingError, match=r"one factor must be an integer"):
         REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
 
 
@@ -244,7 +244,7 @@ def test_a_sum_past_the_range_of_doubles_is_infinite() -> None:
     assert REAL.value(REAL.scale(greatest, -2)) == code(-math.inf)
 
 
-def test_null_lifts_to_zero_and_no_value_of_a_real_is_minus_zero() -> None:
+def test_null_lifts_to_zero() -> None:
     assert REAL.is_zero(REAL.lift(NULL))
     assert REAL.value(Real(Fraction(-1, 2**1080))) == 0
 
@@ -252,9 +252,9 @@ def test_null_lifts_to_zero_and_no_value_of_a_real_is_minus_zero() -> None:
 def test_an_element_that_does_not_fit_its_words_is_refused() -> None:
     with pytest.raises(RingError, match="64 bits"):
         INTEGER.to_words(2**63)
-    with pytest.raises(RingError, match="is not a sum of doubles"):
+    with pytest.raises(RingError, match="is outside the range"):
         REAL.to_words(Real(Fraction(1, 3)))
-    with pytest.raises(RingError, match="is not a sum of doubles"):
+    with pytest.raises(RingError, match="is outside the range"):
         REAL.to_words(Real(Fraction(2**1101)))
 
 
@@ -292,7 +292,7 @@ def test_a_double_is_lifted_to_the_nearest_fixed_point() -> None:
             ring.lift(code(x))
 
 
-def test_a_cofactor_with_an_unknown_variable_or_a_sum_beyond_64_bits_is_refused() -> None:
+def test_a_cofactor_beyond_64_bits_is_refused() -> None:
     ring = named(ring_over("cofactor.integer", [0]))
     with pytest.raises(RingError, match="has a variable that"):
         ring.to_words(Cofactor(1, ((1, 1),)))
@@ -304,7 +304,7 @@ def test_built_in_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_the_words_of_a_narrow_real_are_the_middle_words_of_the_full_real() -> None:
+def test_a_narrow_real_has_the_middle_words_of_a_real() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

@@ -68,7 +68,7 @@ def interpreted(program: Program, fan_out: int) -> int:
     ],
     ids=["a join", "a join with a head", "several bodies", "a negated atom", "what an aggregate is over"],
 )
-def test_the_search_for_an_unnamed_variable_ends_at_the_first_match(rules: str) -> None:
+def test_a_search_for_an_unnamed_variable_ends_early(rules: str) -> None:
     found = blocks_of(rules.split(" number")[0])
     assert all(isinstance(program.result, Held) and program.result.presence for _, program in found)
     _, program = found[0]
@@ -86,7 +86,7 @@ def test_a_count_visits_every_match() -> None:
     assert plan.program.result == Held(RESULT) and interpreted(plan.program, 12) > 2 * interpreted(plan.program, 4)
 
 
-def test_compiled_code_ends_the_search_for_an_unnamed_variable_at_the_first_match() -> None:
+def test_compiled_code_ends_a_search_at_the_first_match() -> None:
     ((block, program),) = blocks_of(f"has(a) <- {BODY}.")
     steps = []
     for fan_out in (4, 12):

@@ -58,7 +58,7 @@ def rows_of(frame: Any) -> Counter[tuple[Any, ...]]:
 @pytest.mark.full
 @pytest.mark.large(2)
 @pytest.mark.parametrize("cells", [2, 1])
-def test_each_call_of_advance_makes_a_version_and_views_are_exact(spark: Any, tmp_path: Path, cells: int) -> None:
+def test_each_call_of_advance_makes_a_version(spark: Any, tmp_path: Path, cells: int) -> None:
     chance = random.Random(cells)
     bought: dict[int, tuple[int, int]] = {}
     parts: Counter[tuple[int, str]] = Counter()
@@ -99,7 +99,7 @@ def test_each_call_of_advance_makes_a_version_and_views_are_exact(spark: Any, tm
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place", "delivery noted", "call noted"])
-def test_an_advance_call_repeated_after_a_failure_applies_its_rows_once(
+def test_a_repeated_call_of_advance_applies_rows_once(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     seen: list[tuple[Any, ...]] = []
@@ -115,7 +115,7 @@ def test_an_advance_call_repeated_after_a_failure_applies_its_rows_once(
     assert Manifests(store_of(tmp_path / "ckpt")).versions() == [1, 2]
 
 
-def test_a_stream_may_run_between_a_failed_advance_call_and_its_repetition(
+def test_a_stream_may_run_before_advance_is_repeated(
     spark: Any, tmp_path: Path, fault: Fault
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -159,7 +159,7 @@ def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path
         other.advance()
 
 
-def test_a_second_start_skips_the_data_frame_of_a_table_with_a_warning_and_advance_reads_it(
+def test_a_second_start_skips_a_data_frame_with_a_warning(
     spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     def pipeline(rows: list[tuple[int]]) -> Pipeline:
@@ -195,7 +195,7 @@ def sold(spark: Any, *rows: tuple[int, str, int], **more: str) -> Any:
 @pytest.mark.parametrize(
     "changes", ["upsert", pytest.param("append", marks=pytest.mark.full), pytest.param("op", marks=pytest.mark.full)]
 )
-def test_advance_deletes_the_rows_of_a_frame_of_keys_and_ignores_its_other_columns(
+def test_advance_deletes_rows_by_a_frame_of_keys(
     spark: Any, tmp_path: Path, changes: str
 ) -> None:
     more = {"op": "'insert' AS op"} if changes == "op" else {}
@@ -213,7 +213,7 @@ def test_advance_deletes_the_rows_of_a_frame_of_keys_and_ignores_its_other_colum
 
 
 @pytest.mark.parametrize("step", ["cells done", "manifest in place"])
-def test_advance_applies_deletes_by_key_before_the_changes_of_the_same_call(
+def test_advance_applies_deletes_before_other_changes(
     spark: Any, tmp_path: Path, step: str, fault: Fault
 ) -> None:
     goods(spark, tmp_path).advance({"goods": sold(spark, (1, "x", 1), (2, "x", 2), (3, "x", 3))}, call="one")
@@ -256,9 +256,9 @@ def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_pa
     ):
         with pytest.raises(SourceError, match=message):
             made.advance(deletes=deletes)
-    with pytest.raises(SourceError, match="keys to delete can only come with changes 'upsert' or an op column"):
+    with pytest.raises(SourceError, match="keys to delete need changes 'upsert' or an op column"):
         goods(spark, tmp_path, "append").advance({"goods": sold(spark, (1, "x", 1))}, deletes={"goods": one})
-    with pytest.raises(SourceError, match=r"keys to delete are applied before all rows .* whatever the values of at"):
+    with pytest.raises(SourceError, match=r"keys to delete are applied before the DataFrame's rows and ignore at"):
         at = sold(spark, (1, "x", 1), at="1 AS at")
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 
@@ -287,7 +287,7 @@ def test_two_spellings_of_a_table_name_are_one_table(spark: Any, tmp_path: Path)
         pytest.param("csv", "changes 'op'", marks=pytest.mark.full),
     ],
 )
-def test_files_of_deletes_need_values_only_in_the_key_and_the_op_column(
+def test_files_of_deletes_need_only_key_and_op(
     spark: Any, tmp_path: Path, kind: str, changes: str
 ) -> None:
     (tmp_path / "in").mkdir()

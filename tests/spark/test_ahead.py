@@ -105,9 +105,7 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_a_version_applied_in_pieces_changes_views_like_a_version_applied_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_applied_in_pieces_equals_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
     applied = []
     apply = Database.apply
@@ -164,9 +162,7 @@ def test_an_error_of_spark_while_reading_is_raised(error, tmp_path: Path, monkey
     assert threading.active_count() == before
 
 
-def test_rows_are_applied_to_a_cell_loaded_in_advance_without_loading_it_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_loaded_in_advance_is_not_loaded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     worker = Worker(tmp_path)
     worker.run([worker.batch("customers", (1, "north")), worker.batch("sales", (1, 5))])
     state._CELLS.clear()
@@ -179,9 +175,7 @@ def test_rows_are_applied_to_a_cell_loaded_in_advance_without_loading_it_again(
     assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
 
 
-def test_a_cell_that_runs_out_of_memory_refuses_the_version_and_is_not_loaded_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_without_memory_refuses_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ahead, "PIECE", 3)
     monkeypatch.setattr(free_memory, "LONGEST", 0.0)
     monkeypatch.setattr(free_memory, "SHORTEST", 0.0)

@@ -52,13 +52,13 @@ def test_arrival_times_are_found_in_a_compacted_log(tmp_path: Path, monkeypatch:
     assert arrived(tmp_path, 8) == 9.0
 
 
-def test_the_arrival_time_of_a_micro_batch_without_files_is_the_time_of_its_planning(tmp_path: Path) -> None:
+def test_a_micro_batch_without_files_arrives_when_planned(tmp_path: Path) -> None:
     offsets(tmp_path, 0, {"some": "offset"}, None, 5)
     assert arrived(tmp_path, 0) == 50.0
     assert arrived(tmp_path, 3) is None
 
 
-def test_files_that_are_not_in_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
+def test_files_outside_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):

@@ -143,7 +143,7 @@ def read_by_worker(path: Path, schema: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_workers_read_a_file_as_spark_does_or_leave_it_to_spark(name: str, spark: Any, tmp_path: Path) -> None:
+def test_workers_read_parquet_as_spark_does(name: str, spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types as T
 
     text, write, expected = FILES[name]
@@ -173,7 +173,7 @@ MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     [({}, False), (MICROS, True), ({**MICROS, "spark.sql.parquet.writeLegacyFormat": "true"}, True)],
     ids=["times as INT96", "times as microseconds", "legacy format"],
 )
-def test_workers_read_files_written_by_spark_as_spark_does_or_leave_the_files_to_spark(
+def test_workers_read_files_written_by_spark_as_spark_does(
     settings: dict[str, str], read: bool, spark: Any, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame(TABLE.select([name for name in LARGE if name != "brief"]))
@@ -271,7 +271,7 @@ def read_csv_by_worker(path: Path, schema: Any, separator: str, header: bool) ->
 
 
 @pytest.mark.parametrize(("separator", "header"), [(",", True), (";", False)])
-def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
+def test_workers_read_csv_as_spark_does(
     separator: str, header: bool, spark: Any, tmp_path: Path
 ) -> None:
     from pyspark.sql import functions as F
@@ -309,7 +309,7 @@ def test_workers_read_csv_as_spark_does_or_leave_it_to_spark(
     assert read > len(bodies) / 4
 
 
-def test_workers_leave_csv_files_with_unexpected_header_encoding_or_compression_to_spark(
+def test_workers_leave_unusual_csv_files_to_spark(
     spark: Any, tmp_path: Path
 ) -> None:
     from pyspark.sql import types as T
@@ -372,7 +372,7 @@ BYTES = [b'{"t":"\xff"}', b'{"x":"\xff","t":"a"}', b'{"t":"\xed\xa0\x80"}', b'{"
          '{"t":"a"}'.encode("utf-16"), '{"t":"a"}'.encode("utf-32-be"), gzip.compress(b'{"t":"a"}')]  # fmt: skip
 
 
-def test_workers_read_json_as_spark_does_or_leave_it_to_spark(spark: Any, tmp_path: Path) -> None:
+def test_workers_read_json_as_spark_does(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types as T
 
     schema = T.StructType.fromDDL(f"{JSON_SCHEMA}, _corrupt_record string")
@@ -405,7 +405,7 @@ def test_workers_read_json_as_spark_does_or_leave_it_to_spark(spark: Any, tmp_pa
     assert len(read) > len(bodies) / 5
 
 
-def test_workers_leave_a_json_file_to_spark_if_its_name_ends_like_a_compressed_file(tmp_path: Path) -> None:
+def test_workers_leave_compressed_json_files_to_spark(tmp_path: Path) -> None:
     for name, read in (("f.json", True), ("f.json.gz", False), ("f.bz2", False)):
         (tmp_path / name).write_text('{"a":1}')
         with contextlib.nullcontext() if read else pytest.raises(NotByArrow):
@@ -524,7 +524,7 @@ def test_workers_and_spark_make_the_same_versions_of_files(
     assert error is None and ways == [True]
 
 
-def test_a_file_that_workers_do_not_read_is_read_by_spark(
+def test_spark_reads_files_that_workers_leave(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, 2)
@@ -539,7 +539,7 @@ def test_a_file_that_workers_do_not_read_is_read_by_spark(
 
 
 @pytest.mark.parametrize("cells", [1, 3])
-def test_a_refusal_is_the_same_whether_workers_or_spark_read_the_files(
+def test_workers_and_spark_refuse_the_same_files(
     cells: int, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, cells)
@@ -567,7 +567,7 @@ def test_workers_and_spark_make_the_same_versions_of_json_files(
     assert error is not None and "1.json, row 1" in error and ways == [True, False]
 
 
-def test_bad_rows_are_the_same_whether_workers_or_spark_read_the_files(
+def test_workers_and_spark_report_the_same_bad_rows(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     both = Both(spark, tmp_path, monkeypatch, 1, "bad")

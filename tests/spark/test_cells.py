@@ -35,7 +35,7 @@ CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
 @pytest.mark.full
 @pytest.mark.long("several runs of a pipeline")
 @pytest.mark.parametrize("cells", CELLS)
-def test_views_in_cells_equal_the_views_of_one_engine_while_views_are_added_and_dropped(
+def test_cells_equal_one_engine_while_views_are_added(
     spark: Any, tmp_path: Path, cells: int
 ) -> None:
     world = World(tmp_path)

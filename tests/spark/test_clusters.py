@@ -52,7 +52,7 @@ def test_executors_killed_at_every_step_lose_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.long("nine Java processes on the cores of one machine, and a version after each kill")
 @pytest.mark.kills
-def test_64_cells_on_eight_executors_survive_kills_of_some_executors(tmp_path: Path) -> None:
+def test_64_cells_survive_kills_of_executors(tmp_path: Path) -> None:
     """Eight cells per executor; the cells of a killed executor continue in another one that has its own in memory."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
@@ -102,7 +102,7 @@ def test_a_master_with_two_workers_replaces_a_killed_executor(tmp_path: Path) ->
 UNSEEN = "does not see the checkpoint of the driver at {}; .*use a folder that is mounted everywhere"
 
 
-def test_a_worker_that_sees_another_checkpoint_is_refused_before_anything_is_committed(
+def test_a_worker_with_another_checkpoint_is_refused(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads other data than this driver wrote. The next test has another disk instead."""
@@ -122,7 +122,7 @@ def test_a_worker_that_sees_another_checkpoint_is_refused_before_anything_is_com
 
 @pytest.mark.long("a master and two workers start")
 @pytest.mark.kills
-def test_a_worker_with_a_private_disk_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
+def test_a_worker_with_a_private_disk_is_refused(tmp_path: Path) -> None:
     """One of two workers has a disk of its own at the path of the checkpoint."""
     private = tmp_path / "shop.checkpoint"
     private.mkdir()

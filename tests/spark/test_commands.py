@@ -107,7 +107,7 @@ def version(folder: Path) -> int:
     return max((int(one.stem) for one in (folder / "shop.checkpoint" / "manifest").glob("[0-9]*.json")), default=0)
 
 
-def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tmp_path: Path) -> None:
+def test_ctrl_c_finishes_the_micro_batch(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -135,9 +135,7 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
-def test_ctrl_c_twice_stops_immediately_and_loses_no_version_and_leaves_no_process(
-    spark: Any, tmp_path: Path, who: str, step: str
-) -> None:
+def test_ctrl_c_twice_stops_immediately(spark: Any, tmp_path: Path, who: str, step: str) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -162,7 +160,7 @@ def test_ctrl_c_twice_stops_immediately_and_loses_no_version_and_leaves_no_proce
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
-def test_each_version_writes_a_log_line_and_sigterm_acts_like_ctrl_c(tmp_path: Path) -> None:
+def test_each_version_writes_a_log_line(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]
@@ -218,14 +216,14 @@ def test_a_signal_before_the_stream_runs_ends_the_command_immediately(tmp_path: 
 
 
 @pytest.mark.parametrize(("sql", "word"), [("DROP TABLE v", "DROP"), ("", "an empty text"), ("-- a\n(use x", "USE")])
-def test_a_query_that_is_not_a_select_is_refused_before_spark_starts(tmp_path: Path, sql: str, word: str) -> None:
+def test_only_a_select_starts_spark(tmp_path: Path, sql: str, word: str) -> None:
     with pytest.raises(SqlError, match=f"a SELECT over the views is accepted, not {word}"):
         evaluated(tmp_path, sql, on_spark=True)
     with pytest.raises(SqlError):
         evaluated(tmp_path, sql)
 
 
-def test_the_status_and_query_commands_print_the_last_version_as_json_during_and_after_a_run(tmp_path: Path) -> None:
+def test_status_and_query_print_the_last_version_as_json(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     with subprocess.Popen(
@@ -280,7 +278,7 @@ def test_an_unknown_source_gives_one_message(tmp_path: Path) -> None:
     assert "\tat " not in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_script_without_a_streaming_table_is_refused_before_a_checkpoint_is_created(tmp_path: Path) -> None:
+def test_a_script_without_a_streaming_table_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.sql").write_text("-- nothing\n")
     done = run(tmp_path, "run", "empty.sql")
     assert done.returncode == 1

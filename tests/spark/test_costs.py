@@ -92,7 +92,7 @@ def objects(store: Store, *folders: str) -> set[str]:
     return {found.name for folder in folders or ("state", "changes", "manifest") for found in store.list(f"{folder}/")}
 
 
-def test_a_version_writes_two_objects_per_cell_even_if_segments_are_merged(cell: Cell) -> None:
+def test_a_version_writes_two_objects_per_cell(cell: Cell) -> None:
     before: set[str] = set()
     counts = []
     for _ in range(40):

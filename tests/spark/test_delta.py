@@ -94,7 +94,7 @@ def test_a_version_whose_delivery_was_interrupted_is_delivered_once(
 
 
 @pytest.mark.long("a commit of Delta takes seconds")
-def test_a_sink_table_with_rows_that_the_view_never_had_is_refused(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_table_with_foreign_rows_is_refused(spark: Any, tmp_path: Path) -> None:
     lake("delta")
     table, first = tmp_path / "table", orders(spark, (1, "ann", "1.00"))
     spark.sql(f"CREATE TABLE delta.`{table}` (cust STRING, total DECIMAL(22, 2), n BIGINT) USING delta")
@@ -140,7 +140,7 @@ def test_a_change_feed_is_read_as_a_source(spark: Any, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_delta_docs_example_survives_a_kill_after_the_sink_is_written(spark: Any, tmp_path: Path) -> None:
+def test_the_delta_example_survives_a_kill(spark: Any, tmp_path: Path) -> None:
     package = lake("delta")
     write_script(PAGE, tmp_path)
     table = f"delta.`{tmp_path / 'orders'}`"

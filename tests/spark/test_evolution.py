@@ -237,7 +237,7 @@ def test_errors_in_alter_table_statements_have_their_line_and_column(
     assert (raised.value.line, raised.value.column) == place
 
 
-def test_a_plain_view_replaced_before_an_alter_table_statement_keeps_its_last_definition(tmp_path: Path) -> None:
+def test_plain_views_keep_their_definition_after_alter_table(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     definition = read_script(
         "CREATE STREAMING TABLE t (a INT, b INT, PRIMARY KEY (a)) USING json OPTIONS (path 'in', changes 'upsert');"

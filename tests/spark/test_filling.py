@@ -124,7 +124,7 @@ def test_a_backfill_interrupted_by_stop_is_done_at_the_next_start(
 
 
 @pytest.mark.full
-def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_view_that_cannot_be_backfilled_ends_the_run(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)
@@ -141,7 +141,7 @@ def test_a_view_that_cannot_be_backfilled_ends_the_run_and_is_named(spark: Any, 
     check(world, FIRST)
 
 
-def test_a_run_that_ends_by_itself_backfills_added_views_before_it_ends(spark: Any, tmp_path: Path) -> None:
+def test_a_finite_run_backfills_added_views(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST)
@@ -151,9 +151,7 @@ def test_a_run_that_ends_by_itself_backfills_added_views_before_it_ends(spark: A
 
 
 @pytest.mark.full
-def test_a_worker_killed_during_a_backfill_ends_the_run_and_the_next_start_backfills_again(
-    spark: Any, tmp_path: Path, fault: Fault
-) -> None:
+def test_a_worker_killed_during_a_backfill_ends_the_run(spark: Any, tmp_path: Path, fault: Fault) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, world, FIRST, 2)

@@ -31,7 +31,7 @@ def until(done: Callable[[], bool], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_spark_task_ends_while_its_child_process_runs_and_the_worker_is_reused(spark: Any, tmp_path: Path) -> None:
+def test_a_spark_task_ends_before_its_child_process(spark: Any, tmp_path: Path) -> None:
     """The child must not hold the sockets between the worker and the JVM."""
     place = str(tmp_path)
 
@@ -59,7 +59,7 @@ def test_a_spark_task_ends_while_its_child_process_runs_and_the_worker_is_reused
 
 
 @pytest.mark.full
-def test_views_stay_exact_while_two_cells_of_a_worker_write_images_at_the_same_time(spark: Any, tmp_path: Path) -> None:
+def test_two_cells_of_a_worker_write_images_together(spark: Any, tmp_path: Path) -> None:
     """Both cells of a worker fork in the same micro-batch, from different threads."""
     shop = Shop(tmp_path)
     root = tmp_path / "shop.checkpoint"

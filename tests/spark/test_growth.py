@@ -41,7 +41,7 @@ BEFORE = "CREATE TABLE t (k INT NOT NULL, a SMALLINT, b FLOAT, d DECIMAL(9, 2), 
         ("k INT NOT NULL, a SMALLINT", "only its columns may change"),
     ],
 )
-def test_a_changed_table_keeps_its_stored_rows_or_is_refused_with_the_reason(now: str, reason: str | None) -> None:
+def test_a_changed_table_keeps_its_rows_or_is_refused(now: str, reason: str | None) -> None:
     found = refusal(tables_of(BEFORE)["t"], tables_of(f"CREATE TABLE t ({now})")["t"])
     if reason is None:
         assert found is None

@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_request_takes_effect_once_even_if_the_request_or_its_answer_is_lost(losing: Between, loss: Loss) -> None:
+def test_a_lost_request_takes_effect_once(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)
@@ -68,7 +68,7 @@ def test_a_request_takes_effect_once_even_if_the_request_or_its_answer_is_lost(l
     assert losing.losses == []
 
 
-def test_exactly_one_of_many_writers_succeeds_even_if_all_answers_are_lost(losing: Between) -> None:
+def test_exactly_one_of_many_writers_succeeds(losing: Between) -> None:
     store = new_store(losing.web)
     losing.losses = [Loss("RENAME", "namenode", how) for how in ("after", "before", "after", "after") for _ in range(3)]
     won: list[int] = []
@@ -102,12 +102,10 @@ def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> 
 
 @pytest.mark.large(2)
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
-def test_an_error_names_the_stopped_hdfs_server_and_a_write_waits_for_its_restart(
-    hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_an_error_names_the_stopped_hdfs_server(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     store = new_store(hdfs.web)
     store.write("manifest/1", DATA)
-    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, or name"
+    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, let"
     limit = "freshviews.spark.state.stores.hdfs.PATIENCE"
     hdfs.kill(number)
     try:

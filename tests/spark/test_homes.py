@@ -116,7 +116,7 @@ def test_threads_do_not_share_a_pool_of_workers() -> None:
     assert set(seen) == {("cells", "cells"), ("filling", "filling")} and not spark.sparkContext.environment
 
 
-def test_a_pool_of_workers_is_chosen_while_another_thread_copies_the_environment() -> None:
+def test_a_pool_of_workers_is_chosen_despite_other_threads() -> None:
     """PySpark copies the environment of each function that it sends, without the lock of the pools."""
     spark = SimpleNamespace(sparkContext=SimpleNamespace(environment={"PYTHONHASHSEED": "0"}))
     copied = iter(spark.sparkContext.environment.items())
@@ -142,7 +142,7 @@ def test_a_pool_of_workers_is_chosen_while_another_thread_copies_the_environment
         ({0: "a", 1: "a", 2: "c"}, ("a", "d", "c"), True, "adc"),
     ],
 )
-def test_a_cell_stays_at_its_executor_unless_the_executor_has_more_than_its_share_of_cells(
+def test_a_cell_stays_at_its_executor(
     before: dict[int, str], places: tuple[str, ...], balance: bool, after: str
 ) -> None:
     assert assigned(len(after), before, places, balance=balance) == dict(enumerate(after))
@@ -150,7 +150,7 @@ def test_a_cell_stays_at_its_executor_unless_the_executor_has_more_than_its_shar
 
 @pytest.mark.long("a cluster of three executors")
 @pytest.mark.kills
-def test_a_cell_of_a_killed_executor_is_read_once_and_then_stays_at_its_new_executor(tmp_path: Path) -> None:
+def test_a_cell_of_a_killed_executor_moves_once(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     with running(tmp_path, MASTER, environment(), cells=3) as started:
@@ -172,7 +172,7 @@ def test_a_cell_of_a_killed_executor_is_read_once_and_then_stays_at_its_new_exec
 
 @pytest.mark.long("a cluster of three executors, started twice")
 @pytest.mark.kills
-def test_after_a_restart_each_cell_is_read_once_and_then_stays_at_its_executor(tmp_path: Path) -> None:
+def test_each_cell_is_read_once_after_a_restart(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()
     number = 0
@@ -195,9 +195,7 @@ def test_after_a_restart_each_cell_is_read_once_and_then_stays_at_its_executor(t
     ("how", "master", "cells"),
     [("advance", MASTER, 3), ("stream", MASTER, 3), ("stream", "local-cluster[2,2,1024]", 4)],
 )
-def test_cells_stay_at_their_executors_while_other_jobs_of_the_application_run(
-    tmp_path: Path, how: str, master: str, cells: int
-) -> None:
+def test_other_spark_jobs_do_not_move_cells(tmp_path: Path, how: str, master: str, cells: int) -> None:
     """8 versions; 100 under ``make kills``. An executor with two cores has its cells in one worker, too."""
     (tmp_path / "shop.sql").write_text(STREAM)
     command = [sys.executable, "-c", PROGRAM, how, str(VERSIONS), master, str(cells)]
@@ -218,7 +216,7 @@ DYNAMIC = {
 
 @pytest.mark.long("two executors that come and may go")
 @pytest.mark.kills
-def test_dynamic_allocation_starts_executors_for_cells_and_keeps_these_executors(tmp_path: Path) -> None:
+def test_dynamic_allocation_keeps_the_executors_of_cells(tmp_path: Path) -> None:
     """A cell moves at most once, when the second executor has come; then both stay, also if idle."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

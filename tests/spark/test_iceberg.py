@@ -60,7 +60,7 @@ def expected(rows: list[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.long("the first commits of a session take long")
 @pytest.mark.parametrize("output", ["upsert", "complete", "changes"])
-def test_a_version_repeated_after_a_failure_is_committed_to_the_iceberg_table_once(
+def test_a_repeated_version_is_committed_to_iceberg_once(
     spark: Any, tmp_path: Path, name: str, output: str, fault: Fault
 ) -> None:
     first = [(1, "ann", "1.50"), (2, "b'b", "2.00"), (3, None, "1.00")]
@@ -121,7 +121,7 @@ def test_an_iceberg_table_is_read_as_a_source(spark: Any, tmp_path: Path, name: 
 @pytest.mark.full
 @pytest.mark.kills
 @pytest.mark.long("two pipelines in processes of their own")
-def test_the_iceberg_docs_example_survives_a_kill_after_the_sink_is_written(tmp_path: Path) -> None:
+def test_the_iceberg_example_survives_a_kill(tmp_path: Path) -> None:
     package = lake("iceberg")
     write_script(PAGE, tmp_path)
     (tmp_path / "orders").mkdir()

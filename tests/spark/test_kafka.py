@@ -56,7 +56,7 @@ def source(kafka: str, topic: Topic, options: str) -> str:
 
 
 @pytest.mark.long("its fixtures start Spark and a broker, and two runs follow")
-def test_columns_are_read_from_keys_headers_and_paths_of_json_messages(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_columns_are_read_from_keys_headers_and_json_paths(spark: Any, kafka: str, tmp_path: Path) -> None:
     topic = Topic(kafka)
     options = """values 'json', changes 'upsert', from.id 'key', from.cust 'value.customer.name',
         from.first_tag 'value.tags[0]', from.trace 'headers.trace-id', from.part 'partition', from.at 'timestamp',
@@ -98,7 +98,7 @@ def test_columns_are_read_from_keys_headers_and_paths_of_json_messages(spark: An
     assert rows(tmp_path, "v") == Counter([(2, None, None, None, None, None, 0)])
 
 
-def test_a_bad_message_stops_the_run_and_its_place_is_named(spark: Any, kafka: str, tmp_path: Path) -> None:
+def test_a_bad_message_stops_the_run_at_its_place(spark: Any, kafka: str, tmp_path: Path) -> None:
     topic = Topic(kafka)
     script = f"""CREATE STREAMING TABLE t (a INT) {source(kafka, topic, "values 'json'")};
     CREATE MATERIALIZED VIEW v AS SELECT a FROM t;"""
@@ -275,7 +275,7 @@ def test_the_error_of_a_failed_sink_names_the_cause(spark: Any, kafka: str) -> N
     assert (message.key(), message.value()) == (b"x", b'{"a": "x"}')
 
 
-def test_a_refusing_sink_is_tried_again_and_delays_no_other_sink(
+def test_a_refusing_sink_delays_no_other_sink(
     spark: Any, kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     one, two = Topic(kafka), Topic(kafka)
@@ -301,7 +301,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connectors" / "kafka.md"
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own, of which one asks Maven for its connector")
 @pytest.mark.kills
-def test_the_kafka_docs_example_survives_a_kill_between_its_two_sinks(kafka: str, tmp_path: Path) -> None:
+def test_the_kafka_example_survives_a_kill_between_sinks(kafka: str, tmp_path: Path) -> None:
     """Script, commands and reader of the page. It is killed when only one of two sinks has its version."""
     blocks = dict(re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL))
     orders, by_cust, dear = (Topic(kafka) for _ in range(3))

@@ -174,7 +174,7 @@ def pipeline(
 
 
 @pytest.mark.long("two runs of a pipeline for each step and each fault")
-def test_no_row_is_lost_if_a_worker_is_killed_or_ends_or_fails_at_any_step(pipeline: InSession, fault: Fault) -> None:
+def test_a_worker_killed_at_any_step_loses_no_row(pipeline: InSession, fault: Fault) -> None:
     # make test has one kill.
     for number, step in enumerate(WORKER[1:2] if QUICK else WORKER):
         for what in ("kill",) if QUICK else ("kill", "exit" if number % 2 else "raise"):

@@ -61,7 +61,7 @@ def until(port: int, condition: Callable[[Served], bool]) -> Served:
 
 
 @pytest.mark.full
-def test_metrics_equal_the_status_and_are_served_despite_hostile_clients(tmp_path: Path) -> None:
+def test_metrics_equal_the_status_despite_hostile_clients(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     port = free_port()
@@ -142,7 +142,7 @@ def test_a_port_in_use_is_refused_in_one_line_before_spark_starts(tmp_path: Path
     ), done.stderr
 
 
-def test_status_counts_rows_of_views_and_failures_of_sinks_over_several_runs(spark: Any, tmp_path: Path) -> None:
+def test_status_counts_rows_and_failures_over_several_runs(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     definition = read_script(SCRIPT, tmp_path)
     root = tmp_path / "ckpt"

@@ -120,7 +120,7 @@ def vanish(scratch: Path) -> None:
 
 @pytest.mark.long("a master and two workers start, and executors are replaced")
 @pytest.mark.kills
-def test_executors_killed_at_random_with_their_scratch_folders_lose_nothing(tmp_path: Path, address: str) -> None:
+def test_executors_killed_at_random_lose_nothing(tmp_path: Path, address: str) -> None:
     """Executors, their Python workers and the driver, while input is written; cells continue elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

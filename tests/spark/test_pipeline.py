@@ -76,7 +76,7 @@ def test_a_new_view_is_backfilled_and_a_dropped_view_is_gone(spark: Any, tmp_pat
         ),
     ],
 )
-def test_changes_of_a_script_that_do_not_fit_its_checkpoint_are_refused_by_name(
+def test_changes_that_do_not_fit_the_checkpoint_are_refused(
     spark: Any, tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     shop = Shop(tmp_path)
@@ -98,7 +98,7 @@ def test_a_checkpoint_whose_spark_part_was_deleted_is_refused(spark: Any, tmp_pa
         run_once(spark, tmp_path)
 
 
-def test_a_bad_row_and_its_place_are_named_and_nothing_is_applied(spark: Any, tmp_path: Path) -> None:
+def test_a_bad_row_applies_nothing_and_is_named(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -110,7 +110,7 @@ def test_a_bad_row_and_its_place_are_named_and_nothing_is_applied(spark: Any, tm
     assert latest(store_of(tmp_path / "shop.checkpoint")) == before
 
 
-def test_a_file_whose_columns_do_not_fit_the_table_stops_the_pipeline_and_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_file_with_wrong_columns_stops_the_pipeline(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -138,7 +138,7 @@ def test_bad_rows_are_set_aside_with_the_reason_and_counted(spark: Any, tmp_path
     assert latest(store_of(tmp_path / "shop.checkpoint")).totals["bad"] == {"items": 3}
 
 
-def test_a_table_reads_any_data_frame_and_a_function_gets_the_changes_of_a_view(spark: Any, tmp_path: Path) -> None:
+def test_a_function_gets_the_changes_of_a_view(spark: Any, tmp_path: Path) -> None:
     stream = tmp_path / "in"
     stream.mkdir()
     prices = spark.createDataFrame([("bolt", 2), ("nut", 3)], "part string, price int")
@@ -195,7 +195,7 @@ def test_a_listener_or_sink_may_stop_the_pipeline(spark: Any, tmp_path: Path, by
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
-def test_upserts_replace_rows_by_key_in_the_order_of_files_and_rows(spark: Any, tmp_path: Path) -> None:
+def test_upserts_replace_rows_in_the_order_of_files(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "shop.sql").write_text(
         "CREATE STREAMING TABLE t (k INT PRIMARY KEY, x INT) USING csv OPTIONS (path 'in', changes 'upsert');"

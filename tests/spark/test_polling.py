@@ -117,7 +117,7 @@ def test_new_and_changed_rows_of_a_polled_table_with_a_key_are_upserted(
 
 
 @pytest.mark.spark
-def test_rows_without_a_key_are_appended_once_even_if_they_commit_late(
+def test_late_rows_without_a_key_are_appended_once(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '3'")
@@ -146,7 +146,7 @@ def test_equal_rows_with_the_same_polled_value_are_counted(spark: Any, tmp_path:
 
 
 @pytest.mark.spark
-def test_no_polled_row_repeats_if_the_lag_grows_or_rows_are_deleted_or_columns_added(
+def test_polled_rows_never_repeat(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n', poll_lag '1'")
@@ -180,7 +180,7 @@ def test_an_interrupted_poll_is_applied_in_one_version(
 
 
 @pytest.mark.spark
-def test_polling_continues_after_the_database_was_unreachable_and_while_a_stream_runs(
+def test_polling_continues_after_the_database_was_unreachable(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with skipping():
@@ -230,7 +230,7 @@ def test_polling_continues_after_the_database_was_unreachable_and_while_a_stream
 
 
 @pytest.mark.spark
-def test_rows_inserted_between_the_polls_of_two_tables_find_the_rows_they_refer_to(
+def test_polled_rows_find_the_rows_of_their_foreign_keys(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -260,7 +260,7 @@ def test_rows_inserted_between_the_polls_of_two_tables_find_the_rows_they_refer_
 
 
 @pytest.mark.spark
-def test_a_table_is_not_polled_while_a_table_it_refers_to_cannot_be_read(
+def test_a_table_is_not_polled_without_its_parent_table(
     spark: Any, tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, *(f"CREATE TABLE c_{name} (id BIGINT)" for name in "abc"))
@@ -319,7 +319,7 @@ def test_a_poll_by_time_is_right_in_a_session_of_another_time_zone(
 
 @pytest.mark.spark
 @pytest.mark.parametrize("otherwise", ["snapshot", "advance"])
-def test_a_table_is_not_polled_after_its_rows_came_from_a_snapshot_or_advance(
+def test_a_table_of_snapshots_is_not_polled(
     spark: Any, tmp_path: Path, server: Server, otherwise: str
 ) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'n'")
@@ -407,12 +407,12 @@ def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path:
     with pytest.raises(SourceError, match="1 rows have NULL in at, so a poll by at"):
         Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
     t.do("UPDATE $t SET at = '0044-03-15 12:00:00+00 BC'")
-    with pytest.raises(SourceError, match="all rows have times before the year 1 in at"):
+    with pytest.raises(SourceError, match="all values of the polled column at are before the year 1"):
         Pipeline.from_script(spark, tmp_path / "other.sql").start(once=True)
 
 
 @pytest.mark.spark
-def test_a_polled_table_without_a_key_is_refused_if_too_many_rows_must_be_remembered(
+def test_a_large_polled_lag_needs_a_primary_key(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(polled, "MOST_KNOWN", 2)
@@ -428,7 +428,7 @@ def test_a_polled_table_without_a_key_is_refused_if_too_many_rows_must_be_rememb
 @pytest.mark.full
 @pytest.mark.long("two pipelines in processes of their own")
 @pytest.mark.kills
-def test_rows_of_the_hour_repeated_in_autumn_are_read_once_after_a_kill(
+def test_rows_of_the_hour_repeated_in_autumn_are_read_once(
     tmp_path: Path, server: Server
 ) -> None:
     run_in(server.address, "CREATE TABLE zones (id BIGINT, plain TIMESTAMP, at TIMESTAMPTZ)")

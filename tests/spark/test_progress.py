@@ -52,7 +52,7 @@ class Listener(StreamingQueryListener):
 
 
 @pytest.mark.full
-def test_progress_has_the_fields_of_spark_and_agrees_with_listeners_and_status(
+def test_progress_has_the_fields_of_spark(
     spark: Any, tmp_path: Path
 ) -> None:
     shop = Shop(tmp_path)
@@ -110,7 +110,7 @@ def test_progress_has_the_fields_of_spark_and_agrees_with_listeners_and_status(
     assert json.loads(json.dumps(found, default=str))[-1]["changed"] == last.changed
 
 
-def test_progress_has_the_numbers_of_its_micro_batch_and_is_kept_for_a_hundred_versions() -> None:
+def test_progress_is_kept_for_a_hundred_versions() -> None:
     phases = Phases()
     recent = Recent(phases)
     phases.add("apply", 2.0)

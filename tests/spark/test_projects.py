@@ -133,7 +133,7 @@ def spark_pipelines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkP
 
 
 @pytest.mark.long("seven runs each of Spark's command and of ours")
-def test_after_each_kind_of_refresh_the_tables_of_a_project_equal_the_tables_that_spark_makes(
+def test_tables_of_a_project_equal_the_tables_of_spark(
     spark: Any, tmp_path: Path, database: str, spark_pipelines: SparkPipelines
 ) -> None:
     ours = write(tmp_path / "ours", python=PYTHON, database=database)
@@ -212,9 +212,7 @@ def test_wrong_names_of_tables_are_refused(
         run(spark, spec, refresh=refresh, full=full, full_all=full_all)
 
 
-def test_a_view_that_cannot_be_maintained_is_refused_or_left_to_spark(
-    spark: Any, tmp_path: Path, database: str
-) -> None:
+def test_unsupported_views_are_refused_or_left_to_spark(spark: Any, tmp_path: Path, database: str) -> None:
     over = "CREATE MATERIALIZED VIEW lists AS SELECT COUNT(*) AS n FROM listed;\n"
     late = "CREATE MATERIALIZED VIEW numbers AS SELECT sort_array(collect_set(n)) AS x FROM counted;\n"
     sql = COUNTED + LISTED + over + late
@@ -315,9 +313,7 @@ ORDERS = "CREATE STREAMING TABLE orders (part STRING);\n"
 
 
 @pytest.mark.long("three runs")
-def test_a_warning_names_the_flows_whose_rows_spark_leaves_out_and_the_remedy(
-    spark: Any, tmp_path: Path, database: str
-) -> None:
+def test_a_warning_names_flows_with_lost_rows(spark: Any, tmp_path: Path, database: str) -> None:
     first, second = (FLOW.format(name=name) for name in ("first", "second"))
     spec = write(tmp_path / "project", ORDERS + first, SOURCE, database=database)
     sql, python = (spec.parent / "transformations" / name for name in ("views.sql", "sources.py"))
@@ -357,7 +353,7 @@ def test_a_warning_names_the_flows_whose_rows_spark_leaves_out_and_the_remedy(
 
 
 @pytest.mark.long("Spark starts three times")
-def test_the_init_command_writes_a_project_that_two_further_commands_run(tmp_path: Path) -> None:
+def test_the_init_command_writes_a_project_that_runs(tmp_path: Path) -> None:
     def command(*words: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "freshviews.cli", *words],

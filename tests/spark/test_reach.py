@@ -49,7 +49,7 @@ def check(folder: Path, *words: str, **places: str) -> tuple[int, list[str], str
     return done.exit_code, done.stderr.splitlines(), done.stdout.splitlines()[-1]
 
 
-def test_the_check_accepts_usable_folders_and_leaves_nothing_in_them(tmp_path: Path) -> None:
+def test_the_check_leaves_nothing_in_usable_folders(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.json").write_text("{}")
     where = str(tmp_path / "new" / "ckpt")
@@ -79,7 +79,7 @@ def test_an_error_in_the_script_fails_the_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_the_check_accepts_reachable_servers_and_names_unreachable_servers(
+def test_the_check_names_unreachable_servers(
     spark: Any, tmp_path: Path, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with skipping():
@@ -154,14 +154,12 @@ def test_no_message_of_the_check_shows_a_password(url: str, server: str) -> None
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_secrets_in_a_text_are_hidden_and_the_remaining_text_is_shown(
-    options: dict[str, str], text: str, shown: str
-) -> None:
+def test_only_secrets_of_a_text_are_hidden(options: dict[str, str], text: str, shown: str) -> None:
     assert without_secrets(text, options) == shown
 
 
 @pytest.mark.parametrize("password", ["se/cret", "se?cret", "se;cret", "se@cret", "1/?x=@"])
-def test_no_part_of_an_unusual_password_is_shown_as_the_name_of_the_server(password: str) -> None:
+def test_no_part_of_an_unusual_password_is_shown(password: str) -> None:
     assert server_of(f"jdbc:mysql://root:{password}@h/db") == "<url>"
     assert server_of(f"jdbc:mysql://h/db?password={password}@") == "<url>"
 

@@ -40,9 +40,7 @@ def test_checking_whether_a_pipeline_runs_does_not_block_its_start(tmp_path: Pat
     assert not is_running(store_of(tmp_path))
 
 
-def test_a_newer_version_is_read_if_the_version_being_read_is_collected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readers_of_a_collected_version_read_a_newer_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tmp_path, 7)
     seen = iter([[6], [7]])
     monkeypatch.setattr(Manifests, "versions", lambda self: next(seen, [7]))
@@ -70,9 +68,7 @@ def test_status_never_shows_more_versions_delivered_than_made(tmp_path: Path, mo
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_the_stored_contents_of_a_view_are_the_rows_of_its_cells_in_the_order_of_the_view(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_stored_contents_of_a_view_have_the_order_of_the_view(spark: Any, tmp_path: Path) -> None:
     """For a view of several cells, a merged one, and one in order; also after a sink that needs no contents gets
     them."""
     from freshviews.spark import Pipeline

@@ -147,9 +147,7 @@ def test_the_old_view_is_maintained_until_the_new_view_is_backfilled(
     assert latest(store).refilled == []
 
 
-def test_a_run_that_ends_by_itself_replaces_a_view_even_after_an_unfinished_change(
-    spark: Any, tmp_path: Path, held: threading.Event
-) -> None:
+def test_a_finite_run_replaces_a_view(spark: Any, tmp_path: Path, held: threading.Event) -> None:
     world = World(tmp_path)
     world.write()
     once(spark, tmp_path, OLD, 1)
@@ -260,7 +258,7 @@ BY_ID = "SELECT id, price FROM sales"
         (JDBC.format("complete"), BY_ID, "SELECT shop FROM sales", "other columns.* and its sink table has the old"),
     ],
 )
-def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
+def test_changed_views_with_an_unsuitable_sink_are_refused(
     tmp_path: Path, sink: str, old: str, new: str, reason: str | None
 ) -> None:
     for name in ("edges", "sales"):
@@ -283,7 +281,7 @@ def test_changed_views_whose_sink_cannot_be_corrected_are_refused_by_name(
             check_replaced(now, made, replaced, {"v"}, False)
 
 
-def test_rows_of_a_replaced_view_are_deleted_by_key_if_the_new_view_has_other_columns() -> None:
+def test_old_rows_of_a_replaced_view_are_deleted_by_key() -> None:
     gone = pa.table({"a": ["x", "y"], "id": pa.array([1, 2], pa.int32()), "_multiplicity": [-1, -1]})
     change = pa.table({"id": [2, 3], "b": [5, 6], "_multiplicity": [1, 1]})
     rows, here = last_rows(with_gone(change, gone, ["id"]), ["id"])

@@ -19,7 +19,7 @@ from freshviews.spark.state.stores.addresses import store_of
 pytestmark = pytest.mark.spark
 
 
-def test_a_waiting_thread_makes_no_version_after_an_error_in_another_thread(spark: Any, tmp_path: Path) -> None:
+def test_no_version_is_made_after_an_error_in_a_thread(spark: Any, tmp_path: Path) -> None:
     """Otherwise the sink that refused this version would get the next one, and never this one."""
     (tmp_path / "script.sql").write_text(
         "CREATE STREAMING TABLE t (k BIGINT) USING parquet OPTIONS (path 'in');"

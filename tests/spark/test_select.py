@@ -76,7 +76,7 @@ def command(made: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_status_and_query_commands_neither_import_pyspark_nor_start_java(made: Path) -> None:
+def test_status_and_query_work_without_pyspark_and_java(made: Path) -> None:
     asked = command(made, "query", "shop.sql", "SELECT * FROM counts ORDER BY k", "--json")
     assert asked.stdout == '{"k": 1, "n": 1}\n{"k": 2, "n": 2}\n', asked.stderr
     asked = command(made, "query", "shop.sql", "SELECT at, price, day FROM sales WHERE k = 2 ORDER BY at")
@@ -89,7 +89,7 @@ def test_the_status_and_query_commands_neither_import_pyspark_nor_start_java(mad
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_the_query_command_gives_the_same_answer_with_and_without_the_option_spark(made: Path) -> None:
+def test_the_option_spark_does_not_change_answers(made: Path) -> None:
     words = [sys.executable, "-m", "freshviews", "query", "shop.sql", "SELECT SUM(n) AS n FROM counts", "--json"]
     for more in ([], ["--spark"]):
         asked = subprocess.run([*words, *more], cwd=made.parent, env=environment(), capture_output=True, text=True)

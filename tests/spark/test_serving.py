@@ -211,9 +211,7 @@ def serving(folder: Path, address: str) -> Iterator[tuple[int, subprocess.Popen[
 
 @pytest.mark.large(2)
 @pytest.mark.long("a pipeline runs beside a server and clients, through tens of versions")
-def test_every_answer_shows_the_view_at_its_version_during_commits_and_collections(
-    tmp_path: Path, address: str
-) -> None:
+def test_every_answer_shows_the_view_at_its_version(tmp_path: Path, address: str) -> None:
     given = Input(tmp_path)
     (tmp_path / "shop.sql").write_text(SCRIPT)
     given.write()

@@ -75,7 +75,7 @@ def test_unsupported_settings_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_a_value_that_a_setting_of_spark_sql_cannot_have_is_refused(spark: Any) -> None:
+def test_invalid_values_of_spark_settings_are_refused(spark: Any) -> None:
     from freshviews.spark.session import check_values
 
     check_values({PARTITIONS: "3", "spark.sql.catalog.lake": "x", "spark.ui.enabled": "maybe"})

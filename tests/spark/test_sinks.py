@@ -91,7 +91,7 @@ def test_the_output_mode_complete_replaces_the_previous_file_of_contents(tmp_pat
 @pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
-def test_a_version_delivered_again_after_an_interrupted_try_is_in_the_sink_once(
+def test_a_version_delivered_twice_is_in_the_sink_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, output: str
 ) -> None:
     view = sink(provider, tmp_path, output)
@@ -118,7 +118,7 @@ def test_a_version_delivered_again_after_an_interrupted_try_is_in_the_sink_once(
     assert next(tmp_path.iterdir()).read_bytes() == first
 
 
-def test_a_folder_that_cannot_be_written_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SinkError, match=r"view v, version 3: .*out did not take it: .*delivered at the next start"):
         give(sink("json", tmp_path / "out"))
@@ -155,7 +155,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_a_version_that_a_sink_refused_is_delivered_once_when_the_sink_accepts_it(spark: Any, tmp_path: Path) -> None:
+def test_a_refused_version_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

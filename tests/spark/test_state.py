@@ -155,7 +155,7 @@ def test_a_lagging_cell_reads_only_the_missing_segments(tmp_path: Path, monkeypa
     assert loaded_view(tmp_path, second) == [("x", 1), ("y", 1)]
 
 
-def test_versions_are_made_while_an_image_is_written_and_their_log_stays(
+def test_versions_are_made_while_an_image_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 20)
@@ -264,7 +264,7 @@ def test_an_image_whose_writer_is_killed_is_written_again(
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
-def test_a_child_process_holds_no_file_of_its_parent_and_leaves_no_zombie_process(tmp_path: Path, fork: None) -> None:
+def test_a_child_process_holds_no_file_of_its_parent(tmp_path: Path, fork: None) -> None:
     reader, writer = os.pipe()
     ended: list[int] = []
 
@@ -300,7 +300,7 @@ print(entry)
 """
 
 
-def test_a_child_process_finishes_its_image_even_if_its_parent_process_ends(
+def test_a_child_process_outlives_its_parent(
     tmp_path: Path, fork: None
 ) -> None:
     root = Path(__file__).parents[2]
@@ -470,7 +470,7 @@ def test_changes_of_dropped_versions_are_deleted_without_delay(tmp_path: Path) -
     assert found == {f"{version}.arrow" for version in (*range(3, 11), *range(15, 21))}
 
 
-def test_state_that_a_reader_may_be_reading_is_not_collected(
+def test_state_of_recent_versions_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 1)

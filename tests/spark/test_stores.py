@@ -39,7 +39,7 @@ def test_objects_are_read_whole_and_in_ranges(store: Store) -> None:
 
 
 @pytest.mark.parametrize("folder", ["changes", "state/0"])
-def test_a_writer_writes_in_pieces_and_leaves_nothing_if_discarded(store: Store, folder: str) -> None:
+def test_a_discarded_writer_leaves_nothing(store: Store, folder: str) -> None:
     writer = store.writer(f"{folder}/one")
     for i in range(5):
         writer.write(bytes([i]) * 1000)
@@ -102,7 +102,7 @@ def test_one_call_deletes_exactly_the_named_objects(store: Store) -> None:
     assert names(store, "bad") == ["bad2/one"]
 
 
-def test_write_if_absent_succeeds_for_one_of_many_concurrent_writers(store: Store) -> None:
+def test_write_if_absent_succeeds_for_one_writer(store: Store) -> None:
     for turn in range(5):
         won: list[int] = []
         refused: list[int] = []
@@ -123,7 +123,7 @@ def test_write_if_absent_succeeds_for_one_of_many_concurrent_writers(store: Stor
         assert store.read(f"manifest/{turn}") == str(won[0]).encode()
 
 
-def test_the_check_of_a_store_fails_if_two_conflicting_writes_succeed(
+def test_a_store_without_exclusive_writes_is_refused(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_store(store)
@@ -135,7 +135,7 @@ def test_the_check_of_a_store_fails_if_two_conflicting_writes_succeed(
         check_store(store)
 
 
-def test_state_is_read_from_the_server_again_only_if_the_cache_is_lost(
+def test_objects_are_read_again_only_after_a_lost_cache(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -159,7 +159,7 @@ def test_state_is_read_from_the_server_again_only_if_the_cache_is_lost(
 
 
 @pytest.mark.parametrize("address", ["gopher:/x", "dbfs:/x", "wasbs://c@a/x", "S4://x/y"])
-def test_an_unknown_scheme_is_refused_with_the_accepted_schemes_and_makes_no_folder(
+def test_an_unknown_scheme_is_refused(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

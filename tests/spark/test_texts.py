@@ -28,7 +28,7 @@ VERSIONS = [
 ]
 
 
-def test_string_agg_provenance_and_categories_are_exact_in_cells_after_each_restart(spark: Any, tmp_path: Path) -> None:
+def test_text_aggregates_are_exact_in_cells(spark: Any, tmp_path: Path) -> None:
     orders: Counter[tuple[Any, ...]] = Counter()
     items: Counter[tuple[Any, ...]] = Counter()
     for version, (of_orders, of_items) in enumerate(VERSIONS, 1):

@@ -57,7 +57,7 @@ def test_cells_get_the_rings_of_their_views(spark: Any, tmp_path: Path, cells: i
 
 
 @pytest.mark.full
-def test_a_view_whose_ring_has_changed_is_recomputed_and_reports_its_change(spark: Any, tmp_path: Path) -> None:
+def test_a_view_with_a_changed_ring_is_recomputed(spark: Any, tmp_path: Path) -> None:
     """The SQL is the same; the checkpoint has the ring with which the rows were computed."""
 
     def advanced(x: int, times: int) -> dict[str, Counter[tuple[Any, ...]]]:

@@ -134,7 +134,7 @@ def test_windows_in_several_cells_equal_a_window_over_all_rows(spark: Any, tmp_p
         run(spark, tmp_path, 1, more=LATER)
 
 
-def test_a_window_in_one_cell_keeps_its_rows_when_the_pipeline_gets_several_cells(spark: Any, tmp_path: Path) -> None:
+def test_a_window_keeps_its_rows_in_more_cells(spark: Any, tmp_path: Path) -> None:
     clicks = Clicks(tmp_path)
     clicks.write()
     run(spark, tmp_path)

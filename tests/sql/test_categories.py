@@ -123,7 +123,7 @@ def test_a_cofactor_may_have_a_filter_or_only_categories(items: str, found: dict
     assert values(f"SELECT {items} FROM t") == [found]
 
 
-def test_groups_in_which_every_row_has_a_null_have_empty_relations() -> None:
+def test_groups_with_only_nulls_have_empty_relations() -> None:
     nothing = {"count": 0, "sum_x": None, "sum_c": "[]", "sum_x_x": None, "sum_x_c": "[]"}
     rows = values("SELECT k, COFACTOR(x, CATEGORY(c)) AS f FROM t GROUP BY k")
     assert rows[1] == {"k": 2, **nothing}
@@ -136,7 +136,7 @@ def test_groups_in_which_every_row_has_a_null_have_empty_relations() -> None:
         assert db.stats()["views"]["v#2"]["rows"] == 0
 
 
-def test_cofactors_with_categories_work_with_grouping_sets_having_clauses_and_other_aggregates() -> None:
+def test_cofactors_with_categories_work_with_grouping_sets() -> None:
     rows = values(
         "SELECT k, COFACTOR(CATEGORY(b)) AS f, STRING_AGG(n, ',') AS s, GROUPING(k) AS g FROM t"
         " GROUP BY ROLLUP (k) HAVING f_count > 1 AND MAX(n) < 11"

@@ -21,7 +21,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize("kind", sorted(READ, key=lambda kind: kind.__name__))
-def test_an_argument_of_a_syntax_node_that_the_binder_does_not_read_is_refused(kind: Any) -> None:
+def test_unread_arguments_of_syntax_nodes_are_refused(kind: Any) -> None:
     for name in set(kind.arg_types) - READ[kind]:
         node = kind(**{name: exp.to_identifier("x")})
         found = unread([exp.Create(this=exp.to_identifier("v")), node])
@@ -29,7 +29,7 @@ def test_an_argument_of_a_syntax_node_that_the_binder_does_not_read_is_refused(k
         assert found[1] and found[2]
 
 
-def test_an_argument_that_a_later_version_of_sqlglot_adds_is_refused() -> None:
+def test_new_arguments_of_sqlglot_are_refused() -> None:
     for kind in READ:
         node = kind(added_later=exp.to_identifier("x"))
         found = unread([exp.Create(this=exp.to_identifier("v")), node])
@@ -42,7 +42,7 @@ def test_every_listed_field_is_an_argument_of_its_class() -> None:
         assert names <= {*kind.arg_types, *(("this",) if kind is exp.Drop else ())}, kind
 
 
-def test_a_syntax_node_of_a_class_unknown_to_the_binder_is_refused() -> None:
+def test_syntax_nodes_of_unknown_classes_are_refused() -> None:
     assert len(CLASSES) > 900
     for kind in CLASSES:
         assert (kind in READ) == (not list(unknown_nodes([kind()]))), kind

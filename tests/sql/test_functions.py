@@ -175,7 +175,7 @@ def test_the_least_bigint_as_a_constant_is_refused(expression: str) -> None:
         ("~k", (-LEAST - 1, 0.0, "")),
     ],
 )
-def test_a_batch_with_a_row_that_gives_the_least_bigint_is_refused(expression: str, row: tuple[Any, ...]) -> None:
+def test_a_batch_with_the_least_bigint_is_refused(expression: str, row: tuple[Any, ...]) -> None:
     with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
         rows_of(f"SELECT {expression} AS y FROM t", "k BIGINT, d DOUBLE, w STRING", [row])
 
@@ -186,7 +186,7 @@ def test_an_aggregate_that_equals_the_least_bigint_is_refused() -> None:
             rows_of(f"SELECT {function}(k) AS y FROM t", "k BIGINT", rows)
 
 
-def test_try_cast_to_a_decimal_beyond_64_bits_raises_an_error_instead_of_giving_null() -> None:
+def test_try_cast_to_a_decimal_beyond_64_bits_is_an_error() -> None:
     with pytest.raises(SqlError, match="does not fit"):
         value_of("TRY_CAST(1e20 AS DECIMAL(38, 0))")
     assert value_of("TRY_CAST(1e38 AS DECIMAL(38, 0))") is None

@@ -41,7 +41,7 @@ def test_a_single_grouping_set_of_all_columns_is_an_ordinary_group_by() -> None:
     assert one == other
 
 
-def test_a_single_grouping_set_is_a_group_by_with_null_in_the_columns_that_the_set_lacks() -> None:
+def test_a_single_grouping_set_has_null_in_other_columns() -> None:
     (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
     assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
     assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
@@ -55,9 +55,7 @@ def test_a_single_grouping_set_is_a_group_by_with_null_in_the_columns_that_the_s
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_the_empty_grouping_set_of_an_empty_table_has_a_row_only_if_it_is_the_only_set(
-    by: str, kind: str, sets: tuple[tuple[str, ...], ...]
-) -> None:
+def test_an_empty_table_has_a_row_for_a_sole_empty_set(by: str, kind: str, sets: tuple[tuple[str, ...], ...]) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 
@@ -86,14 +84,14 @@ def test_a_grouping_expression_is_recognised_with_operands_in_any_order(item: st
     assert str(block.outputs[0].expr) == expected
 
 
-def test_grouping_expressions_with_constants_in_upper_and_lower_case_are_different() -> None:
+def test_grouping_expressions_are_case_sensitive_in_constants() -> None:
     (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
     first, second = (str(o.expr) for o in block.outputs)
     assert first.startswith("case(lt(@set, 1)")
     assert second == "concat(case(lt(@set, 2), s, NULL), x)".replace("x", repr("x"))
 
 
-def test_a_grouping_expression_over_several_tables_is_a_column_of_an_internal_view() -> None:
+def test_grouping_expressions_over_several_tables_need_an_internal_view() -> None:
     inner, outer = views("SELECT r.b + s.b AS k, count(*) AS n FROM r JOIN s ON r.a = s.a GROUP BY ROLLUP (r.b + s.b)")
     assert [block.kind for block in inner.blocks] == ["bag"]
     assert [block.sets for block in outer.blocks] == [(("k",), ())]

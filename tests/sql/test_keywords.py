@@ -65,7 +65,7 @@ def _is_refused(place: str, word: str) -> bool:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_keyword_is_accepted_as_a_name_as_in_spark_or_is_refused(place: str) -> None:
+def test_a_keyword_is_a_name_as_in_spark(place: str) -> None:
     expected = _read(place, f"`{NAME}`", NAME)
     refused = {word for words, places in REFUSED.items() if place in places for word in words.split()}
     other = {word for words, places in OTHER.items() if place in places for word in words.split()}

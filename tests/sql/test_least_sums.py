@@ -71,7 +71,7 @@ def test_aggregates_that_need_every_row_store_all_rows_of_the_join(what: str, se
     assert rows_kept(db) > 4, what
 
 
-def test_the_least_sum_of_infinities_equals_the_least_sum_of_the_whole_join() -> None:
+def test_the_least_sum_of_infinities_equals_the_join() -> None:
     db = database("SELECT MIN(r.d + s.d) AS m FROM r JOIN s USING (k)")
     infinity = float("inf")
     db.insert("r", [(1, 0, 0, -infinity), (1, 0, 0, 1.0)])
@@ -79,7 +79,7 @@ def test_the_least_sum_of_infinities_equals_the_least_sum_of_the_whole_join() ->
     assert list(db.view("v")) == [(infinity,)]
 
 
-def test_a_table_that_is_joined_by_its_key_is_read_without_an_internal_view() -> None:
+def test_a_table_joined_by_its_key_needs_no_internal_view() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE p (k BIGINT PRIMARY KEY, x BIGINT); CREATE TABLE q (k BIGINT, y BIGINT);"

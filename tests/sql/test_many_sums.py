@@ -45,7 +45,7 @@ def product(row: Row, i: int, j: int) -> float | None:
 
 
 @pytest.mark.parametrize("declared", ["DOUBLE", "DOUBLE NOT NULL", "BIGINT"])
-def test_sums_of_all_products_of_27_columns_compile_to_a_few_lines(loaded: list[str], declared: str) -> None:
+def test_sums_of_all_products_compile_to_few_lines(loaded: list[str], declared: str) -> None:
     """Written out, the sums of doubles would be a function of 1,400 lines, which compiles for 20 s."""
     db = Database()
     db.execute(f"CREATE TABLE t ({', '.join(f'{column} {declared}' for column in COLUMNS)})")

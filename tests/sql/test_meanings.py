@@ -25,7 +25,7 @@ def test_a_view_has_the_rows_of_spark(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_query_that_only_spark_answers_is_refused_by_name(name: str) -> None:
+def test_queries_that_only_spark_answers_are_refused(name: str) -> None:
     with pytest.raises(UnsupportedSql):
         _rows(REFUSED[name].query)
 
@@ -60,6 +60,6 @@ def test_duckdb_answers_as_the_table_of_meanings_records(name: str, connection: 
         assert comparable(connection.execute(question.in_duckdb).fetchall()) == comparable(question.duckdb)
 
 
-def test_queries_recorded_as_different_have_different_rows_in_spark_and_duckdb() -> None:
+def test_spark_and_duckdb_differ_on_the_recorded_queries() -> None:
     for name, question in DIFFERENT.items():
         assert question.spark == ERROR or comparable(question.spark) != comparable(question.duckdb), name

@@ -89,7 +89,7 @@ def test_a_chain_of_one_logical_operator_is_one_level_of_nesting(count: int) -> 
     assert rows_of(f"SELECT t.a FROM t JOIN t u ON t.a = u.a AND {chain('AND', 't.a + u.a <> 3 + {}', 50)}") == [(1,)]
 
 
-def test_a_grouping_expression_inside_a_chain_of_conjunctions_is_recognised() -> None:
+def test_a_grouping_expression_inside_a_conjunction_is_recognised() -> None:
     query = "SELECT p AND a > 0 AND COUNT(*) > 0 AS x FROM t GROUP BY p AND a > 0"
     assert rows_of(query) == [(False,), (None,), (True,)]
 
@@ -106,7 +106,7 @@ def test_a_case_with_many_branches_takes_the_first_branch_that_holds(count: int)
     assert rows_of(f"SELECT coalesce({terms}) FROM t") == sorted(by_hand, key=repr)
 
 
-def test_a_case_branch_that_earlier_conditions_exclude_is_not_evaluated() -> None:
+def test_an_excluded_case_branch_is_not_evaluated() -> None:
     tests = " ".join(f"WHEN a = {i} THEN {i}" for i in range(1, 20))
     assert rows_of(f"SELECT CASE {tests} ELSE 1 div (a - 1) END FROM t WHERE a = 1") == [(1,)]
     never = " AND ".join(["a > 1", *(f"a <> {i}" for i in range(10, 20)), "1 div (a - 1) = 1"])
@@ -131,7 +131,7 @@ def test_rules_have_the_same_limit_of_nesting_as_sql() -> None:
         rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 5_000)}")
 
 
-def test_the_room_context_manager_increases_the_recursion_limit_only_inside_its_block() -> None:
+def test_room_increases_the_recursion_limit_inside_its_block() -> None:
     before = sys.getrecursionlimit()
     rows_of(f"SELECT {nested('abs(', 'a', ')', 190)} FROM t")
     assert sys.getrecursionlimit() == before
@@ -153,7 +153,7 @@ def test_the_room_context_manager_increases_the_recursion_limit_only_inside_its_
     assert sys.getrecursionlimit() == before
 
 
-def test_the_room_context_manager_lets_deeply_nested_definitions_be_pickled() -> None:
+def test_room_lets_deeply_nested_definitions_be_pickled() -> None:
     query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
     made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
     with room():

@@ -190,7 +190,7 @@ def test_a_predicate_over_the_left_side_keeps_the_right_side_optional() -> None:
         ("s.m <=> r.n", False),
     ],
 )
-def test_only_a_where_clause_that_rejects_nulls_turns_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
+def test_a_where_clause_may_turn_a_left_join_into_an_inner_join(where: str, inner: bool) -> None:
     sql = f"SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k WHERE {where}"
     assert _optional(sql) == [("r", False), ("s", not inner)]
 
@@ -202,18 +202,18 @@ def test_a_where_clause_turns_a_full_join_into_a_left_or_right_join() -> None:
     assert _optional(full + "s.y > r.x") == [("r", False), ("s", False)]
 
 
-def test_a_left_join_becomes_inner_if_a_later_inner_join_needs_its_columns() -> None:
+def test_a_later_inner_join_makes_a_left_join_inner() -> None:
     sql = "SELECT r.x, t.z FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y WHERE t.z = 1"
     assert _optional(sql) == [("r", False), ("s", False), ("t", False)]
 
 
-def test_a_filter_on_the_key_of_a_left_join_is_copied_only_to_the_right_side() -> None:
+def test_a_filter_on_the_join_key_is_copied_to_the_right_side() -> None:
     r, s = _atoms("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k AND s.k < 9 WHERE r.k > 3")
     assert len(r.filters) == 1
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
 
 
-def test_left_joins_that_the_argument_of_min_needs_become_inner_joins() -> None:
+def test_left_joins_of_a_min_argument_become_inner_joins() -> None:
     sql = "SELECT r.x, min(t.z) AS m FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y GROUP BY r.x"
     (view,) = views(sql, catalog(TABLES))
     (distinct,) = view.blocks[0].distinct

@@ -239,7 +239,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("marked", "construct"), UNSUPPORTED)
-def test_an_unsupported_construct_is_refused_by_name_with_the_accepted_alternative(marked: str, construct: str) -> None:
+def test_an_unsupported_construct_is_refused_with_an_alternative(marked: str, construct: str) -> None:
     error = _check("CREATE MATERIALIZED VIEW v AS\n" + marked, construct, UnsupportedSql)
     assert " is not supported; " in str(error)
 
@@ -394,7 +394,7 @@ def test_every_node_of_a_syntax_tree_has_a_place_within_its_parent() -> None:
         assert node.parent is None or text.at(node.parent) <= (line, column)
 
 
-def test_the_column_of_a_place_counts_a_tab_or_wide_character_as_one_character() -> None:
+def test_a_column_number_counts_characters() -> None:
     _check("CREATE MATERIALIZED VIEW v AS SELECT 'äöü€𝄞' AS x,\t§zz FROM r", "unknown column zz", SqlError)
 
 

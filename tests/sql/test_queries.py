@@ -331,7 +331,7 @@ def test_two_spellings_of_a_query_become_the_same_block(one: str, other: str) ->
     assert printed(views(one)) == printed(views(other))
 
 
-def test_a_grouped_query_of_a_with_clause_becomes_one_internal_view_for_all_its_uses() -> None:
+def test_a_grouped_with_query_is_one_internal_view() -> None:
     sql = "WITH q AS (SELECT a, count(*) AS n FROM r GROUP BY a) SELECT x.n FROM q x JOIN q y ON x.a = y.n"
     assert [one.name for one in views(sql)] == ["v#1", "v"]
 
@@ -348,7 +348,7 @@ def test_a_view_may_read_a_view_of_the_same_script() -> None:
     assert printed(second.views) == "w: N BIGINT NOT NULL\n  bag w(n) = V:v(n | gt(n, 1))\n  -> N=n"
 
 
-def test_select_star_lists_the_columns_of_a_using_clause_first_and_once() -> None:
+def test_select_star_lists_using_columns_first() -> None:
     names = [
         c.name
         for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns
@@ -372,7 +372,7 @@ def test_the_atoms_of_a_block_have_different_names() -> None:
     assert len(set(names)) == len(names) == 6
 
 
-def test_a_case_branch_guarded_by_a_column_of_another_table_is_computed_after_the_join() -> None:
+def test_a_guarded_case_branch_is_computed_after_the_join() -> None:
     sql = "SELECT CASE WHEN s.b > 0 THEN r.a / r.b ELSE 0 END AS z FROM r JOIN s ON r.a = s.a"
     (block,) = view(sql).blocks
     assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), b), 0.0)"

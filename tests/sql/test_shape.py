@@ -23,9 +23,7 @@ pytestmark = pytest.mark.plain_python(only=True)
         ("1 + ?", "", 1),
     ],
 )
-def test_the_first_word_of_a_statement_is_found_and_its_parameters_are_counted(
-    sql: str, word: str, parameters: int
-) -> None:
+def test_the_parameters_of_a_statement_are_counted(sql: str, word: str, parameters: int) -> None:
     assert (first_word(sql), count_parameters(sql)) == (word, parameters)
     assert is_select(sql) == (word in ("SELECT", "WITH"))
 

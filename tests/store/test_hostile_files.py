@@ -55,7 +55,7 @@ REPLACED: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("by", REPLACED)
 @pytest.mark.parametrize("pattern", ["meta.json", "snapshot-*.fvsnap", "log-*.fvlog", "state-*/*"])
-def test_a_file_that_is_not_regular_is_refused_with_its_name(closed: Path, pattern: str, by: str) -> None:
+def test_irregular_files_are_refused_by_name(closed: Path, pattern: str, by: str) -> None:
     path = sorted(closed.glob(pattern))[-1]
     path.unlink()
     REPLACED[by](path)
@@ -92,7 +92,7 @@ def test_an_object_that_is_not_a_regular_file_is_not_read(tmp_path: Path, by: st
         store.read_range("delivered", 0, 8)
 
 
-def test_checkpoint_objects_that_are_nested_too_deeply_are_errors_or_ignored(tmp_path: Path) -> None:
+def test_deeply_nested_checkpoint_objects_are_refused(tmp_path: Path) -> None:
     store = store_of(tmp_path)
     for name in ("runs", "delivered", "tables"):
         store.write(name, NESTED)

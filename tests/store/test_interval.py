@@ -118,7 +118,7 @@ def test_a_lost_machine_loses_only_unsynced_versions(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_database_reopens_even_if_blocks_reached_the_disk_in_any_order(
+def test_blocks_may_reach_the_disk_in_any_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     """The file system may keep a record and lose those before it, back to the last sync."""
@@ -181,7 +181,7 @@ def test_each_commit_is_synced_to_disk_within_the_interval(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("step", steps.SNAPSHOT)
-def test_a_database_reopens_consistently_after_its_machine_is_lost_at_any_step_of_a_snapshot(
+def test_a_machine_lost_in_a_snapshot_leaves_a_consistent_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     disk = Disk(monkeypatch)
@@ -215,7 +215,7 @@ def test_the_log_of_a_killed_process_is_synced_when_it_is_read(tmp_path: Path, m
             check(lost, 5)
 
 
-def test_a_failed_sync_is_reported_by_the_next_commit(
+def test_the_next_commit_reports_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = Disk(monkeypatch)
@@ -241,7 +241,7 @@ def test_a_failed_sync_is_reported_by_the_next_commit(
 
 
 @pytest.mark.parametrize("call", ["sync", "snapshot", "close"])
-def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
+def test_the_next_sync_reports_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     disk = Disk(monkeypatch)
@@ -260,7 +260,7 @@ def test_a_failed_sync_is_reported_by_the_next_call_that_syncs(
         check(db, 2)
 
 
-def test_with_a_sync_per_commit_no_batch_is_accepted_after_a_failed_sync(
+def test_no_batch_is_accepted_after_a_failed_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disk = Disk(monkeypatch)
@@ -279,7 +279,7 @@ def test_with_a_sync_per_commit_no_batch_is_accepted_after_a_failed_sync(
         assert check(db) in (2, 3)
 
 
-def test_a_full_disk_refuses_only_the_batch_that_does_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_refuses_only_large_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(name: str) -> None:
         if name == "record half written":
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -372,7 +372,7 @@ def test_threads_may_commit_and_sync_at_the_same_time(tmp_path: Path) -> None:
         assert list(db.view("v")) == [(200, 200)] and db.version == 200
 
 
-def test_another_thread_may_sync_while_the_timer_of_the_next_sync_is_created(
+def test_threads_may_sync_while_a_timer_is_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The batch was in the log by then, but was refused with an AttributeError."""

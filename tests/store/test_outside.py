@@ -59,7 +59,7 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
 }
 
 
-def test_a_forked_child_cannot_use_the_database_and_the_parent_continues(tmp_path: Path) -> None:
+def test_a_forked_child_cannot_use_the_database(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         view = db.view("v")
         open_batch = db.batch()
@@ -97,7 +97,7 @@ def test_a_child_of_multiprocessing_cannot_use_the_database(tmp_path: Path) -> N
         assert sorted(db.table("t")) == [(1,), (3,)]
 
 
-def test_the_parent_may_close_and_reopen_the_database_while_a_child_lives(tmp_path: Path) -> None:
+def test_the_parent_may_reopen_while_a_child_lives(tmp_path: Path) -> None:
     db = opened(tmp_path)
     ours, theirs = os.pipe()
     child = os.fork()
@@ -117,7 +117,7 @@ def test_the_parent_may_close_and_reopen_the_database_while_a_child_lives(tmp_pa
         assert db.insert("t", [(3,)]) == 3
 
 
-def test_a_child_is_refused_even_if_it_was_forked_while_a_thread_held_the_lock(tmp_path: Path) -> None:
+def test_a_child_forked_under_the_lock_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         inside, go_on = threading.Event(), threading.Event()
 
@@ -156,7 +156,7 @@ def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -
     assert not path.exists()
 
 
-def test_a_directory_that_is_removed_before_the_first_record_raises_a_store_error(tmp_path: Path) -> None:
+def test_a_directory_removed_at_once_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):
@@ -164,7 +164,7 @@ def test_a_directory_that_is_removed_before_the_first_record_raises_a_store_erro
         assert db.tables == ()
 
 
-def test_a_database_that_replaced_the_open_database_in_its_directory_is_not_changed(tmp_path: Path) -> None:
+def test_a_replaced_directory_is_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as db:
         path.rename(tmp_path / "elsewhere")
@@ -179,9 +179,7 @@ def test_a_database_that_replaced_the_open_database_in_its_directory_is_not_chan
         assert list(db.table("t")) == [(1,)]
 
 
-def test_a_database_opened_by_a_relative_path_keeps_its_directory_after_chdir(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_path_survives_chdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with opened(Path("db")) as db:
         monkeypatch.chdir("/")
@@ -213,7 +211,7 @@ def test_a_missing_newest_log_file_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["segment begun", "segment recorded"])
-def test_a_missing_second_log_file_is_an_error_if_it_may_have_had_records(tmp_path: Path, step: str) -> None:
+def test_a_missing_second_log_file_is_an_error(tmp_path: Path, step: str) -> None:
     opened(tmp_path).close()
     assert killed_at(step, 1, lambda: fv.Database(tmp_path).snapshot())
     first, newest = sorted(tmp_path.glob("log-*"))

@@ -49,7 +49,7 @@ def test_columns_missing_from_a_batch_get_their_defaults(form: ChangeFormat, mor
         signed_rows(given.drop_columns(["a"]), GREW, form, lookup=Stored(GREW), previous=pa.table({}))
 
 
-def test_fields_missing_from_envelopes_get_their_defaults_and_nulls_stay() -> None:
+def test_fields_missing_from_envelopes_get_their_defaults() -> None:
     old, new, null = {"id": 1, "a": 5}, {"id": 1, "a": 6, "s": "reported", "D": None}, {"id": 2, "a": 1, "s": None}
     envelopes = [{"op": "c", "after": old}, {"op": "u", "before": old, "after": new}, {"op": "c", "after": null}]
     given = batch(value=[json.dumps(one) for one in envelopes])

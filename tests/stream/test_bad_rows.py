@@ -14,7 +14,7 @@ from tests.stream.tables import BAG, ORDERS, Stored, batch, net, table
 SMALL = table("CREATE TABLE small (id INT NOT NULL, qty TINYINT)")
 
 
-def test_bad_rows_are_returned_with_row_column_value_reason_and_input():
+def test_bad_rows_are_returned_with_the_reason():
     given = batch(
         op=["I", "X", "I", "I", "D"],
         id=["1", "2", "three", "4", "5"],
@@ -49,7 +49,7 @@ def test_each_bad_value_among_many_is_found():
     assert set(signed.bad.column("reason").to_pylist()) == {"INT accepts -2147483648 to 2147483647"}
 
 
-def test_the_first_bad_row_raises_an_error_if_bad_rows_are_not_set_aside():
+def test_the_first_bad_row_raises_an_error():
     with pytest.raises(BadChange) as raised:
         signed_rows(batch(id=[1, 2, 3], qty=[1, 300, 400]), SMALL, AppendOnly())
     error = raised.value
@@ -57,7 +57,7 @@ def test_the_first_bad_row_raises_an_error_if_bad_rows_are_not_set_aside():
     assert str(error) == "table small, row 1, column qty: 300: TINYINT accepts -128 to 127"
 
 
-def test_a_multiplicity_that_is_null_or_beyond_64_bits_is_a_bad_row():
+def test_an_invalid_multiplicity_is_a_bad_row():
     given = batch(id=[1, 2, 3], part=["a", "b", "c"], _multiplicity=[1, None, -1])
     signed = signed_rows(given, BAG, Multiplicities(), set_aside=True)
     assert net(signed) == {(1, "a"): 1, (3, "c"): -1}

@@ -23,7 +23,7 @@ def test_a_row_replaces_the_stored_row_of_its_key():
     assert signed.positions.tolist() == [0, 0, 1]
 
 
-def test_the_last_of_several_upserts_of_a_key_wins_and_the_key_is_looked_up_once():
+def test_the_last_of_several_upserts_of_a_key_wins():
     stored = Stored(ITEMS, (1, "old", None))
     signed = signed_rows(items([1, 2, 1, 1], ["a", "b", "c", "d"]), ITEMS, Upserts(), lookup=stored)
     assert net(signed) == {(1, "old", None): -1, (1, "d", None): 1, (2, "b", None): 1}
@@ -42,7 +42,7 @@ def test_an_order_column_decides_which_row_is_last():
     assert net(signed_rows(given, ITEMS, Upserts(order="version"), lookup=stored)) == {(1, "third", None): 1}
 
 
-def test_a_column_of_the_table_may_order_upserts_and_the_later_of_two_tied_rows_wins():
+def test_a_column_of_the_table_may_order_upserts():
     stored = Stored(ITEMS)
     given = batch(id=[1, 1, 1], part=["a", "b", "c"], at=["2026-01-02", "2026-01-02", "2026-01-01"])
     found = net(signed_rows(given, ITEMS, Upserts(order="at"), lookup=stored))
@@ -56,7 +56,7 @@ def test_an_order_column_with_text_or_null_is_refused():
         signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
 
 
-def test_a_delete_needs_only_the_key_of_the_row_that_it_removes():
+def test_a_delete_by_key_needs_only_the_key():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 3], [None, None], op=["D", "D"])
     assert net(signed_rows(given, ITEMS, Upserts("op"), lookup=stored)) == {(1, "old", None): -1}
@@ -95,7 +95,7 @@ def test_a_null_key_is_refused():
 
 
 @pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
-def test_a_lookup_that_returns_rows_of_other_keys_is_an_error(rows):
+def test_a_lookup_with_rows_of_other_keys_is_an_error(rows):
     with pytest.raises(ValueError, match="returned a key twice, or a key that was not requested"):
         signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
 
@@ -106,7 +106,7 @@ def test_a_lookup_is_required_only_if_keys_are_looked_up():
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
 
 
-def test_a_row_with_a_delete_word_and_only_the_key_removes_the_row_of_the_key():
+def test_a_delete_word_with_only_the_key_deletes_the_row():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 2, 3], [None, "two", "new"], op=["D", "U", "I"])
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
@@ -118,7 +118,7 @@ def test_a_row_with_a_delete_word_and_only_the_key_removes_the_row_of_the_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_rows_that_delete_by_key_may_lack_the_columns_outside_the_key(form):
+def test_deletes_by_key_may_lack_other_columns(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
         (1, "old", None): -1,
@@ -164,7 +164,7 @@ def test_a_delete_of_a_whole_row_needs_no_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_the_word_remove_deletes_the_row_of_a_key_if_it_exists(form):
+def test_the_word_remove_deletes_the_row_of_a_key(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     words = ["remove", "REMOVE", "remove", "remove", "insert"]
     given = items([1, 1, 9, 2, 2], ["x", None, None, None, "new"], op=words)

@@ -66,7 +66,7 @@ def test_a_payload_is_read_the_same_with_and_without_its_schema(order):
     )
 
 
-def test_a_debezium_message_may_be_a_column_of_bytes_among_further_columns():
+def test_a_debezium_message_may_be_a_column_of_bytes():
     given = batch(key=[b"1"], value=[json.dumps(envelope("c", None, row(1, "ü"))).encode()], offset=[5])
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "ü"): 1}
 
@@ -77,12 +77,12 @@ def test_a_column_may_be_called_payload():
     assert net(signed_rows(given, payloads, DebeziumJson())) == {("x",): 1}
 
 
-def test_field_names_match_in_upper_and_lower_case_and_unknown_fields_are_ignored():
+def test_field_names_are_case_insensitive():
     given = texts(envelope("c", None, {"ID": 1, "PART": "a", "more": 1}), envelope("c", None, {"id": 2, "Part": "b"}))
     assert net(signed_rows(given, BAG, DebeziumJson())) == {(1, "a"): 1, (2, "b"): 1}
 
 
-def test_changes_by_key_look_up_the_old_row_and_ignore_the_before_image():
+def test_changes_by_key_ignore_the_before_image():
     stored = Stored(EVENTS, (1, None, Decimal("1.00"), True, 0.5), (2, None, None, None, None))
     after = {"id": 1, "at": None, "amount": "2", "ok": False, "x": 1}
     signed = signed_rows(
@@ -95,7 +95,7 @@ def test_changes_by_key_look_up_the_old_row_and_ignore_the_before_image():
     }
 
 
-def test_an_update_that_changes_a_key_removes_the_row_of_the_old_key():
+def test_an_update_of_a_key_removes_the_old_row():
     keyed = table("CREATE TABLE k (id BIGINT PRIMARY KEY, part STRING)")
     stored = Stored(keyed, (1, "a"))
     signed = signed_rows(
@@ -126,7 +126,7 @@ def schema_of(*fields):
         ("io.debezium.time.ZonedTimestamp", "2023-11-14T22:13:20.123Z"),
     ],
 )
-def test_the_schema_gives_the_unit_of_timestamps_and_the_scale_of_decimals(kind, value):
+def test_the_schema_gives_units_and_scales(kind, value):
     schema = schema_of(
         {"type": "int64", "field": "id"},
         {"type": "int64", "name": kind, "field": "at"},
@@ -188,19 +188,19 @@ def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expecte
     ("field", "value", "reason"),
     [
         ("amount", "BNI=", "is not a decimal number; if the connector writes decimals as bytes"),
-        ("amount", 12345678901234.5, "exact to 15 digits; have the source write strings"),
+        ("amount", 12345678901234.5, "exact only to 15 digits, .*; have the source write strings"),
         ("amount", 1.234, "digits after the point"),
         ("id", "x", "is not an integer"),
         ("id", 1.5, "BIGINT accepts int, not float"),
-        ("id", True, "BIGINT accepts no JSON boolean"),
+        ("id", True, "BIGINT does not accept a JSON boolean"),
         ("id", None, "NULL in a column declared NOT NULL"),
         ("id", 2**70, "BIGINT accepts int"),
-        ("ok", 2, "BOOLEAN accepts no JSON number"),
+        ("ok", 2, "BOOLEAN does not accept a JSON number"),
         ("x", [1], "DOUBLE accepts"),
         ("x", 2**53 + 1, "not exactly a DOUBLE"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reason):
+def test_a_value_of_the_wrong_type_is_refused_with_its_field(field, value, reason):
     after = {"id": 1, "at": None, "amount": None, "ok": None, "x": None}
     good = envelope("c", None, after)
     given = texts(*[good] * 40, envelope("c", None, after | {field: value}), good)
@@ -228,7 +228,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_field(field, value, reaso
         (envelope("c", None, row(1, "__debezium_unavailable_value")), "the database did not send this value"),
     ],
 )
-def test_a_bad_message_is_set_aside_with_its_reason_and_other_messages_are_applied(message, reason):
+def test_a_bad_message_is_set_aside_with_its_reason(message, reason):
     given = texts(envelope("c", None, row(1, "a")), message, envelope("c", None, row(2, "b")))
     signed = signed_rows(given, BAG, DebeziumJson(), set_aside=True)
     assert net(signed) == {(1, "a"): 1, (2, "b"): 1}

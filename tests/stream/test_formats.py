@@ -46,7 +46,7 @@ def test_the_reserved_columns_determine_the_format_if_no_format_is_named():
         format_for(None, ["_multiplicity", "_change_type"])
 
 
-def test_an_unknown_format_name_is_refused_with_the_accepted_names_and_columns():
+def test_an_unknown_format_is_refused_with_the_accepted_names():
     with pytest.raises(FormatError, match=r"'opp' is unknown; accepted: append, .*, one of id, op$"):
         format_for("opp", ["id", "op"])
     assert format_for("OP", ["id", "op"]) == OpColumn("op")
@@ -58,13 +58,13 @@ def test_changes_by_key_are_refused_for_a_table_without_a_key(form):
         signed_rows(batch(id=[1], part=["a"]), BAG, form)
 
 
-def test_a_table_cannot_have_a_column_that_its_change_format_reserves():
+def test_columns_of_a_change_format_are_reserved():
     both = table("CREATE TABLE t (id BIGINT, op STRING)")
     with pytest.raises(FormatError, match="column op is reserved by the change format"):
         signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
 
 
-def test_a_format_declares_its_columns_and_whether_it_looks_up_stored_rows():
+def test_a_format_declares_its_columns_and_lookups():
     assert own_columns(DeltaFeed()) == ("_change_type", "_commit_version", "_commit_timestamp")
     assert own_columns(Upserts("op", order="at")) == ("op",)
     assert own_columns(AppendOnly()) == ()

@@ -66,7 +66,7 @@ def test_unknown_fields_may_have_names_that_differ_only_in_case() -> None:
 
 
 @pytest.mark.parametrize("text", ["1e-41", "0." + "9" * 60, "9" * 43])
-def test_a_decimal_in_text_with_more_digits_than_arrow_reads_is_refused(text: str) -> None:
+def test_a_decimal_with_too_many_digits_is_refused(text: str) -> None:
     with pytest.raises(BadChange, match="column price"):
         read(envelope(price=f'"{text}"'))
 

@@ -26,7 +26,7 @@ def test_rows_that_differ_are_inserted_and_deleted_once_each():
     assert positions == {1: -1, 2: 1, 3: 3, 4: 4}
 
 
-def test_equal_snapshots_change_nothing_and_an_empty_snapshot_deletes_everything():
+def test_equal_snapshots_change_nothing():
     rows = batch(id=[1, 2], part=["a", None])
     assert signed_rows(rows, BAG, Snapshots(), previous=rows).rows.num_rows == 0
     assert net(signed_rows(rows.slice(0, 0), BAG, Snapshots(), previous=rows)) == {(1, "a"): -1, (2, None): -1}
@@ -41,7 +41,7 @@ def test_a_snapshot_of_text_and_a_typed_snapshot_are_compared_by_value():
     assert net(signed_rows(batch(id=["01"], part=["a"]), BAG, Snapshots(), previous=batch(id=[1], part=["a"]))) == {}
 
 
-def test_a_bad_row_that_is_still_in_the_next_snapshot_is_set_aside_again():
+def test_a_repeated_bad_row_is_set_aside_again():
     first = batch(id=["1", "x"], part=["a", "b"])
     signed = signed_rows(first, BAG, Snapshots(), previous=EMPTY, set_aside=True)
     assert net(signed) == {(1, "a"): 1}

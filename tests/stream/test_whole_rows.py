@@ -41,7 +41,7 @@ def test_op_words_may_be_dictionary_encoded():
     assert net(signed_rows(given, BAG, OpColumn())) == {(1, "a"): 1, (2, "b"): -1}
 
 
-def test_insert_delete_insert_of_one_row_is_one_insert():
+def test_inserts_and_deletes_of_one_row_cancel_out():
     given = batch(op=["+", "-", "+"], id=[1] * 3, part=["a"] * 3)
     assert net(signed_rows(given, BAG, OpColumn())) == {(1, "a"): 1}
 
@@ -160,7 +160,7 @@ BAD = {
 
 @pytest.mark.parametrize("column", list(GOOD))
 @pytest.mark.parametrize("rows", [1, 100])
-def test_a_text_is_converted_in_the_same_way_alone_and_among_many_texts(column, rows):
+def test_one_text_and_many_texts_convert_alike(column, rows):
     """A bad or unusual text is found by bisection among many good ones; alone it is read directly."""
     (definition,) = [c for c in EVERY.columns if c.name == column]
     alone = table(f"CREATE TABLE t ({column} {definition.type})")

@@ -126,7 +126,7 @@ def test_a_wrong_value_is_refused_with_the_accepted_values(
 
 @pytest.mark.parametrize("kind", ALL, ids=str)
 @pytest.mark.parametrize("null", [None, pd.NA, pd.NaT, np.datetime64("NaT")], ids=repr)
-def test_every_form_of_null_is_accepted_unless_the_column_is_declared_not_null(kind: SqlType, null: Any) -> None:
+def test_every_form_of_null_is_accepted(kind: SqlType, null: Any) -> None:
     assert encode(kind, null) == NULL
     assert decode_value(kind, NULL, Dictionary()) is None
     with pytest.raises(ValueError, match="NOT NULL"):

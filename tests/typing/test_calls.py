@@ -59,7 +59,7 @@ def test_rows_of_every_form_are_accepted() -> None:
     db.create_table("frame", pl.DataFrame({"x": [1]}))
 
 
-def test_mypy_accepts_every_call_of_a_database_with_its_declared_types(tmp_path: Path) -> None:
+def test_mypy_accepts_every_call_of_a_database(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop", sync="interval", sync_seconds=0.5, snapshot_bytes=1 << 20) as db:
         db.execute(SCHEMA)
         db.rule("few(p) <- items(i, p, q), q < 4.", {"freshviews.strategy": "first_order"})
@@ -88,7 +88,7 @@ def rows_with_signs() -> list[tuple[int, str, int, int]]:
     return [(2, "bolt", 3, 1)]
 
 
-def test_mypy_accepts_every_call_of_a_view_table_and_change_with_its_declared_types() -> None:
+def test_mypy_accepts_every_call_of_handles() -> None:
     db = fv.Database()
     db.execute(SCHEMA)
     view: fv.View = db.view("by_part")
@@ -119,13 +119,13 @@ def test_wrong_calls_are_refused_by_mypy_and_at_run_time() -> None:
         db.insert("items", 5)  # type: ignore[arg-type]
     with pytest.raises(fv.BatchError, match=r"a row must be a tuple, a list, a dict, .* not int"):
         db.insert("items", [1, 2])  # type: ignore[list-item]
-    with pytest.raises(fv.ArgumentError, match=r"nothing is given to delete; .* whole rows, or keys="):
+    with pytest.raises(fv.ArgumentError, match=r"delete needs whole rows or keys="):
         db.delete("items", None)
     with pytest.raises(fv.BatchError, match="a row must be a tuple"), db.batch() as batch:
         batch.apply("items", [dt.date(2026, 1, 5)])  # type: ignore[list-item]
-    with pytest.raises(fv.ArgumentError, match="a frame with types is expected"):
+    with pytest.raises(fv.ArgumentError, match=r"a pandas or polars DataFrame, .* is expected"):
         db.create_table("t", [(1, Decimal(1))])  # type: ignore[arg-type]
-    with pytest.raises(fv.CatalogError, match="must be given by its name"):
+    with pytest.raises(fv.CatalogError, match="must be a str"):
         db.view(1)  # type: ignore[arg-type]
     with pytest.raises(fv.ArgumentError, match="head"):
         db.view("by_part").head("1")  # type: ignore[arg-type]

@@ -29,7 +29,7 @@ def complaints(*files: Path) -> list[str]:
     return [f"{Path(one['file']).name}:{one['range']['start']['line'] + 1}: {one['message']}" for one in found]
 
 
-def test_strict_pyright_reports_no_error_in_examples_of_every_public_call() -> None:
+def test_strict_pyright_accepts_every_public_call() -> None:
     assert not complaints(HERE / "examples.py", HERE / "arrow_examples.py")
 
 

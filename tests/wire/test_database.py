@@ -58,7 +58,7 @@ def test_a_client_reads_tables_views_and_plain_views(server: FlightServer) -> No
     assert ask(server, "SELECT MAX(i.qty) FROM items i JOIN parts USING (part) WHERE i.id > ?", 1) == [(5,)]
 
 
-def test_the_catalog_lists_the_tables_and_views_that_a_client_can_read(server: FlightServer) -> None:
+def test_the_catalog_lists_readable_tables_and_views(server: FlightServer) -> None:
     with connected(server) as connection:
         (catalog,) = connection.adbc_get_objects(depth="tables").read_all().to_pylist()
         found = catalog["catalog_db_schemas"][0]["db_schema_tables"]
@@ -96,9 +96,7 @@ def test_a_result_names_the_version_that_it_was_read_at(db: fv.Database, server:
         "TABLE `/etc/passwd`",
     ],
 )
-def test_the_sql_of_a_client_cannot_read_files_settings_or_environment_variables(
-    server: FlightServer, sql: str
-) -> None:
+def test_clients_cannot_read_files_settings_or_variables(server: FlightServer, sql: str) -> None:
     with pytest.raises(Exception) as error:
         ask(server, sql)
     assert "root:" not in str(error.value) and "an error inside" not in str(error.value)
@@ -130,19 +128,17 @@ def test_a_client_of_a_read_only_server_cannot_change_the_database(
     assert (db.version, db.tables) == before
 
 
-def test_a_read_only_server_answers_show_describe_and_explain_and_refuses_hidden_changes(
-    db: fv.Database, server: FlightServer
-) -> None:
+def test_a_read_only_server_refuses_hidden_changes(db: fv.Database, server: FlightServer) -> None:
     assert [row[0] for row in ask(server, "SHOW TABLES")] == ["items", "seen"]
     assert len(ask(server, "DESCRIBE items")) == 3 and ask(server, "EXPLAIN SELECT part FROM items")
     drop = "DROP TABLE items"
     for sql in (f"SHOW TABLES; {drop}", f"SELECT 1; {drop}", "WITH a AS (SELECT 1) DELETE FROM items"):
-        with pytest.raises(Exception, match=r"line 1|one text|read only"):
+        with pytest.raises(Exception, match=r"line 1|only statement|read only"):
             ask(server, sql)
     assert "items" in db.tables
 
 
-def test_a_client_of_a_writable_server_executes_scripts_and_changes_rows() -> None:
+def test_a_client_of_a_writable_server_changes_rows() -> None:
     with fv.Database() as db, db.serve(token=TOKEN, writable=True) as server:
         ask(server, "CREATE TABLE t (id INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t")
         assert db.tables == ("t",) and ask(server, "SELECT n FROM v") == [(0,)]
@@ -248,7 +244,7 @@ def test_a_server_takes_its_token_from_the_environment_variable(
         ({"host": "192.0.2.1"}, "cannot be taken"),
         ({"token": "short"}, "the token must be a text"),
         ({"token": 5}, "the token must be a text"),
-        ({"token": False, "host": "0.0.0.0"}, "without a token only an address"),
+        ({"token": False, "host": "0.0.0.0"}, "without a token needs an address"),
         ({"writable": 1}, "writable"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_prepared_statement_is_executed_again_with_other_parameters(server: Fl
             assert len(cursor.fetchall()) == expected
 
 
-def test_a_client_may_log_in_with_any_user_name_and_the_token_as_password(server: FlightServer) -> None:
+def test_the_token_is_accepted_as_password_of_any_user(server: FlightServer) -> None:
     with connected(server, username="anyone", password=TOKEN) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT COUNT(*) FROM by_part")
         assert cursor.fetchall() == [(2,)]
@@ -132,7 +132,7 @@ def test_a_server_that_is_read_only_refuses_to_change_rows(server: FlightServer)
                 cursor.executescript(sql)
 
 
-def test_a_server_that_is_open_for_writing_changes_rows_and_counts_them() -> None:
+def test_a_writable_server_counts_changed_rows() -> None:
     kept = Kept(is_writable=True)
     with serving(kept) as server, connected(server) as connection, connection.cursor() as cursor:
         cursor.execute("DELETE FROM items")
@@ -159,7 +159,7 @@ def asked(server: FlightServer, name: str, **fields: object) -> pa.Table:
     return found
 
 
-def test_the_primary_key_columns_of_a_table_are_returned_with_their_positions(server: FlightServer) -> None:
+def test_primary_keys_are_returned_with_positions(server: FlightServer) -> None:
     found = asked(server, "CommandGetPrimaryKeys", table="ITEMS").to_pylist()
     assert [(one["table_name"], one["column_name"], one["key_sequence"]) for one in found] == [("items", "part", 1)]
     assert asked(server, "CommandGetPrimaryKeys", table="by_part").num_rows == 0
@@ -191,7 +191,7 @@ def test_schemas_of_tables_are_sent_on_request(server: FlightServer) -> None:
     assert pa.ipc.read_schema(pa.BufferReader(found["table_schema"][0].as_py())) == BY_PART.schema
 
 
-def test_the_server_lists_its_supported_features_by_their_flight_sql_numbers(server: FlightServer) -> None:
+def test_the_server_lists_its_supported_features(server: FlightServer) -> None:
     rows = asked(server, "CommandGetSqlInfo", info=[0, 3, 4, 8]).to_pylist()
     found = {one["info_name"]: one["value"] for one in rows}
     assert found == {0: "freshviews", 3: True, 4: True, 8: 0}
@@ -221,7 +221,7 @@ def test_a_closed_server_answers_no_request() -> None:
             list(client.list_actions(options()))
 
 
-def test_serialized_messages_have_the_bytes_that_the_protobuf_specification_requires() -> None:
+def test_messages_have_the_bytes_of_the_protobuf_specification() -> None:
     one = made("CommandGetTables", catalog="", include_schema=True)
     assert one.SerializeToString() == b"\x0a\x00\x28\x01" and one.HasField("catalog")
     assert not parsed("CommandGetTables", b"\x28\x01").HasField("catalog")

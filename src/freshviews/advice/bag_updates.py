@@ -1,9 +1,4 @@
-"""Computes how a stream of updates of tables changes the rows of the bags of a cyclic query.
-
-``first_order`` maintains each bag while the stream is replayed, one update at a time. The rows of a guard are distinct,
-so most updates do not change a guard. For example, the guard with the values ``a`` of R(a, b) changes only when the
-first row with a value appears, or the last row with it vanishes.
-"""
+"""Computes the updates of the bags of a cyclic query from the updates of its tables."""
 
 from __future__ import annotations
 
@@ -44,7 +39,12 @@ def updates_of(
     lives: Lives,
     dictionary: Dictionary,
 ) -> Updates:
-    """The updates of a bag; ``batches``: updates by table, with their times."""
+    """The updates of a bag; ``batches``: updates by table, with their times.
+
+    ``first_order`` maintains each bag while the stream is replayed, one update at a time. The rows of a guard are
+    distinct, so most updates do not change a guard. For example, the guard with the values ``a`` of R(a, b) changes
+    only when the first row with a value appears, or the last row with it vanishes.
+    """
     query = replace(bag.query, aggregates=(Aggregate("count", "integer"),))
     columns = tuple(ColumnDef(v, BIGINT) for v in query.free)
     outputs = tuple(Output(v, Column(v, BIGINT)) for v in query.free)

@@ -1,17 +1,6 @@
 """Computes the enclosureness of a stream of updates: how hard the stream is for the strategy ``crown``.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
-insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
-within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
-
-In a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in the nodes
-below its node. Each tuple has two effective lifespans. The first goes from its begin to the first deletion in a node
-below, the second from the last insertion in a node below to its end. If the enclosureness for the join tree is
-lambda_T, an update takes O(lambda_T) steps on average.
-
-Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4, ...
-spans make this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted, so the
-result is one to two times the enclosureness of the paper.
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), section 6.
 """
 
 from __future__ import annotations
@@ -111,7 +100,16 @@ def most_disjoint(inside: Spans, starts: Codes, ends: Codes) -> Codes:
 
 
 def of_stream(relations: Mapping[str, Spans]) -> float:
-    """The enclosureness of a stream, by atom of the query (Definition 6.1)."""
+    """The enclosureness of a stream, by atom of the query (Definition 6.1).
+
+    Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
+    insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans of other tuples
+    within its lifespan. The enclosureness of a stream is the average over its tuples, at least 1 (Definition 6.1).
+
+    Times are positions in the stream. Disjoint spans are chosen greedily, the earliest end first. Jumps over 1, 2, 4,
+    ... spans make this O(log n) per tuple. Unlike in the paper, both effective lifespans of a tuple may be counted, so
+    the result is one to two times the enclosureness of the paper.
+    """
     spans = _all(list(relations.values()))
     if len(spans) == 0:
         return 1.0
@@ -121,7 +119,13 @@ def of_stream(relations: Mapping[str, Spans]) -> float:
 
 
 def of_tree(tree: JoinTree, relations: Mapping[str, Spans]) -> float:
-    """The enclosureness of a stream for a join tree (Definition 6.4); ``relations`` are by atom."""
+    """The enclosureness of a stream for a join tree (Definition 6.4); ``relations`` are by atom.
+
+    In a join tree (Definitions 6.3 and 6.4), a tuple is compared only with *effective* lifespans of tuples in the nodes
+    below its node. Each tuple has two effective lifespans. The first goes from its begin to the first deletion in a
+    node below, the second from the last insertion in a node below to its end. If the enclosureness for the join tree is
+    lambda_T, an update takes O(lambda_T) steps on average.
+    """
     total = sum(map(len, relations.values()))
     return max(1.0, sum(by_node(tree, relations).values()) / max(total, 1))
 

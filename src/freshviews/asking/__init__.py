@@ -1,13 +1,11 @@
-"""Answers a SELECT over named Arrow relations, in Spark's meaning, by DuckDB.
+"""Answers a SELECT over named Arrow relations in Spark's meaning, with DuckDB.
 
 ::
 
-    text ── question_of ──> Question      a tree whose nodes know their place
-         ── relations_of ─> Relations     the tables and views that it names, from a catalog
+    text ── question_of ──> Question      a tree whose nodes know their line and column
+         ── relations_of ─> Relations     the tables and views that the SELECT names
          ── translated ───> Translation   DuckDB's text, and the columns of each relation that are read
-         ── run ──────────> Arrow         the rows; ``Answer`` hands them out
-
-No module here knows where the rows of a relation come from. DuckDB is imported when a SELECT runs.
+         ── run ──────────> Arrow         the rows; ``Answer`` returns them
 """
 
 from freshviews.asking.answer import Answer

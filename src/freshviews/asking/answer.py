@@ -209,5 +209,7 @@ def _tuples(rows: pa.Table) -> Iterator[tuple[Any, ...]]:
         try:
             columns = [column.to_pylist() for column in batch.columns]
         except (OverflowError, ValueError) as error:
-            raise FreshviewsError(f"a value is outside what Python holds ({error}); to_arrow has it") from None
+            raise FreshviewsError(
+                f"a value does not fit a Python object: {error}; read the rows with to_arrow"
+            ) from None
         yield from zip(*columns, strict=True)

@@ -1,6 +1,6 @@
-"""The functions that a SELECT may call: Spark's names, and what they are in sqlglot and in DuckDB.
+"""Lists the functions that a SELECT may call: Spark's name, sqlglot's node and DuckDB's function for each.
 
-A call of any other name is refused before DuckDB sees it. So no SELECT reaches DuckDB's files, settings or extensions.
+Calls of other functions are refused before DuckDB gets the SELECT.
 """
 
 from __future__ import annotations

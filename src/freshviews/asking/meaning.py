@@ -1,4 +1,4 @@
-"""Rewrites the tree of a SELECT, whose nodes have types, so that DuckDB returns what Spark would return."""
+"""Rewrites the typed tree of a SELECT so that DuckDB returns what Spark would return."""
 
 from __future__ import annotations
 

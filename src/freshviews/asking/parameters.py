@@ -1,4 +1,4 @@
-"""Values for ``?`` and ``:name`` in a SELECT. They are bound as values, with the type of a constant of Spark's SQL."""
+"""Binds the values for ``?`` and ``:name`` of a SELECT, as typed constants."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def places(question: Question) -> list[exp.Placeholder]:
 
 def _in_order(count: int, parameters: Parameters) -> list[tuple[str, Any]]:
     if isinstance(parameters, Mapping):
-        raise SqlError("the parameters are given by name, and the SELECT has no :name; give a list for ?")
+        raise SqlError("the parameters are a dict, but the SELECT has no :name; pass a list for ?")
     if isinstance(parameters, str | bytes) or not isinstance(parameters, Sequence | None):
         raise ArgumentError(f"parameters must be a list, a tuple or a dict, not {shown(parameters)}")
     values = list(parameters or ())
     if len(values) != count:
-        raise SqlError(f"the SELECT has {count} parameters ?, and {len(values)} values are given")
+        raise SqlError(f"the SELECT has {count} parameters ?, but {len(values)} values were passed")
     return [(str(place + 1), value) for place, value in enumerate(values)]
 
 
@@ -66,7 +66,7 @@ def _by_name(
     question: Question, wanted: Sequence[exp.Placeholder], parameters: Parameters
 ) -> list[tuple[str, Any]]:
     if not isinstance(parameters, Mapping):
-        raise SqlError(f"the SELECT has parameters by name; give a dict with {', '.join(map(name_of, wanted))}")
+        raise SqlError(f"the SELECT has named parameters; pass a dict with {', '.join(map(name_of, wanted))}")
     names = list(map(name_of, wanted))
     unused = [str(name) for name in parameters if name not in names]
     if unused:
@@ -98,13 +98,15 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
         try:
             value.encode()
         except UnicodeEncodeError:
-            raise ArgumentError(f"parameter {name}: {shown(value)} has half of a character") from None
+            raise ArgumentError(
+                f"parameter {name}: {shown(value)} is not valid Unicode; pass whole characters"
+            ) from None
         return str(value), STRING
     if isinstance(value, datetime):
         try:
             return (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)), TIMESTAMP
         except OverflowError:
-            raise ArgumentError(f"parameter {name}: {shown(value)} has no year in UTC") from None
+            raise ArgumentError(f"parameter {name}: {shown(value)} is outside the years 1 to 9999 in UTC") from None
     if isinstance(value, date):
         return value, DATE
     raise ArgumentError(
@@ -115,7 +117,7 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
 
 def _decimal(name: str, value: Decimal) -> tuple[Decimal, SqlType]:
     if not value.is_finite():
-        raise ArgumentError(f"parameter {name}: {value} is not a DECIMAL; float has NaN and infinities")
+        raise ArgumentError(f"parameter {name}: {value} is not a DECIMAL; pass it as a float")
     parts = value.as_tuple()
     scale = max(-int(parts.exponent), 0)
     precision = max(len(parts.digits) + max(int(parts.exponent), 0), scale, 1)

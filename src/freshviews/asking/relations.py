@@ -1,4 +1,4 @@
-"""Finds the tables and views that a SELECT names, and puts the query of a plain view in the place of its name."""
+"""Finds the tables and views that a SELECT names, and replaces each plain view by its query."""
 
 from __future__ import annotations
 

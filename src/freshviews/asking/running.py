@@ -1,7 +1,6 @@
-"""Runs DuckDB's text over Arrow tables, in a DuckDB that reaches nothing else.
+"""Runs DuckDB's text over Arrow tables, in a DuckDB without access to files, settings or extensions.
 
-The process has one DuckDB, in memory, without files, extensions or other databases; a SELECT cannot change its
-settings. Each SELECT has a connection of its own, in which only its relations exist.
+Each SELECT has a connection of its own, which knows only its relations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Translates a SELECT to DuckDB's text, and finds the columns that it reads."""
+"""Translates a SELECT to DuckDB's SQL, and lists the columns that the SELECT reads."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _made(
     except SqlglotError as error:
         raise _plain(question, by_name, str(error)) from None
     except RecursionError:
-        raise SqlError("the SELECT is nested too deep; name parts of it with WITH") from None
+        raise SqlError("the SELECT is nested too deep; move parts of it into WITH") from None
 
 
 def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRelation]) -> Translation:

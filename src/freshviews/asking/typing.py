@@ -1,4 +1,4 @@
-"""Infers the types of a SELECT's expressions by Spark's rules: sqlglot infers most, this module those of numbers."""
+"""Infers the types of a SELECT's expressions by Spark's rules; sqlglot infers all types except those of numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The catalog in which SQL statements look up names, and the statements that change it.
-
-Names are case-insensitive and keep the spelling of their definition.
-"""
+"""The catalog: the tables and views that SQL statements name, and the statements that change them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Definitions of tables and views: the output of the SQL front end.
-
-The rows of a view are the UNION ALL of its blocks, or the result of set operations (``SetTerm``).
-"""
+"""Dataclasses that define tables and views; the SQL front end makes them."""
 
 from __future__ import annotations
 

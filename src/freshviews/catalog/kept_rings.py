@@ -1,7 +1,6 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-A checkpoint stores the rings of its views. So a reader of the checkpoint need not import the user's modules, and a run
-detects a changed ring.
+Commands that read a checkpoint then need not import the user's modules.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ def aggregate_from_json(held: Json) -> RingAggregate:
         ) from error
     if found.family != held["family"]:
         raise StoreError(
-            f"ring {found.name} is {found.family}, but was {held['family']} in the release that stored it; use that "
-            "release"
+            f"ring {found.name}: it was stored as {held['family']}, but this release reads {found.family}; open it "
+            "with the release that stored it"
         )
     remember(found)
     return found

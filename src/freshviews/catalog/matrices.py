@@ -1,4 +1,4 @@
-"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: the numbers that they return, and the names of their result columns."""
+"""Names the result columns of COFACTOR, COVAR_MATRIX and CORR_MATRIX, and says which numbers they have."""
 
 from __future__ import annotations
 

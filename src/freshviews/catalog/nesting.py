@@ -1,4 +1,4 @@
-"""Limits the nesting of SQL and rules, and makes room on Python's stack for that nesting."""
+"""Limits the nesting of SQL and of rules, and raises Python's recursion limit for that nesting."""
 
 from __future__ import annotations
 

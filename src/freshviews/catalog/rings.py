@@ -1,8 +1,6 @@
-"""Registers users' rings in this process, as aggregates that SQL can call.
+"""Registers users' rings by name, so that SQL can call them as aggregates.
 
-A ring is registered by name, for all databases and scripts of the process. If a name is registered again, existing
-views keep the old ring. The ``freshviews`` command and Spark's workers do not run the user's program. They import the
-modules named in FRESHVIEWS_RINGS, which register the rings.
+A process that does not run the user's program imports the modules named in FRESHVIEWS_RINGS.
 """
 
 from __future__ import annotations
@@ -66,7 +64,7 @@ def register(ring: UserRing) -> RingAggregate:
     """Record a ring, check its laws, and let SQL know its aggregate. Raises RingDefinitionError."""
     check_form(ring)
     if isinstance(ring.arguments, str):
-        raise RingDefinitionError(f"ring {ring.name}: arguments is {ring.arguments!r}; write a tuple of types")
+        raise RingDefinitionError(f"ring {ring.name}: arguments must be a tuple of types, not {ring.arguments!r}")
     arguments = tuple(_type(ring, f"argument {i}", text) for i, text in enumerate(ring.arguments, 1))
     listed = {"": ring.results} if isinstance(ring.results, str) else dict(ring.results)
     if not listed:

@@ -1,4 +1,4 @@
-"""Keys of views: the grouping columns, or columns that PRIMARY KEY and UNIQUE of the joined tables make unique."""
+"""Finds the key of a view: its grouping columns, or unique columns of the joined tables."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Windows over tables: the oldest rows are deleted automatically, first in, first out.
+"""Windows: limits on tables, whose oldest rows are deleted automatically.
 
-``'100000 rows'`` keeps the last 100000 rows. ``'180 days on created'`` keeps the rows whose ``created`` is less than
-180 days before the latest ``created`` in the table. A row exactly 180 days older is deleted. ``on created`` may be
-omitted if the table has only one time column.
+``'100000 rows'`` keeps the last 100000 rows. ``'180 days on created'`` keeps the rows of the last 180 days.
 """
 
 from __future__ import annotations
@@ -44,16 +42,19 @@ def with_its_column(table: TableDef) -> TableDef:
 
 
 def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
-    """Parse the text of a window for a table with these columns. Raises ValueError."""
+    """Parse the text of a window for a table with these columns. Raises ValueError.
+
+    ``'100000 rows'`` keeps the last 100000 rows. ``'180 days on created'`` keeps the rows whose ``created`` is less
+    than 180 days before the latest ``created`` in the table. A row exactly 180 days older is deleted. ``on created``
+    may be omitted if the table has only one time column.
+    """
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) == 0:
         raise ValueError(f"'{text}' is not a window; '100000 rows' or '180 days on created' is accepted")
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
-            raise ValueError(
-                f"'{text}': a window of rows takes no ON, as rows are in the order of arrival; leave ON out"
-            )
+            raise ValueError(f"'{text}': a window of rows has no time column; leave ON out")
         return Window(rows=number)
     times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
     if found[3] is not None:

@@ -1,9 +1,6 @@
-"""Views maintained by several engines, called *cells*; each cell has a part of the rows.
+"""Plans views over several engines, called *cells*; each cell has a part of the rows.
 
-``plan_cells`` decides which rows go to which cells (HyperCube), and which results are merged. ``cell_definitions``
-makes the tables and views of a cell, and of the second stage, which merges results. ``windows`` makes the tables and
-views of the engine that maintains windows, in front of the cells. ``cells_of`` routes a row. No module here reads data
-or knows Spark.
+``plan_cells`` decides which rows each cell gets, and which results are merged.
 """
 
 from freshviews.cells.cell_definitions import cell_statements, merge_inputs, merge_statements, outputs

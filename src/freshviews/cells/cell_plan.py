@@ -1,10 +1,4 @@
-"""A plan for cells: which cells get each table's rows, and where results come from. The plan is data, stored as JSON.
-
-A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
-role form a grid; its dimensions are called *dims*. A dim with a column sends a row to one coordinate, the hash of the
-value. A dim without a column copies the row to all coordinates. The number of a cell is the offset of the role plus the
-sum of coordinate * stride, modulo the number of cells.
-"""
+"""The plan of cells: which cells get each table's rows, and which results are merged. It is stored as JSON."""
 
 from __future__ import annotations
 
@@ -177,6 +171,11 @@ class CellPlan:
 
     ``numbers``: per table the greatest number that a role's name ever had, so that no name is used twice. ``links``:
     the roles that check each foreign key of an untrusted table.
+
+    A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
+    role form a grid; its dimensions are called *dims*. A dim with a column sends a row to one coordinate, the hash of
+    the value. A dim without a column copies the row to all coordinates. The number of a cell is the offset of the role
+    plus the sum of coordinate * stride, modulo the number of cells.
     """
 
     cells: int
@@ -232,7 +231,8 @@ class CellPlan:
         made = json.loads(text)
         if made.get("format") != FORMAT:
             raise ValueError(
-                f"the plan of cells has format {made.get('format')}, but this release of freshviews reads {FORMAT}"
+                f"the plan of cells has format {made.get('format')}, but this release of freshviews reads format "
+                f"{FORMAT}"
             )
         return CellPlan(
             made["cells"],

@@ -1,4 +1,4 @@
-"""Prints a plan of cells: ``freshviews explain --cells N``."""
+"""Prints a plan of cells, for ``freshviews explain --cells N``."""
 
 from __future__ import annotations
 

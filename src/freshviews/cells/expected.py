@@ -1,4 +1,4 @@
-"""Estimates row counts: of a table, of its rows that pass filters, and of a role in one cell."""
+"""Estimates the number of rows of a table, of its filtered rows, and of its rows in one cell."""
 
 from __future__ import annotations
 

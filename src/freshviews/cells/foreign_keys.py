@@ -1,10 +1,4 @@
-"""Foreign keys in cells: finds a role of the child and a role of the parent that bring each child row to its parent.
-
-A cell checks a foreign key among its own rows. So the parent of each child row must be in the same cell. Both roles
-have the same grid. Along each dim, either parent rows are copied, or both roles are split: by the referring and the
-referenced column. One pair of roles per foreign key is enough, because a batch that one cell refuses is refused in all
-cells.
-"""
+"""Routes each row with a foreign key to a cell that also has its parent row."""
 
 from __future__ import annotations
 
@@ -18,7 +12,13 @@ from freshviews.cells.splitting import kind_of, splitting_columns
 
 def pairs(key: ForeignKey, child: TableDef, parent: TableDef, roles: Sequence[Role]) -> Iterator[tuple[Role, Role]]:
     """Matching roles of a child and of its parent: for each role of the child, and for a new role by each column of the
-    key. ``roles``: the existing ones; at least one takes all rows of the child."""
+    key. ``roles``: the existing ones; at least one takes all rows of the child.
+
+    A cell checks a foreign key among its own rows. So the parent of each child row must be in the same cell. Both roles
+    have the same grid. Along each dim, either parent rows are copied, or both roles are split: by the referring and the
+    referenced column. One pair of roles per foreign key is enough, because a batch that one cell refuses is refused in
+    all cells.
+    """
     referenced = {c.lower(): r for c, r in zip(key.columns, key.referenced, strict=True)}
     whole = [role for role in roles if role.table == child.name and not role.heavy]
     cells = roles[0].cells

@@ -1,4 +1,4 @@
-"""Decides where views are computed: in cells, or in the second stage."""
+"""Decides which views are computed in cells, and which by the merging engine."""
 
 from __future__ import annotations
 

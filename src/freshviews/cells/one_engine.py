@@ -1,4 +1,4 @@
-"""Finds how many cells share each table and view of a plan, or why only one engine has it."""
+"""Counts the cells that share each table and view, or gives the reason why only one engine has it."""
 
 from __future__ import annotations
 

@@ -1,16 +1,4 @@
-"""Splits a block whose groups span several cells into partial views in the cells and a view that merges them.
-
-**LIMIT n OFFSET m.** Each cell maintains the first n + m of its own rows. The second stage selects the result from
-these rows.
-
-**Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as words,
-and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and value. For
-MIN_BY and MAX_BY, a cell also sends the least or greatest ordering value. With grouping sets, a cell groups by all free
-variables.
-
-The second stage stores these rows in tables, and groups them by each grouping set. It adds up ring elements, takes the
-least of the minima, and counts the distinct values of all cells.
-"""
+"""Splits a block over several cells: a partial view in each cell, and a view that merges them."""
 
 from __future__ import annotations
 
@@ -35,7 +23,16 @@ class Piece:
 
 
 def pieces_of(block: Block) -> tuple[Piece, ...]:
-    """The cell views of a block with groups, or of a global one: the groups, then the values of each distinct query."""
+    """The cell views of a block with groups, or of a global one: the groups, then the values of each distinct query.
+
+    **LIMIT n OFFSET m.** Each cell maintains the first n + m of its own rows. The second stage selects the result from
+    these rows.
+
+    **Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as
+    words, and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and
+    value. For MIN_BY and MAX_BY, a cell also sends the least or greatest ordering value. With grouping sets, a cell
+    groups by all free variables.
+    """
     query = block.query
     components = _components(block)
     scanned = _scanned(block)
@@ -68,7 +65,11 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
 
 
 def merged(block: Block, tables: Sequence[str]) -> Block:
-    """The block over the tables of its pieces, with the same outputs and HAVING."""
+    """The block over the tables of its pieces, with the same outputs and HAVING.
+
+    The second stage stores these rows in tables, and groups them by each grouping set. It adds up ring elements, takes
+    the least of the minima, and counts the distinct values of all cells.
+    """
     query = block.query
     components = _components(block)
     scanned = _scanned(block)

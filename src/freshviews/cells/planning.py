@@ -1,4 +1,4 @@
-"""Plans cells: chooses the role that each atom of a view reads, and the cells of each role."""
+"""Plans cells: chooses how the rows of each table are divided among cells."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     Raises PlanError if a name has an @.
     """
     if cells < 1:
-        raise ValueError(f"{cells} cells: at least 1 is needed")
+        raise ValueError(f"the number of cells must be at least 1, not {cells}")
     known = sizes_of(catalog, sizes)
     made = tuple(_heavy_values(catalog, *place, values, known) for place, values in (heavy or {}).items())
     return extended(CellPlan(cells, heavy=made), catalog, sizes)
@@ -86,7 +86,7 @@ def _heavy_values(
     found = catalog.table(table)
     definition = None if found is None else column_named(found.columns, column)
     if found is None or definition is None:
-        raise PlanError(f"heavy values of {table}.{column}: no table has this column")
+        raise PlanError(f"heavy values of {table}.{column}: there is no such column")
     kind = str(kind_of((definition.type,)))
     counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / (len(values) + 1))
     kept = {cast(value, kind): float(rows) for value, rows in counted.items() if value is not None and value == value}

@@ -1,7 +1,4 @@
-"""Routes single rows to cells by plain functions, for tests and samples.
-
-Spark routes rows in bulk by its own expressions, which must return the same cells.
-"""
+"""Computes the cells of a single row, for tests and samples; Spark's expressions route whole batches."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Searches for shares: the number of parts into which each variable of a block is hashed.
+"""Finds the number of parts into which each variable of a block is hashed (HyperCube).
 
-The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration (Chu,
-Balazinska and Suciu). The product of the shares is at most the number of cells. The search minimises the expected
-rows of the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of the shares
-that split it. Each atom counts the rows that it reads. A new role also has to store its rows, so they count a second
-time; a role that exists already stores them.
+The search minimises the expected rows of the largest cell.
 """
 
 from __future__ import annotations
@@ -85,6 +81,12 @@ def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) 
     """The layout of least load; among equal ones, without merge, with few dims, with few copies.
 
     ``grids``: existing routings, preferred to equal new ones unless they have all rows in one cell.
+
+    The method is HyperCube (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by enumeration
+    (Chu, Balazinska and Suciu). The product of the shares is at most the number of cells. The search minimises the
+    expected rows of the largest cell. This number is a sum over the atoms: an atom's size, divided by the product of
+    the shares that split it. Each atom counts the rows that it reads. A new role also has to store its rows, so they
+    count a second time; a role that exists already stores them.
     """
     there = frozenset(grids)
 

@@ -1,12 +1,4 @@
-"""The columns by which the atoms of a block may be split among cells.
-
-A variable splits an atom if a column of the atom, not a computed expression, binds the variable. All other atoms are
-copied along the variable's dim. So each row of a split atom finds all of its partners in its own cell. A table with
-keys is split only by a column in all of its keys. So rows with equal keys meet in one cell.
-
-An optional or negated atom is split only by variables that also split an ordinary atom. Along all other dims it is
-copied. So a lookup in the atom finds all matching rows in its own cell.
-"""
+"""Finds the columns by which the atoms of a block may be divided among cells."""
 
 from __future__ import annotations
 
@@ -64,7 +56,15 @@ def _kind(of: SqlType) -> str:
 
 
 def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
-    """The columns by which the rows of a table may be split; () if its keys share none."""
+    """The columns by which the rows of a table may be split; () if its keys share none.
+
+    A variable splits an atom if a column of the atom, not a computed expression, binds the variable. All other atoms
+    are copied along the variable's dim. So each row of a split atom finds all of its partners in its own cell. A table
+    with keys is split only by a column in all of its keys. So rows with equal keys meet in one cell.
+
+    An optional or negated atom is split only by variables that also split an ordinary atom. Along all other dims it is
+    copied. So a lookup in the atom finds all matching rows in its own cell.
+    """
     keys = [{name.lower() for name in key} for key in table.keys]
     return tuple(c for c in table.columns if all(c.name.lower() in key for key in keys))
 

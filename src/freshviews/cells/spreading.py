@@ -1,9 +1,4 @@
-"""Splits the rows of a block that reads views among cells; each cell maintains these views from its own rows.
-
-One variable splits the relations of the block. A view is split by an output column. In each block of the view, this
-column must be a grouping column or a column copied from a table. A relation that the variable cannot split is whole in
-every cell.
-"""
+"""Divides the rows of a block that reads views among cells; each cell maintains these views from its own rows."""
 
 from __future__ import annotations
 
@@ -32,7 +27,12 @@ class Spread:
 
 def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[tuple[str, Spread], ...] | None:
     """The relation of each atom if the block is split by a variable; None if that splits nothing. Without a variable
-    every relation is whole."""
+    every relation is whole.
+
+    One variable splits the relations of the block. A view is split by an output column. In each block of the view, this
+    column must be a grouping column or a column copied from a table. A relation that the variable cannot split is whole
+    in every cell.
+    """
     plain = plain_columns(block, variable) if variable is not None else {}
     found = []
     for atom in block.query.occurrences:

@@ -1,8 +1,4 @@
-"""Tables with a window, over several cells: one engine in front of the cells decides which rows leave the window.
-
-Rows of all cells together decide when a row leaves the window. So all rows first go through one engine, which maintains
-a view of the rows in the window. The cells get the changes of this view as updates; their tables have no window.
-"""
+"""Moves the windows of tables to one engine, which sends inserts and deletes to the cells."""
 
 from __future__ import annotations
 
@@ -25,6 +21,10 @@ def windowed_tables(plan: CellPlan, catalog: Catalog) -> dict[str, str]:
 
 def window_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
     """Tables and views of the engine in front of the cells; () if none needs it. Foreign keys are checked in cells.
+
+    Rows of all cells together decide when a row leaves the window. So all rows first go through one engine, which
+    maintains a view of the rows in the window. The cells get the changes of this view as updates; their tables have no
+    window.
     """
     found: list[Statement] = []
     for name, view in windowed_tables(plan, catalog).items():

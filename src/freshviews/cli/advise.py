@@ -1,7 +1,6 @@
-"""``freshviews advise``: how much a stream of updates costs over each join tree of a script's views.
+"""``freshviews advise``: computes the cost of a stream of updates over each join tree of a script's views.
 
-The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``. A file has the table's columns,
-a signed ``_multiplicity`` (1 if missing), and ``_order``, the position of the update in the whole stream.
+The stream is a folder with a file ``<table>.csv`` or ``<table>.parquet`` for each table.
 """
 
 from __future__ import annotations
@@ -40,7 +39,11 @@ class StreamError(FreshviewsError):
 
 
 def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
-    """Lines of advice, per view that reads only tables. At most ``trees`` join trees of each view are compared."""
+    """Lines of advice, per view that reads only tables. At most ``trees`` join trees of each view are compared.
+
+    A file has the table's columns, a signed ``_multiplicity`` (1 if missing), and ``_order``, the position of the
+    update in the whole stream.
+    """
     dictionary = Dictionary()
     tables = {table.name: table for table in script.tables}
     blocks = [block for one in script.views for block in one.view.blocks]

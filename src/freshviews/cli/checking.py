@@ -1,4 +1,4 @@
-"""``freshviews check``: how many cells share each view and table, and which sources and sinks can be reached."""
+"""``freshviews check``: prints how many cells share each view, and which sources and sinks can be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a command. An error is one message on standard error and exit code 1, never a traceback."""
+"""Runs a command of ``freshviews``; an error prints a message and exits with code 1."""
 
 from __future__ import annotations
 

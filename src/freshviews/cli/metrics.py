@@ -1,8 +1,4 @@
-"""The metrics of a running pipeline, as Prometheus text (exposition format 0.0.4).
-
-Numbers about the checkpoint come from the ``Status`` that ``freshviews status`` also prints. The seconds of each phase
-are measured in this process. ``METRICS`` lists every metric; docs/metrics.md documents them.
-"""
+"""Writes the metrics of a running pipeline as Prometheus text; docs/metrics.md documents them."""
 
 from __future__ import annotations
 

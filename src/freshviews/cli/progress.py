@@ -1,8 +1,4 @@
-"""Prints the progress of a pipeline: on a terminal a live line per view, else a line or a JSON object per version.
-
-Before the first version, and until rows arrive, the stage of the run is printed, such as ``reading items``: in the
-first line on a terminal, else in a line on standard error.
-"""
+"""Prints the progress of a pipeline: live lines on a terminal, else a line or a JSON object per version."""
 
 from __future__ import annotations
 

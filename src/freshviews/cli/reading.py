@@ -1,4 +1,4 @@
-"""``freshviews status``, ``query`` and ``serve``: reads a checkpoint, whether or not its pipeline runs."""
+"""``freshviews status``, ``query`` and ``serve``: read a checkpoint, also while its pipeline runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a script as text, and shows an error at its place in the text. Nothing is parsed here."""
+"""Reads a script as text, and prints the place of an error in that text."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def read(name: str) -> Source:
         raise ReadError(f"{name}: a file name cannot have a NUL character; a file with SQL is accepted")
     if is_project(name):
         raise ReadError(
-            f"{name}: a project, of which only Spark reads the tables; here a file with SQL is accepted, or - for "
-            "standard input"
+            f"{name}: a declarative project is not accepted here; name a file with SQL, or - for standard input"
         )
     shown = "<stdin>" if name == STANDARD_INPUT else name
     try:

@@ -1,8 +1,4 @@
-"""Handles SIGINT and SIGTERM: after the first signal, a running pipeline finishes the current version and ends.
-
-A second signal, or a signal before the stream runs, ends the process at once, with Spark's Java process and Python
-workers.
-"""
+"""Handles SIGINT and SIGTERM: the first lets the current version finish, the second ends the process at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the streaming script named on the command line, and finds the checkpoint of a script or a project."""
+"""Reads the streaming script named on the command line, and finds its checkpoint."""
 
 from __future__ import annotations
 

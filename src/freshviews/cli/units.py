@@ -1,4 +1,4 @@
-"""Writes numbers of seconds and bytes as readable text."""
+"""Formats numbers of seconds and bytes as readable text."""
 
 def duration(seconds: float) -> str:
     """Seconds in a readable unit."""

@@ -1,4 +1,4 @@
-"""Prepares a machine for runs: compiles kernels and, where pyspark is installed, archives Spark's Java classes."""
+"""``freshviews warm``: compiles the kernels and archives Spark's Java classes before the first run."""
 
 from __future__ import annotations
 

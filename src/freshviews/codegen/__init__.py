@@ -1,9 +1,8 @@
-"""Turns programs into readable Python source, compiled by Numba and cached on disk.
+"""Writes programs as readable Python source, which Numba compiles; the machine code is cached on disk.
 
-``compiled_block`` makes the module of a block's program. ``writing`` writes a function per trigger; ``reading`` writes
-the functions that read the result. Both use ``scalars`` for expressions, and ``writer`` for lines, local names and
-imports. ``conditions`` writes the conditions of traced joins. ``layout`` defines places in memory; ``narrowing`` makes
-sums of doubles short: 4 words instead of 37. ``module`` loads the source and compiles its functions.
+- ``compiled_block``: the module of a block; ``module``: loads and compiles it; ``layout``: places in memory.
+- ``writing``: a function per trigger; ``reading``: functions that read the result.
+- ``scalars``: expressions; ``conditions``: the conditions of traced joins; ``writer``: lines and local names.
 """
 
 __all__ = ["compiled_block", "conditions", "layout", "module", "narrowing", "reading"]

@@ -1,4 +1,4 @@
-"""Compiles the program of a block: one generated module with its triggers, readers and output expressions."""
+"""Compiles a block to one generated module: its triggers, its readers and its output expressions."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Conditions of a traced join as C functions ``condition_0(state, codes)``, ..., which the join calls by address.
-
-``codes`` has a word per variable of the key order; only the words of the condition's variables are set. ``state`` is
-the state of the program. A function returns 0 for FALSE or NULL, and another value for TRUE or an error. If a condition
-may fail, the trigger evaluates it again for each result row, and reports the error.
-"""
+"""Writes the conditions of a traced join as C functions ``condition_0(state, codes)``, ``condition_1``, ..."""
 
 from __future__ import annotations
 
@@ -44,7 +39,12 @@ def compile_conditions(conditions: Sequence[Expr], order: tuple[str, ...]) -> Co
 
 
 def generate(conditions: Sequence[Expr], order: tuple[str, ...]) -> Source:
-    """Source of the module."""
+    """Source of the module.
+
+    ``codes`` has a word per variable of the key order; only the words of the condition's variables are set. ``state``
+    is the state of the program. A function returns 0 for FALSE or NULL, and another value for TRUE or an error. If a
+    condition may fail, the trigger evaluates it again for each result row, and reports the error.
+    """
 
     def write() -> Written:
         module = Module()

@@ -1,13 +1,10 @@
-"""Layouts in memory: the words of a program's state and of the rows of its views.
+"""Defines the layout of memory: the words of a program's state and of the rows of its views.
 
 ::
 
     state     status | changes buffer | changes wanted | constants | a table per view | scratch blocks |
               balance of heavy and light values | default rows of optional views
     status    error code | first failing row | steps counted | address of the shapes
-
-There is a scratch block per accumulator of several words. A shape describes payloads of several words to the kernels of
-their ring, and has room for the results of these kernels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Loads generated source as functions. A module is named by the hash of its source, compiled once, and cached.
-
-A program has one module, a long program several. The names of functions end in the module's hash, because Numba can mix
-up functions of the same name from forked workers.
-"""
+"""Loads generated source as compiled functions; the name of a module is the hash of its source."""
 
 from __future__ import annotations
 
@@ -113,6 +109,9 @@ def build(source: Source, ahead: Iterable[str]) -> dict[str, Function]:
     Functions named in ``ahead`` are compiled now, others at their first call. If plain Python may run first, each of
     several sections is loaded at the first call of one of its functions: a join of 60 tables has 100,000 lines, and a
     batch of one table runs few of them.
+
+    A program has one module, a long program several. The names of functions end in the module's hash, because Numba can
+    mix up functions of the same name from forked workers.
     """
     loader = _Loader(source)
     later = may_be_later() and (not source.is_written or len(source.written().sections) > 1)

@@ -1,7 +1,6 @@
-"""Makes sums of doubles in a program narrow: four words instead of 37 (``ring.NARROW``).
+"""Replaces the sums of doubles in a program by narrow sums, of four words instead of 37.
 
-Narrow sums suffice for the doubles of most columns. If an addend or a sum does not fit, the program reports this. Then
-the engine continues with the original program, whose sums have 37 words.
+If a narrow sum overflows, the engine continues with the original program.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Writes scalar expressions as Python source over codes.
-
-Compiled operations become calls of ``freshviews.kernel.scalar.operations``. CASE and COALESCE become branches, which
-evaluate only the arguments that SQL evaluates. A string literal becomes a word of the state's constants, because its
-code differs between databases.
-"""
+"""Writes scalar expressions as Python source; operations become calls of ``freshviews.kernel.scalar.operations``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Writes Python source: a generated module, the functions in it, and names that are Python identifiers.
-
-Users may name columns freely. So local names differ from names of the module's functions (``FUNCTIONS``), of kernels
-and of builtins (``IMPORTABLE``).
-"""
+"""Writes the text of a generated module, with local names that are valid Python and unique."""
 
 from __future__ import annotations
 

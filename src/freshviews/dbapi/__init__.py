@@ -1,8 +1,4 @@
-"""Python's interface to databases, PEP 249, for tables and views: ``freshviews.dbapi.connect``.
-
-``connection.cursor().execute("SELECT ...")`` reads one version. A statement that changes data makes a new version
-(``Connection``).
-"""
+"""Python's database interface (PEP 249) for tables and views: ``freshviews.dbapi.connect``."""
 
 from freshviews.dbapi.connection import Connection, connect
 from freshviews.dbapi.cursor import Cursor

@@ -1,4 +1,4 @@
-"""Connections of PEP 249: a database, and the batch that BEGIN opens."""
+"""Connections of PEP 249: each has a database, and an open batch after BEGIN."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Connection:
         >>> fv.dbapi.connect(db).check_open()
         """
         if self._closed:
-            raise InterfaceError("the connection is closed; freshviews.dbapi.connect makes another")
+            raise InterfaceError("the connection is closed; open another with freshviews.dbapi.connect")
 
     @raises_errors
     def relations(self) -> Sequence[Relation]:
@@ -188,7 +188,7 @@ class Connection:
         """The rows of a SELECT, or the number of rows that another statement changed; -1: not known."""
         if _BEGIN.fullmatch(sql):
             if self._waiting is not None:
-                raise ProgrammingError("BEGIN: a batch is open; COMMIT or ROLLBACK ends it")
+                raise ProgrammingError("BEGIN: a batch is open already; end it with COMMIT or ROLLBACK")
             self._waiting = []
             return -1
         if _COMMIT.fullmatch(sql):
@@ -207,7 +207,7 @@ class Connection:
     def _run_many(self, sql: str, many: Iterable[Parameters]) -> int:
         """Execute a statement for each of several parameters, as one version; the number of rows that it changed."""
         if has_rows(sql):
-            raise ProgrammingError("executemany is for statements that change rows; execute a SELECT for each")
+            raise ProgrammingError("executemany takes only statements that change rows; call execute for each SELECT")
         _check_can_wait(sql)
         if not isinstance(many, Iterable):
             raise ProgrammingError(f"executemany takes an iterable of parameters, not {shown(many)}")
@@ -235,7 +235,9 @@ class Connection:
 def _check_can_wait(sql: str) -> None:
     """Raise SqlError for a statement that is wrong, NotSupportedError for one that cannot be in a batch."""
     if any(unit.kind != "data" for unit in units_of(sql)):
-        raise NotSupportedError(f"only INSERT, DELETE, UPDATE, MERGE and TRUNCATE wait for COMMIT, not {shown(sql)}")
+        raise NotSupportedError(
+            f"between BEGIN and COMMIT only INSERT, DELETE, UPDATE, MERGE and TRUNCATE are accepted, not {shown(sql)}"
+        )
 
 
 def _given(sql: str, parameters: Parameters) -> Given:
@@ -280,7 +282,7 @@ def connect(database: Database | str | os.PathLike[str] | None = None, **options
     """
     if isinstance(database, Database):
         if options:
-            raise ProgrammingError(f"{', '.join(options)}: the database is open; options are for one that is opened")
+            raise ProgrammingError(f"{', '.join(options)}: the database is open already; pass options only with a path")
         return Connection(database, False)
     path = None if database == ":memory:" else database
     if path is not None and not isinstance(path, str | os.PathLike):

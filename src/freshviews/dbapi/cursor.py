@@ -1,4 +1,4 @@
-"""Cursors of PEP 249."""
+"""Cursors of PEP 249, which run statements and fetch rows."""
 
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ class Cursor:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise InterfaceError("the cursor is closed; Connection.cursor makes another")
+            raise InterfaceError("the cursor is closed; make another with Connection.cursor")
         self._connection.check_open()
 
 

@@ -1,7 +1,6 @@
 """The dialect of SQLAlchemy: ``create_engine("freshviews:///folder")``, or ``"freshviews://"`` in memory.
 
-An engine has one connection, which its threads share, because a folder can be opened only once at a time. SQLAlchemy's
-transactions do not begin a batch: each statement is a version, and ``rollback`` takes nothing back (``Connection``).
+Each statement is a version; ``rollback`` undoes nothing.
 """
 
 from __future__ import annotations
@@ -74,7 +73,12 @@ class _TypeNames(compiler.GenericTypeCompiler):
 
 
 class FreshviewsDialect(default.DefaultDialect):
-    """Tables, views and plain views, their columns and keys, and SELECT; DDL of tables without foreign keys."""
+    """Tables, views and plain views, their columns and keys, and SELECT; DDL of tables without foreign keys.
+
+    An engine has one connection, which its threads share, because a folder can be opened only once at a time.
+    SQLAlchemy's transactions do not begin a batch: each statement is a version, and ``rollback`` takes nothing back
+    (``Connection``).
+    """
 
     name = "freshviews"
     driver = "dbapi"

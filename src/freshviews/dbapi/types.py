@@ -1,4 +1,4 @@
-"""The types of PEP 249: objects that equal the type codes of a cursor's description, and constructors of values."""
+"""The types of PEP 249: type codes of a cursor's columns, and constructors of values."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Shows objects in notebooks and on terminals: grids of rows, graphs of the relations below a view, and EXPLAIN."""
+"""Prints objects in notebooks and on terminals: rows, graphs of relations, and EXPLAIN."""
 
 __all__ = ["completion", "explanation", "graph", "grid", "statistics"]

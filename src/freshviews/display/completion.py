@@ -1,4 +1,4 @@
-"""``%load_ext freshviews``: IPython and notebooks complete the names of tables and views in calls of a database."""
+"""``%load_ext freshviews``: completes the names of tables and views in IPython and notebooks."""
 
 from __future__ import annotations
 

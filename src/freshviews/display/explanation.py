@@ -1,4 +1,4 @@
-"""EXPLAIN of a view: its text, the parts of the text as a dict, and a graph of the relations below the view."""
+"""EXPLAIN of a view as an object: its text, its parts as a dict, and a graph of relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws which relation reads which, as Mermaid's text and as SVG. All text is escaped."""
+"""Draws the graph of tables and views, and of which reads which, as Mermaid text and SVG."""
 
 from __future__ import annotations
 

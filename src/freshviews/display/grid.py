@@ -1,4 +1,4 @@
-"""A few rows under a caption, as plain text and as HTML. All text is escaped."""
+"""Prints a few rows with a caption, as plain text and as HTML."""
 
 from __future__ import annotations
 

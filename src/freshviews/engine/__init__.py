@@ -1,3 +1,3 @@
-"""The engine: tables and views with their data, batches, versions, subscribers, durability."""
+"""The engine: stores tables and views, commits batches, and notifies subscribers."""
 
 __all__ = ["change", "codes", "commit", "database", "durable", "handles", "views"]

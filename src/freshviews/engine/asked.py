@@ -1,7 +1,4 @@
-"""Answers SELECTs over the relations of a database.
-
-``AskedRows`` keeps columns that SELECTs have read, as Arrow, until a version changes the relation of the columns.
-"""
+"""Answers SELECTs over a database, and keeps columns that were read until their relation changes."""
 
 from __future__ import annotations
 
@@ -48,7 +45,7 @@ class AskedRows:
         Raises CatalogError for a trusted table, EvaluationError if an output column cannot be computed.
         """
         if not state.is_stored:
-            raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
+            raise CatalogError(f"table {state.name}: a trusted table does not store its rows, so they cannot be read")
         mark = state.definition, state.decoder, state.updates
         kept = self._kept.get(state)
         if kept is None or kept.mark != mark:

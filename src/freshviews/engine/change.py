@@ -1,4 +1,4 @@
-"""The change of a view from one version to the next, and the subscribers that get it."""
+"""A change: the delta of a view from one version to the next, as subscribers get it."""
 
 from __future__ import annotations
 

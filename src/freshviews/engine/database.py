@@ -1,4 +1,4 @@
-"""The database: the public interface of the engine."""
+"""The class ``Database``, the public interface of the engine."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Database(Shown):
     ) -> None:
         arguments.optional(arguments.path, "Database(path)", path)
         if progress not in (None, True, False) and not callable(progress):
-            raise ArgumentError(f"Database(progress) must be None, True, False or a callable, not {shown(progress)}")
+            raise ArgumentError(f"progress must be None, True, False or a callable, not {shown(progress)}")
         arguments.count("Database(snapshot_bytes)", snapshot_bytes)
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
@@ -431,7 +431,7 @@ class Database(Shown):
             self._check_usable()
             if self._directory is not None:
                 raise FreshviewsError(
-                    f"{self._directory.path} is durable and keeps its definitions as SQL; use Database.execute"
+                    f"{self._directory.path}: a durable database stores its definitions as SQL; use Database.execute"
                 )
             catalog = self._relations.catalog
             for statement in statements:
@@ -721,7 +721,9 @@ class Database(Shown):
             self._check_usable()
             state = self._table(name)
             if not state.is_stored:
-                raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
+                raise CatalogError(
+                    f"table {state.name}: a trusted table does not store its rows, so they cannot be read"
+                )
             return Table(state, self._guard, self._at, self._is_held)
 
     @ends_at_the_call
@@ -1864,7 +1866,7 @@ def _spared(spared: int | None) -> int | None:
 
 def _check_name(kind: str, name: object) -> None:
     if not isinstance(name, str):
-        raise CatalogError(f"a {kind} must be given by its name, not by {shown(name)}")
+        raise CatalogError(f"the name of a {kind} must be a str, not {shown(name)}")
 
 
 def _check_text(what: str, text: object) -> None:

@@ -1,8 +1,4 @@
-"""The relations of a database while an SQL script changes them; all of the script takes effect, or nothing.
-
-A draft starts from the current relations. ``finish`` returns the new relations; until then, existing relations are not
-written to. ``abandon`` frees the relations that the script made.
-"""
+"""A draft: the relations that an SQL script makes, which replace the current ones when the script succeeds."""
 
 from __future__ import annotations
 
@@ -218,8 +214,8 @@ class Draft:
             added = statement.table.columns[-statement.added :]
             column = next(column for column in added if not column.may_be_absent)
             raise NameProblem(
-                f"table {old.name} has rows, which have no value for the NOT NULL column {column.name}; give the "
-                "column a DEFAULT, or leave NOT NULL out",
+                f"table {old.name}: its rows have no value for the NOT NULL column {column.name}; give the column a "
+                "DEFAULT, or leave NOT NULL out",
                 *statement.place,
             )
         self.make_table(statement.table, old.number)
@@ -243,17 +239,16 @@ class Draft:
             assert source is not None
             if not source.is_stored and isinstance(source, TableState) and source.written:
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: table {source.name} is trusted and has had rows, which "
-                    "are not stored; create the view before the first row, or DROP the table and insert its rows again"
+                    f"view {definition.name.split('#')[0]}: the rows of the trusted table {source.name} are not "
+                    "stored; create the view before the first row, or DROP the table and insert its rows again"
                 )
             inputs[name] = source.definition
             # A cell may read such a table, because it is loaded again after a failure.
             spoiling = [ring.label for ring in definition.rings if not ring.keeps_modulo and self._measured]
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
-                    f"view {definition.name.split('#')[0]}: ring {spoiling[0]} has operations besides sums and "
-                    f"products, so an overflow needs the rows of the trusted table {source.name}; leave "
-                    "freshviews.trusted out"
+                    f"view {definition.name.split('#')[0]}: after an overflow, ring {spoiling[0]} needs the rows of "
+                    f"the trusted table {source.name}; leave freshviews.trusted out"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)

@@ -1,4 +1,4 @@
-"""Writes the error message for a batch that makes a view fail."""
+"""Writes the error message of a batch that makes a view fail."""
 
 from __future__ import annotations
 

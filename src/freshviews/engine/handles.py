@@ -1,4 +1,4 @@
-"""Handles by which users read views and stored tables, as Arrow, pandas, polars or Python tuples."""
+"""Handles read views and stored tables as Arrow, pandas, polars or Python tuples."""
 
 from __future__ import annotations
 
@@ -461,7 +461,7 @@ class Table(Readable):
     def _check_has_key(self) -> None:
         if not self._state.definition.has_primary_key:
             raise CatalogError(
-                f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
+                f"table {self.name} has no PRIMARY KEY, so rows cannot be looked up; declare one, or filter the rows"
             )
 
     def _key_name(self) -> str:
@@ -618,8 +618,8 @@ class View(Readable):
         if row is not None and declared_key(self._state.definition) and next(rows, None) is not None:
             listed = ", ".join(names)
             raise CatalogError(
-                f"view {self.name}: '{KEY}' = '{listed}' is declared, and several rows have {shown(key)}; "
-                "where(column=value) lists them, ALTER VIEW declares another key"
+                f"view {self.name}: its declared key ({listed}) is not unique, as several rows have {shown(key)}; list "
+                "them with where(column=value), or declare another key"
             )
         return row
 
@@ -718,10 +718,8 @@ class View(Readable):
             self._derived = definition, declared_key(definition) or self._derive()
         if not self._derived[1]:
             raise CatalogError(
-                f"view {self.name} has no group key to look up; a view has one if it is SELECT DISTINCT, if its SELECT "
-                "has all columns of its GROUP BY, or if it has the keys of its tables; "
-                f"ALTER VIEW {self.name} SET TBLPROPERTIES ('{KEY}' = 'column') declares one; where(column=value) "
-                "filters rows"
+                f"view {self.name} has no key to look up; declare one with ALTER VIEW {self.name} SET TBLPROPERTIES "
+                f"('{KEY}' = 'column'), or filter rows with where(column=value)"
             )
         return self._derived[1]
 
@@ -864,8 +862,8 @@ class View(Readable):
             known = f"those after version {now}, the present one,"
             known = known if first == now else f"those after versions {first} to {now}"
             raise ArgumentError(
-                f"view {self.name}: the changes after version {start} are not known; {known} are. keep_changes(rows), "
-                "called before, keeps more of them; start='snapshot' begins with all rows"
+                f"view {self.name}: the changes after version {start} are not kept; {known} are. Call "
+                "keep_changes(rows) earlier, or pass start='snapshot' to begin with all rows"
             )
         return [] if kept is None else kept.after(start)
 

@@ -1,8 +1,4 @@
-"""Readers that outlive a commit: each sees the version it was opened at.
-
-A reader reads batches from live state. Before a commit changes a relation, its open readers read all remaining rows of
-their version into memory. The engine has only weak references to readers, so a dropped reader costs nothing.
-"""
+"""Readers of a relation at one version, which later commits do not change."""
 
 from __future__ import annotations
 

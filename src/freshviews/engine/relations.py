@@ -1,4 +1,4 @@
-"""All tables and views of an open database, and the views that read each of them."""
+"""Holds the tables and views of an open database, and which views read each relation."""
 
 from __future__ import annotations
 

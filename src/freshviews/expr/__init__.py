@@ -1,4 +1,4 @@
-"""Scalar expressions: nodes, operations, their evaluation in Python, and their printed text."""
+"""Scalar expressions: nodes, operations, evaluation in Python, and printing."""
 
 __all__ = [
     "binary",

@@ -1,7 +1,4 @@
-"""Functions of BINARY values, each held as a text with one character, U+0000 to U+00FF, for each byte.
-
-So bytes are coded, ordered and cut as texts are. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Functions of BINARY values, each represented as a text with one character per byte."""
 
 from __future__ import annotations
 
@@ -55,7 +52,7 @@ def decode(value: str, charset: str) -> str:
     try:
         return data.decode(name)
     except UnicodeDecodeError:
-        raise ValueError(f"decode: the bytes are no text in {charset}") from None
+        raise ValueError(f"decode: the bytes are not text in {charset}") from None
 
 
 def hex_bytes(value: str) -> str:

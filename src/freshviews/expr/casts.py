@@ -1,8 +1,4 @@
-"""Converts values to text and back, as Spark's CAST and ``date_format`` convert them.
-
-Dates are days, and timestamps microseconds, since 1970-01-01 (no zone). Decimals are unscaled integers. Text that
-cannot be parsed raises a ``ValueError`` that says what is accepted.
-"""
+"""Converts values to text and back, as Spark's CAST and ``date_format`` do."""
 
 from __future__ import annotations
 
@@ -288,7 +284,7 @@ def string_to_timestamp(text: str) -> int:
     if micros == NULL:
         raise NotHeldError(f"{text!r}: {RESERVED}")
     if not NULL < micros < 2**63:
-        raise ValueError(f"{text!r} is outside the timestamps that fit 64 bits of microseconds")
+        raise ValueError(f"{text!r} is outside the range of TIMESTAMP")
     return micros
 
 

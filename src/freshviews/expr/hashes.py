@@ -1,8 +1,4 @@
-"""Hashes of texts and of rows of values, as Spark computes them.
-
-A text is hashed as its bytes in UTF-8. A BINARY value is a text with a character for each byte; its charset is latin-1,
-which encodes each character as this byte.
-"""
+"""Computes Spark's hash functions of texts and of rows of values."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
+"""Evaluates expressions that need Python over columns of codes, before compiled code runs.
 
-A host operation is a Python function over values; it runs once per distinct list of arguments. A memo per operation
-maps the codes of arguments to the code of the result. As in Spark, ``case``, ``coalesce``, ``and`` and ``or`` evaluate
-an argument only for the rows that need it. A failure is returned as a value; it becomes an error only if compiled code
-uses that value.
-
-Host operations over many values can take most of the time of a commit. They end before the commit changes anything, so
-Ctrl-C can interrupt them (``kernel.machine.interruption``).
+A function runs once per distinct list of arguments.
 """
 
 from __future__ import annotations
@@ -66,6 +60,14 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
 
     It returns a code for every row, NULL where an operation fails, and the failures by row. An expression without
     columns is evaluated once per row of the given columns.
+
+    A host operation is a Python function over values; it runs once per distinct list of arguments. A memo per operation
+    maps the codes of arguments to the code of the result. As in Spark, ``case``, ``coalesce``, ``and`` and ``or``
+    evaluate an argument only for the rows that need it. A failure is returned as a value; it becomes an error only if
+    compiled code uses that value.
+
+    Host operations over many values can take most of the time of a commit. They end before the commit changes anything,
+    so Ctrl-C can interrupt them (``kernel.machine.interruption``).
     """
     node = _node(expr, dictionary)
     names = columns_of(expr)

@@ -1,13 +1,4 @@
-"""LIKE: cuts a pattern at each ``%`` into segments, and finds each segment at its first place after the previous one.
-
-The first segment is anchored at the beginning of the text, the last at its end. If a segment in between also occurs at
-a later place, the first place leaves more text to the next segments. So only the first place is tried. The time is at
-most the length of the text times the length of the longest segment with ``_``. Without ``_``, the time is linear in the
-length of the text.
-
-Compiled code searches for the same ``segments`` over UTF-8 in memory (``kernel.codes.texts``). The matcher here is for
-Python values, such as constants.
-"""
+"""Evaluates LIKE: cuts a pattern at each ``%`` into segments, and finds them one after the other."""
 
 from __future__ import annotations
 
@@ -69,7 +60,13 @@ def _with_words(words: list[str]) -> Callable[[str], bool]:
 
 
 def segments(pattern: str, escape: str) -> list[Segment]:
-    """The segments around the ``%`` of a pattern, none empty between two; ValueError for an escape out of place."""
+    """The segments around the ``%`` of a pattern, none empty between two; ValueError for an escape out of place.
+
+    The first segment is anchored at the beginning of the text, the last at its end. If a segment in between also occurs
+    at a later place, the first place leaves more text to the next segments. So only the first place is tried. The time
+    is at most the length of the text times the length of the longest segment with ``_``. Without ``_``, the time is
+    linear in the length of the text.
+    """
     if len(escape) != 1:
         raise ValueError(f"the escape of LIKE must be one character, not {escape!r}")
     found: list[Segment] = [[]]

@@ -1,8 +1,4 @@
-"""The matches of a regular expression in a text, and their groups, for regexp_extract, regexp_replace and others.
-
-``freshviews.expr.regular_expressions`` defines the accepted expressions. Refused arguments raise a ``ValueError`` with
-the reason.
-"""
+"""Finds the matches of a regular expression in a text, for regexp_extract, regexp_replace and others."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
     """The group of the first match; empty if there is no match, or the group takes no part in it."""
     count, found = finder(pattern)
     if not 0 <= group <= count:
-        raise ValueError(f"the pattern {pattern!r} has {count} groups, and no group {group}")
+        raise ValueError(f"the pattern {pattern!r} has only {count} groups; there is no group {group}")
     span = next((match[group] for match in found(text)), None)
     return "" if span is None else text[span[0] : span[1]]
 

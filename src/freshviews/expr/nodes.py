@@ -1,10 +1,4 @@
-"""Scalar expressions, typed, over codes.
-
-There are three kinds of nodes. A ``Column`` is a variable or a column, by name. A ``Literal`` holds a Python value:
-str, float, bool, None or int. An int is an integer, a date in days, a timestamp in microseconds or an unscaled decimal.
-A ``Call`` applies an operation of ``freshviews.expr.ops`` to arguments of exactly the types that it takes, so later
-stages need no typing.
-"""
+"""Typed scalar expressions over codes: a ``Column``, a ``Literal``, or a ``Call`` of an operation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Reads and prints numbers by Spark's formats for to_number and to_char: the letters are 0 9 . D , G $ S MI PR.
-
-Numbers are unscaled integers. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Parses and prints numbers by Spark's formats for to_number and to_char, such as ``$9,999.00``."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def format_of(text: str) -> Format:
     digits = found and (found["whole"] or "") + (found["fraction"] or "")
     if found is None or not digits or (found["before"] and found["after"] == found["before"]):
         raise ValueError(
-            f"the format {text!r} is not a number's; accepted, in this order: S or MI, $, groups of 0 or 9 with , or G "
+            f"{text!r} is not a number format; accepted, in this order: S or MI, $, groups of 0 or 9 with , or G "
             "between, . or D and digits, S or MI, PR"
         )
     groups = tuple(re.split("[,G]", found["whole"] or ""))

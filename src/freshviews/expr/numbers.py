@@ -1,7 +1,4 @@
-"""Functions of numbers that run in Python.
-
-Arguments are never None unless the function says so. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Functions of numbers that run in Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses dates and timestamps by a pattern of Spark's letters, for to_date and to_timestamp with a format."""
+"""Parses dates and timestamps by a pattern of Spark's letters, such as ``yyyy-MM-dd``."""
 
 from __future__ import annotations
 

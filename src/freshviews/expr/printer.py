@@ -1,4 +1,4 @@
-"""Prints expressions as text, with the usual infix operators."""
+"""Prints scalar expressions as text, with the usual infix operators."""
 
 from __future__ import annotations
 

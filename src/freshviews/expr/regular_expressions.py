@@ -1,14 +1,6 @@
-r"""RLIKE: regular expressions of Java, as Spark accepts them, searched by RE2 in time linear in the text.
+r"""Translates Java's regular expressions to RE2, which searches in time linear in the text.
 
-A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2, where some constructs have
-another meaning: a class within a class, ``&&``, ``\v``, ``.`` and ``$`` at ends of lines, and case-insensitive letters.
-Constructs without an equivalent in RE2 are refused: references to groups, lookaround, and constructs that depend on the
-version of Java or of Unicode.
-
-RLIKE asks only whether the pattern occurs. So groups do not capture and reluctant quantifiers become greedy, except in
-``finder``, which returns matches and groups. ``\b`` is a boundary of ASCII word characters, as in Java 19 and later.
-``$`` is accepted only at the end, and consumes a line terminator there, if any. So, unlike in Java, ``\r$`` occurs in a
-text that ends in ``\r\n``.
+Constructs that RE2 lacks, such as lookaround and references to groups, are refused.
 """
 
 from __future__ import annotations
@@ -79,8 +71,13 @@ _LINE_END_AT_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 
 @lru_cache(maxsize=1024)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """The test whether a pattern occurs in a text. Raises ValueError if it is not a regular expression, or is
-    refused.""" # Compiled from bytes: RE2 then need not convert positions to characters.
+    r"""The test whether a pattern occurs in a text. Raises ValueError if it is not a regular expression, or is refused.
+
+    RLIKE asks only whether the pattern occurs. So groups do not capture and reluctant quantifiers become greedy, except
+    in ``finder``, which returns matches and groups. ``\b`` is a boundary of ASCII word characters, as in Java 19 and
+    later. ``$`` is accepted only at the end, and consumes a line terminator there, if any. So, unlike in Java, ``\r$``
+    occurs in a text that ends in ``\r\n``.
+    """
     search = _compiled(pattern, to_re2(pattern).encode(), False).search
     return lambda text: search(text.encode()) is not None
 
@@ -119,7 +116,13 @@ def _compiled(pattern: str, written: str | bytes, capture: bool) -> Any:
 
 
 def to_re2(pattern: str) -> str:
-    """The pattern in RE2's syntax, with the same meaning. Raises ValueError."""
+    r"""The pattern in RE2's syntax, with the same meaning. Raises ValueError.
+
+    A pattern is parsed by the grammar of ``java.util.regex.Pattern`` and rewritten for RE2, where some constructs have
+    another meaning: a class within a class, ``&&``, ``\v``, ``.`` and ``$`` at ends of lines, and case-insensitive
+    letters. Constructs without an equivalent in RE2 are refused: references to groups, lookaround, and constructs that
+    depend on the version of Java or of Unicode.
+    """
     return _written(_Parser(pattern))
 
 

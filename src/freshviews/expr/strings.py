@@ -1,7 +1,4 @@
-"""The string functions, over Python values, as Spark defines them.
-
-Arguments are never None unless the function says so. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""The string functions over Python values, as Spark defines them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Expressions over one text that compiled code computes from the UTF-8 bytes of the text.
-
-``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and a
-final operation that tests or measures this part. All other arguments are constants. ``host_evaluation`` computes every
-other expression. It also computes an expression with a constant that an operation refuses, because a compiled function
-must never fail.
-"""
+"""Finds expressions over one text that compiled code computes from the UTF-8 bytes of the text."""
 
 from __future__ import annotations
 
@@ -53,7 +47,13 @@ class TextFunction:
 
 
 def text_function(expr: Expr) -> TextFunction | None:
-    """The compiled function of an expression; None if it is not one over one text."""
+    """The compiled function of an expression; None if it is not one over one text.
+
+    ``text_function`` splits an expression into three: a column of strings, operations that take a part of the text, and
+    a final operation that tests or measures this part. All other arguments are constants. ``host_evaluation`` computes
+    every other expression. It also computes an expression with a constant that an operation refuses, because a compiled
+    function must never fail.
+    """
     if not isinstance(expr, Call):
         return None
     kept: list[object] = []

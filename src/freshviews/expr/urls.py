@@ -1,7 +1,4 @@
-"""The parts of a URL, and the encoding of texts in URLs, as Java's URI, URLEncoder and URLDecoder have them.
-
-Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Parses URLs, and encodes texts for URLs, as Java does."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Timestamps moved between time zones, by the time zone database of the machine.
-
-Timestamps are microseconds since 1970-01-01. Refused arguments raise a ``ValueError`` with the reason.
-"""
+"""Moves timestamps between time zones, by the time zone database of the machine."""
 
 from __future__ import annotations
 
@@ -46,7 +43,7 @@ def _moment(micros: int) -> dt.datetime:
     try:
         return _EPOCH + dt.timedelta(microseconds=micros)
     except OverflowError:
-        raise ValueError("a time zone applies to the years 1 to 9999") from None
+        raise ValueError("the timestamp is outside the years 1 to 9999, to which time zones apply") from None
 
 
 def from_utc_timestamp(micros: int, zone: str) -> int:

@@ -1,17 +1,12 @@
 """Data structures over raw memory and their compiled functions. No kernel knows a query.
 
-All memory is malloc'ed and counted in 64-bit words. The handle of a structure is the address of its header block. A
-compiled function takes handles and words and returns words, so a call creates no Python objects. The same functions run
-as plain Python over the same memory (``memory.mem``).
-
 - ``hash``: hash tables with indexes, which store relations and views; ``ordered``: ordered indexes of these tables.
 - ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
   leapfrog triejoin.
 - ``scalar``: operations on codes; ``codes``: converts Arrow columns to codes; ``output``: rows that a program returns.
-- ``rings``: payloads of several words.
-- ``direct`` commits a small batch in one call.
-- ``image`` writes tables as arrays to files; ``widen`` gives the sums of a table more words.
-- ``machine``: functions, and the cache of their machine code; ``compiler`` compiles them; only it imports Numba.
+- ``rings``: payloads of several words; ``widen`` gives the sums of a table more words.
+- ``direct`` commits a small batch in one call; ``image`` writes tables as arrays to files.
+- ``machine``: functions, and the cache of their machine code; ``compiler`` compiles them with Numba.
 """
 
 __all__ = [

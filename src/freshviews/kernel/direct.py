@@ -1,14 +1,6 @@
-"""Commits a small batch of one table in one call.
+"""Commits a small batch of one table in one call: checks and adds the rows, and runs the triggers.
 
-A commit of a few rows spends most of its time in the calls of its steps. Here one call checks and adds the rows to the
-stored table, runs the triggers, and increments the version. If a step refuses the batch, everything is undone, and the
-caller takes the general way (``engine.commit.commit``).
-
-``apply_rows`` stops before the version is incremented, so that the caller can read changes and write a log.
-``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
-
-A *plan* of a table is one block of words: a header, the codes of a few rows, and the entries of each kind below. The
-header has the number of entries of each kind.
+A block of words for each table, its *plan*, lists what the call needs:
 
 ========  =====================================================================================
 watched   address of a word; the batch is refused if the word is not 0
@@ -159,7 +151,11 @@ def take_back(plan: int) -> int:
 
 @jit
 def apply_rows(plan: int) -> int:
-    """Apply a batch provisionally; returns DONE, or undoes it and returns REFUSED or LOST."""
+    """Apply a batch provisionally; returns DONE, or undoes it and returns REFUSED or LOST.
+
+    ``apply_rows`` stops before the version is incremented, so that the caller can read changes and write a log.
+    ``apply_and_read`` also reads the changes of views. The caller ends with ``settle_rows`` or ``take_back``.
+    """
     entries = load(plan, ENTRIES)
     for i in range(load(plan, WATCHED)):
         if load(load(entries, i), 0) != 0:

@@ -1,12 +1,4 @@
-"""Images of tables: writes their arrays to a file, and restores tables from such arrays.
-
-A table has an array of rows and an array of slots. Each index has an array of slots, and an array of its blocks
-followed by its groups. Rows, groups and blocks refer to each other by number or distance. So an array can be mapped at
-any address. Only headers have addresses; an image stores the other words of the headers. Deferred inserts stay
-deferred.
-
-The journal is not stored: it is empty between batches, when images are taken.
-"""
+"""Images of tables: writes the arrays of a table to a file, and restores a table from the file."""
 
 from __future__ import annotations
 
@@ -128,6 +120,13 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     """Give a new, empty table the content of an image of the same shape: its kept words and arrays.
 
     The mapping must outlive the table's arrays. Whether the table keeps a journal does not change.
+
+    A table has an array of rows and an array of slots. Each index has an array of slots, and an array of its blocks
+    followed by its groups. Rows, groups and blocks refer to each other by number or distance. So an array can be mapped
+    at any address. Only headers have addresses; an image stores the other words of the headers. Deferred inserts stay
+    deferred.
+
+    The journal is not stored: it is empty between batches, when images are taken.
     """
     words, places = iter(kept), iter(mapping.places)
     store(t, table.CAPACITY, next(words))

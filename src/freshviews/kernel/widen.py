@@ -1,9 +1,4 @@
-"""Widens the payloads of a table in place.
-
-A narrow sum of doubles (4 words, ``rings.narrow``) becomes a sum of full length (37 words, ``scalar.real``).
-
-Rows keep their numbers, so slots, indexes and orders stay unchanged. The journal is widened too.
-"""
+"""Widens the narrow sums of doubles in a table from 4 words to 37, in place."""
 
 from __future__ import annotations
 

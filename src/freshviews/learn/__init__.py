@@ -1,10 +1,6 @@
-"""Models over a join, fresh at every version.
+"""Models over a join, fresh at every version; the interface follows scikit-learn's.
 
-A model of numbers is computed from one row of a view, which has the cofactor of the model's variables
-(``freshviews.ring.cofactor``). A model of categories is computed from a view that counts each pair of values
-(``counts``). A model of numbers and categories reads both kinds of views (``encoded``). A model costs the same whether
-the join has a thousand rows or a billion, and the join is never stored. The interface follows scikit-learn's.
-LearnError is raised if an attribute or method needs more rows than the join has.
+A model is computed from a view with sums, so its cost does not depend on the size of the join.
 
 The examples of all models continue from here::
 

@@ -1,4 +1,4 @@
-"""Counts of pairs of values of categorical variables over a join, read from a view."""
+"""Reads from a view how often each pair of values of two categories occurs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CountsView(KeptView):
     def __init__(self, database: Database, source: str, variables: Sequence[str], name: str) -> None:
         check_model(database, name, source, variables)
         if not 2 <= len(variables) <= MOST:
-            raise LearnError(f"model {name}: it has {len(variables)} variables; 2 to {MOST} are needed")
+            raise LearnError(f"model {name} has {len(variables)} variables; 2 to {MOST} are needed")
         names, chosen = numbered(variables)
         known = " AND ".join(f"{v} IS NOT NULL" for v in names)
         sets = ", ".join(f"({one}, {other})" for one, other in combinations(names, 2))

@@ -1,9 +1,7 @@
-"""Dependence between categorical variables: the mutual information of pairs, and the Chow-Liu tree.
+"""Dependence between categories: the mutual information of pairs, and the Chow-Liu tree.
 
-The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values that
-occur, in nats. It is 0 if the variables are independent. A Chow-Liu tree is the tree over the variables whose edges
-have the greatest sum of mutual information. It gives the best approximation of the data by a distribution that factors
-along a tree (Chow and Liu, IEEE Transactions on Information Theory 1968; over joins, F-IVM section 6).
+The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values, in
+nats.
 """
 
 from __future__ import annotations
@@ -90,7 +88,9 @@ class MutualInformation(Model):
         [('rooms', 0.64), ('city', 0.0)]
         """
         if target not in self.variables:
-            raise LearnError(f"model {self.name}: it has no variable {target}; it has {', '.join(self.variables)}")
+            raise LearnError(
+                f"model {self.name} has no variable {target}; its variables are {', '.join(self.variables)}"
+            )
         row = self.matrix_[self.variables.index(target)]
         others = [(name, float(row[i])) for i, name in enumerate(self.variables) if name != target]
         return sorted(others, key=lambda one: -one[1])

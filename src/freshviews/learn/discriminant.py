@@ -174,8 +174,8 @@ class LinearDiscriminant(Model):
         count = sum(one.count for one in moments.values())
         if len(moments) < 2 or count <= len(moments):
             raise LearnError(
-                f"model {self.name}: it has {count} rows in {len(moments)} classes; it needs 2 classes, and more rows "
-                "than classes"
+                f"model {self.name} has {count} rows in {len(moments)} classes; it needs 2 classes, and more rows than "
+                "classes"
             )
         classes = list(moments)
         priors = np.array([moments[one].count / count for one in classes])

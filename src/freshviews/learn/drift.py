@@ -1,4 +1,4 @@
-"""The drift of a model's variables: compares their moments at two versions."""
+"""Measures the drift of a model's variables: compares their moments at two versions."""
 
 from __future__ import annotations
 
@@ -110,10 +110,7 @@ class Baseline:
         arguments.of((LinearRegression, PCA, MomentsView), "Baseline(model)", model)
         view = model if isinstance(model, MomentsView) else model.view
         if isinstance(view, EncodedMomentsView):
-            raise LearnError(
-                f"view {view.name}: it has categories, whose values appear and vanish; drift needs fixed variables, "
-                "as in a MomentsView"
-            )
+            raise LearnError(f"view {view.name} has categories, but drift compares only numbers; pass a MomentsView")
         self._view = view
         self.variables = model.variables
         self.version = self._view.version
@@ -152,7 +149,7 @@ class Baseline:
     def _read(self) -> Moments:
         moments = self._view.read()
         if moments.count < 2:
-            raise LearnError(f"view {self._view.name}: it has {moments.count} rows; drift needs 2 or more")
+            raise LearnError(f"view {self._view.name} has {moments.count} rows; drift needs 2 or more")
         return moments
 
 

@@ -1,11 +1,4 @@
-"""Moments of features, categories and a target over a join, read from views with grouping sets.
-
-Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups: the
-sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``. So one
-view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another view by each pair of categories.
-Pairs have a separate view because they need only a count, while the size of a cofactor is the square of the number of
-features. Source: the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018); see docs/rings.md.
-"""
+"""Reads the moments of features, categories and a target over a join, from views with grouping sets."""
 
 from __future__ import annotations
 
@@ -33,6 +26,13 @@ MOST = 11
 @dataclass(frozen=True)
 class EncodedMoments(Moments):
     """The moments of the features, of each value of each category, and of the target, in this order.
+
+    Each value of a category is a variable of 0 or 1. Its products with other variables are sums and counts of groups:
+    the sum of x over the rows with ``city = 'Oslo'``, the number of rows with ``city = 'Oslo'`` and ``kind = 'flat'``.
+    So one view groups by nothing and by each category (GROUPING SETS, docs/sql.md), and another view by each pair of
+    categories. Pairs have a separate view because they need only a count, while the size of a cofactor is the square of
+    the number of features. Source: the generalised cofactor of F-IVM (Nikolic and Olteanu, SIGMOD 2018); see
+    docs/rings.md.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class EncodedMomentsView(KeptView):
     ) -> None:
         check_model(database, name, source, features, categories, texts=(target,))
         if not 1 <= len(categories) <= MOST:
-            raise LearnError(f"model {name}: it has {len(categories)} categories; 1 to {MOST} are accepted")
+            raise LearnError(f"model {name} has {len(categories)} categories; 1 to {MOST} are accepted")
         groups, grouped = numbered(categories, "c")
         numbers, chosen = numbered((*features, target), "x")
         known = " AND ".join(f"{one} IS NOT NULL" for one in (*groups, *numbers))

@@ -1,4 +1,4 @@
-"""Converts data frames to matrices: takes the features of a model by name, in the order of the model."""
+"""Converts data frames to matrices with the features of a model as columns."""
 
 from __future__ import annotations
 

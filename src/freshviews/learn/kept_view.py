@@ -19,7 +19,7 @@ class LearnError(FreshviewsError):
     >>> model = learn.PCA(db, "flats WHERE rooms > 9", ["rooms", "area"], name="axes")
     >>> model.mean_
     Traceback (most recent call last):
-    freshviews.learn.kept_view.LearnError: model axes: it has 0 rows and needs 2 or more
+    freshviews.learn.kept_view.LearnError: model axes has 0 rows; it needs 2 or more
     """
 
 

@@ -1,10 +1,4 @@
-"""Solves the normal equations ``gram @ x = cross`` of a regression.
-
-``gram`` has the sums of products of the variables; ``cross`` has their sums of products with the target. Each value of
-a category is a variable of 0 or 1, and at most one of these is 1 in a row. So the part of ``gram`` for a category is a
-diagonal matrix; if the variables are centred, a matrix of rank one is subtracted. This part is solved first, in time
-linear in the number of values. The remaining equations follow (Schur complement).
-"""
+"""Solves the normal equations ``gram @ x = cross`` of a regression."""
 
 from __future__ import annotations
 
@@ -54,6 +48,11 @@ def solution(gram: Vector, cross: Vector, penalty: float, values: Values | None)
 
     The equations are scaled by the diagonal first: a feature in millimetres is as good as one in kilometres. Where
     features depend on each other, the solution with the least norm is taken, as least squares over the rows takes it.
+
+    ``gram`` has the sums of products of the variables; ``cross`` has their sums of products with the target. Each value
+    of a category is a variable of 0 or 1, and at most one of these is 1 in a row. So the part of ``gram`` for a
+    category is a diagonal matrix; if the variables are centred, a matrix of rank one is subtracted. This part is solved
+    first, in time linear in the number of values. The remaining equations follow (Schur complement).
     """
     found = None if values is None else _by_value(gram, cross, penalty, values)
     return _dense(gram + penalty * np.eye(len(gram)), cross) if found is None else found

@@ -1,4 +1,4 @@
-"""Linear and ridge regression from the moments of features and a target."""
+"""Linear and ridge regression, computed from the moments of features and a target."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ class LinearRegression(Model):
         self.target = target
         self.fit_intercept = fit_intercept
         if not self.features and not self.categories:
-            raise LearnError(f"model {name}: it has no feature; name at least one column")
+            raise LearnError(f"model {name} has no feature; name at least one column")
         if not 1 <= degree <= MOST:
-            raise LearnError(f"model {name}: its degree is {degree}; it must be 1 or {MOST}")
+            raise LearnError(f"model {name}: degree must be 1 or {MOST}, not {degree}")
         if self.categories and degree != 1:
             raise LearnError(
                 f"model {name}: degree={degree} cannot be combined with categories; leave one of them "
@@ -300,7 +300,7 @@ class LinearRegression(Model):
     def _solve(self, moments: Moments) -> _Fit:
         least = 2 if self.fit_intercept else 1
         if moments.count < least:
-            raise LearnError(f"model {self.name}: it has {moments.count} rows and needs {least} or more")
+            raise LearnError(f"model {self.name} has {moments.count} rows; it needs {least} or more")
         return self._of_places(moments, self._places(moments, self._inputs))
 
     @property
@@ -397,7 +397,7 @@ class Ridge(LinearRegression):
     ) -> None:
         arguments.number(f"model {name}: alpha", alpha)
         if not 0.0 <= alpha < np.inf:
-            raise LearnError(f"model {name}: alpha is {alpha}; it must be 0 or more, and finite")
+            raise LearnError(f"model {name}: alpha must be 0 or more, and finite, not {alpha}")
         super().__init__(
             database, source, features, target,
             name=name, fit_intercept=fit_intercept, degree=degree, categories=categories,

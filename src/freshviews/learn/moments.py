@@ -1,4 +1,4 @@
-"""Counts, means and covariances of variables over a join, read from a view."""
+"""Reads counts, means and covariances of variables over a join, from a view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Features of degree 2: the features and the products of all pairs of features, including squares."""
+"""Adds features of degree 2: the products of all pairs of features, including squares."""
 
 from __future__ import annotations
 

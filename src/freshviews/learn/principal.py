@@ -1,4 +1,4 @@
-"""Principal components from the covariances of features."""
+"""Principal components, computed from the covariances of features."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class PCA(Model):
         self.features = tuple(features)
         self.components = len(self.features) if components is None else components
         if not 1 <= self.components <= len(self.features):
-            raise LearnError(f"model {name}: components is {components}; it must be 1 to {len(self.features)}")
+            raise LearnError(f"model {name}: components must be 1 to {len(self.features)}, not {components}")
         self._view: MomentsView = MomentsView(database, source, self.features, name)
         self._axes: _Axes | None = None
 
@@ -135,7 +135,7 @@ class PCA(Model):
         moments = self._view.read()
         if self._axes is None or self._axes.moments is not moments:
             if moments.count < 2:
-                raise LearnError(f"model {self.name}: it has {moments.count} rows and needs 2 or more")
+                raise LearnError(f"model {self.name} has {moments.count} rows; it needs 2 or more")
             variance, vectors = np.linalg.eigh(moments.scatter / (moments.count - 1))
             components = vectors.T[::-1]
             greatest = np.abs(components).argmax(axis=1)

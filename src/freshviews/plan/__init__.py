@@ -1,7 +1,4 @@
-"""Planning: a strategy makes the program of a block, and the planner chooses the strategy.
-
-``strategy`` defines the interface; ``registry`` lists the strategies in order of preference.
-"""
+"""Plans blocks: each strategy makes a program, and the planner chooses the strategy."""
 
 from freshviews.plan.registry import STRATEGIES
 

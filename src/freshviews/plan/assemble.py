@@ -1,30 +1,12 @@
-"""The program of a block: the program of its main query, with the distinct aggregates attached.
+"""Makes the program of a block: the program of its main query, with the DISTINCT aggregates attached.
 
-MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has them.
-For each of these aggregates a view ``D[group, argument]`` counts derivations. The strategy of the main query maintains
-``D``. When a row of ``D`` appears or vanishes, the aggregate of the group changes. MIN_BY, MAX_BY, BIT_AND and BIT_OR
-work in the same way.
-
-MIN and MAX are read from an ordered index over ``D``, so a delete costs one search. For ``MIN(x)`` by group g, with
-``least#n`` as the number of values of a group::
+A view ``D[group, argument]`` counts the rows per value. For ``MIN(x)`` by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
                   Q[g].least = min of D[g]
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
-
-If a block has only such aggregates, and every derivation has a row in ``D``, the main query is not joined: a group
-exists while ``D`` has a row of the group. For ``COUNT(DISTINCT x)``, if x may be NULL, ``D`` also has rows with NULL::
-
-    D[g, x] += m
-        appears:  Q[g] += (count: 1)
-                  if x is not NULL:
-                      Q[g] += (number: 1)
-        vanishes: the same with -1
-
-``plan.delta.exclusion`` looks up some negated atoms when rows of ``D`` appear or vanish. A block with several grouping
-sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations
@@ -106,7 +88,35 @@ def assemble(
 ) -> Program:
     """The program of a block whose result is held in a view. ``plan`` makes the program of a query. ``in_z``:
     multiplicities may be negative. ``joins_groups``: the main query is joined even where its groups could come and go
-    with their values. ``excluding``: how negated atoms are looked up where values change, if they can be."""
+    with their values. ``excluding``: how negated atoms are looked up where values change, if they can be.
+
+    MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often it has
+    them. For each of these aggregates a view ``D[group, argument]`` counts derivations. The strategy of the main query
+    maintains ``D``. When a row of ``D`` appears or vanishes, the aggregate of the group changes. MIN_BY, MAX_BY,
+    BIT_AND and BIT_OR work in the same way.
+
+    MIN and MAX are read from an ordered index over ``D``, so a delete costs one search. For ``MIN(x)`` by group g, with
+    ``least#n`` as the number of values of a group::
+
+        D[g, x] += m
+            appears:  Q[g] += (least#n: 1)
+                      Q[g].least = min of D[g]
+            vanishes: Q[g] += (least#n: -1)
+                      Q[g].least = min of D[g]
+
+    If a block has only such aggregates, and every derivation has a row in ``D``, the main query is not joined: a group
+    exists while ``D`` has a row of the group. For ``COUNT(DISTINCT x)``, if x may be NULL, ``D`` also has rows with
+    NULL::
+
+        D[g, x] += m
+            appears:  Q[g] += (count: 1)
+                      if x is not NULL:
+                          Q[g] += (number: 1)
+            vanishes: the same with -1
+
+    ``plan.delta.exclusion`` looks up some negated atoms when rows of ``D`` appear or vanish. A block with several
+    grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
+    """
     values = _values(block, joins_groups)
     if any(one.brings for one in values):
         groups = result_view(block.query)

@@ -1,4 +1,4 @@
-"""The text of EXPLAIN: strategy, reason for its choice, cost of an update, bounds, program, and stored views."""
+"""Writes EXPLAIN: the strategy and its reason, the cost of an update, bounds, the program, and stored views."""
 
 from __future__ import annotations
 

@@ -1,12 +1,6 @@
-"""One program for several grouping sets: one join, one ordered store of argument values, results by set.
+"""Makes one program for several grouping sets, such as ROLLUP: one join, with results by set.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 2.3.3: "we can reuse the intermediate
-predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail". See
-`docs/trie-join.md`, Levels of detail.
-
-The strategy makes the program of the finest grouping, by all free variables. Each addition to its result becomes one
-addition per set. The result is keyed by the number of the set and the free variables. Variables that a set does not
-group by are NULL in its rows. ROLLUP (a), with the result ``Q``::
+ROLLUP (a), with the result ``Q``::
 
     Q(set, a) -> count
 
@@ -17,14 +11,7 @@ group by are NULL in its rows. ROLLUP (a), with the result ``Q``::
         let null = NULL
         Q[set, null] += m
 
-The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix of
-the group, as in ROLLUP, reads that store by a fold over all rows with the prefix. Other sets read a store ``D_k[set,
-value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one before) share a
-store.
-
-In two cases every grouping set has its own store. COUNT(DISTINCT x), SUM(DISTINCT x) and aggregates of pairs (MIN_BY)
-must see each value once per group of the grouping set. If multiplicities may be negative, the counts of a value in
-several groups may cancel in a coarser set.
+`docs/trie-join.md`, Levels of detail, names the source.
 """
 
 from __future__ import annotations
@@ -85,7 +72,11 @@ def levels_of(block: Block) -> tuple[Level, ...]:
 
 
 def by_sets(program: Program, block: Block) -> Program:
-    """The program of all sets, from that of the finest grouping, which only adds to its result."""
+    """The program of all sets, from that of the finest grouping, which only adds to its result.
+
+    The strategy makes the program of the finest grouping, by all free variables. Each addition to its result becomes
+    one addition per set. Variables that a set does not group by are NULL in its rows.
+    """
     assert isinstance(program.result, Held)
     finest = program.view(program.result.view)
     levels = levels_of(block)
@@ -160,6 +151,15 @@ def stores_of(levels: tuple[Level, ...], free: int, apart: bool) -> Store:
 
     A set reads the store of the finest group if its variables are a prefix of that group; otherwise it joins the first
     chain that ends in a finer set. A new chain counts the rows of the smallest group that has all its variables.
+
+    The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix
+    of the group, as in ROLLUP, reads that store by a fold over all rows with the prefix. Other sets read a store
+    ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain (each is a subset of the one
+    before) share a store.
+
+    In two cases every grouping set has its own store. COUNT(DISTINCT x), SUM(DISTINCT x) and aggregates of pairs
+    (MIN_BY) must see each value once per group of the grouping set. If multiplicities may be negative, the counts of a
+    value in several groups may cancel in a coarser set.
     """
     finest = tuple(range(free))
     chains = [_Chain([finest], [])]

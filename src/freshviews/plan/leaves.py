@@ -1,9 +1,4 @@
-"""Makes the leaf views of atoms and their payloads, with which every strategy begins.
-
-The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and a component for each aggregate
-that has a lift inside the atom. Without a lift in or below a view, the component would equal the count, so the view
-does not store it. In products of payloads, the count takes the place of the component.
-"""
+"""Makes the leaf views of atoms, keyed by the atom's variables, and their payloads."""
 
 from __future__ import annotations
 
@@ -147,7 +142,12 @@ def parameters_of(query: Query, atom: Atom) -> tuple[Parameter, ...]:
 
 
 def leaf_view(query: Query, atom: Atom, name: str, indexes: tuple[tuple[int, ...], ...] = ()) -> View:
-    """The view that stores the rows of an atom by its variables."""
+    """The view that stores the rows of an atom by its variables.
+
+    The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and a component for each
+    aggregate that has a lift inside the atom. Without a lift in or below a view, the component would equal the count,
+    so the view does not store it. In products of payloads, the count takes the place of the component.
+    """
     components = components_over(query, frozenset({atom.name}))
     filters = "".join(f" where {f}" for f in atom.filters)
     return View(name, atom.variables, components, indexes, definition=f"{atom.relation}{filters}")

@@ -1,9 +1,4 @@
-"""Names in programs: one Namer makes every fresh name of a program.
-
-The user chose some names of a program: variables and columns of the query. A strategy makes the names of views, rows,
-sums, parameters and lets. A made name never equals another name of the program, because names alone identify variables,
-rows and views.
-"""
+"""Makes the fresh names of a program, which differ from the names of the user's query."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Writes the updates of optional and negated atoms, for every strategy that joins views.
 
-An *optional view* has the rows of an optional atom, or the join of several. A lookup by values of the given variables
-finds the default row if no row has these values. So the default row vanishes when the first row with these values
-appears, and returns when the last one vanishes. The view ``E_S`` below counts these rows. An update of ``S`` in ``R(x,
-k) S?(k, y)``, grouped by x::
+The view ``E_S`` counts the rows with given values. An update of ``S`` in ``R(x, k) S?(k, y)``, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:
@@ -15,12 +12,6 @@ k) S?(k, y)``, grouped by x::
                         for x, r in R[k]:         if d:
                             Q[x, NULL] -= r           for x, r in R[k]:
             vanishes: the other way round                 Q[x] += r * d
-
-An update of a row that is neither the first nor the last costs as much as in an inner join. For a *negated atom*, the
-join continues only if the view of the atom has no matching row.
-
-Source: F-IVM (indicator projections; Nikolic and Olteanu, SIGMOD 2018) and DBToaster (domains; Koch et al., VLDB
-Journal 23(2), 2014). Both count the rows that have given values. The default row is our own.
 """
 
 from __future__ import annotations
@@ -77,7 +68,18 @@ def with_given(query: Query, variables: Iterable[str]) -> frozenset[str]:
 
 
 def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalView:
-    """The optional view, with a name for its indicator."""
+    """The optional view, with a name for its indicator.
+
+    An *optional view* has the rows of an optional atom, or the join of several. A lookup by values of the given
+    variables finds the default row if no row has these values. So the default row vanishes when the first row with
+    these values appears, and returns when the last one vanishes.
+
+    An update of a row that is neither the first nor the last costs as much as in an inner join. For a *negated atom*,
+    the join continues only if the view of the atom has no matching row.
+
+    Source: F-IVM (indicator projections; Nikolic and Olteanu, SIGMOD 2018) and DBToaster (domains; Koch et al., VLDB
+    Journal 23(2), 2014). Both count the rows that have given values. The default row is our own.
+    """
     own = tuple(v for v in view.key if v in given)
     if own == view.key:
         return OptionalView(view, own, None)

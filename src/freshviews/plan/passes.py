@@ -1,7 +1,6 @@
 """Chooses the order in which tables initialise an empty view, so that the deltas are cheap.
 
-The triggers run one after the other, each over its whole table. The cost of a trigger depends on the rows that it can
-join with. An example is a view tree that counts paths of three edges::
+For a view tree that counts paths of three edges, S should come last: its rows then only look up two sums::
 
     on R(a, b) += m:                on S(b, c) += m:                  on T(c, d) += m:
         V_a[b] += m                     if v_d := V_d[c]:                 V_d[c] += m
@@ -9,14 +8,6 @@ join with. An example is a view tree that counts paths of three edges::
             Q[] += m * v_c                  if v_a := V_a[b]:                 V_c[b] += m * s ...
                                                 Q[] += m * v_d * v_a
                                         S[b, c] += m
-
-If S comes last, each row of S looks up two sums. If T comes last, its rows loop over rows of S, once for each path of
-two edges. The final views do not depend on the order.
-
-The estimated cost of a trigger depends on which triggers ran before it, but not on their order. So dynamic programming
-over sets finds the order of least cost. If there are many triggers, the order is chosen from the back: last comes the
-trigger that costs least after all others. This makes the highest cost as low as possible (Lawler, Optimal Sequencing of
-a Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973).
 """
 
 from __future__ import annotations
@@ -46,7 +37,13 @@ class Pass:
 
 def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float]) -> tuple[Pass, ...] | None:
     """The passes that initialise empty views; None if taking the ``relations`` in their order, each through all of its
-    triggers, is as good. ``sizes`` are rows by relation."""
+    triggers, is as good. ``sizes`` are rows by relation.
+
+    The estimated cost of a trigger depends on which triggers ran before it, but not on their order. So dynamic
+    programming over sets finds the order of least cost. If there are many triggers, the order is chosen from the back:
+    last comes the trigger that costs least after all others. This makes the highest cost as low as possible (Lawler,
+    Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973).
+    """
     numbers = range(len(program.triggers))
     plain = [
         Pass(name, found)

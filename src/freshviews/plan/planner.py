@@ -1,7 +1,4 @@
-"""The planner takes the strategy that the user names, or the first preference of ``plan.registry`` that applies.
-
-The code of this module mentions no particular strategy.
-"""
+"""The planner: takes the strategy that the user names, or the first preference of ``plan.registry`` that applies."""
 
 from __future__ import annotations
 
@@ -121,7 +118,10 @@ def _named_strategy(request: Request) -> Choice | None:
         if not given or (name in STRATEGIES and STRATEGIES[name].reads(request).issuperset(given)):
             continue
         if name is not None:
-            raise PlanError(f"view {view.name}: '{given[0]}' is for strategy {owner.name}; the view names {name}")
+            raise PlanError(
+                f"view {view.name}: '{given[0]}' is an option of strategy {owner.name}, but the view names strategy "
+                f"{name}"
+            )
         name = owner.name
     if name is None:
         return None
@@ -136,7 +136,9 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
     """Raise PlanError if the named strategy does not join some kind of the query's atoms."""
     for kind in sorted(request.kinds - strategy.kinds):
         others = ", ".join(name for name, one in STRATEGIES.items() if kind in one.kinds)
-        raise PlanError(f"view {request.view.name}: strategy {strategy.name} takes no {kind}; set {others}, or none")
+        raise PlanError(
+            f"view {request.view.name}: strategy {strategy.name} does not accept {kind}; set {others}, or no strategy"
+        )
 
 
 def _preferred_strategy(request: Request) -> Choice:

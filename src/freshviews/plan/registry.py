@@ -1,8 +1,4 @@
-"""The strategies, and in which order the planner prefers them.
-
-A new strategy is a file or a folder of its own, and a line here. A strategy without a preference is used only if the
-user names it.
-"""
+"""Lists the strategies, in the order in which the planner prefers them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The interface of a strategy: an object that names the options that it reads, and makes the program of a block.
+"""The interface of a strategy: an object that makes the program of a block.
 
-A *request* is a block to be planned, with all that a strategy may ask about it. A *strategy* is an algorithm of the
-registry. A *preference* is a condition under which the planner takes a strategy that the user did not name.
+A *request* is a block to be planned. A *preference* is a condition under which the planner chooses a strategy.
 """
 
 from __future__ import annotations

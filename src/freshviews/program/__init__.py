@@ -1,9 +1,9 @@
-"""The trigger language, in which strategies write programs for back ends.
+"""The trigger language: strategies write programs in it, and ``codegen`` compiles them.
 
-``statements``, ``payload`` and ``views`` define its nodes. A ``program`` also has the form of the result (``results``),
-the maintenance of views outside of triggers (``upkeep``), and heavy and light parts (``heavy_light``). ``printer`` and
-``rewrite`` work on every program. ``structure`` walks over a program; ``roles`` says what each field of a statement
-means. ``reference`` is the executable specification.
+- ``statements``, ``payload``, ``views``: the nodes; ``program``: a whole program; ``results``: how its result is read.
+- ``upkeep``: work at the end of a version; ``heavy_light``: heavy and light parts; ``traced``: traced joins.
+- ``printer``: the printed text; ``structure``, ``roles``, ``rewrite``: walks over statements and changes of them.
+- ``reference``: the executable specification.
 """
 
 __all__ = [

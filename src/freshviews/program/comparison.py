@@ -1,8 +1,4 @@
-"""Conditions that compare the codes of two variables. A kernel evaluates such a condition from a few words in memory.
-
-Equal values have equal codes, for all types. Codes of integers, dates, timestamps and decimals are ordered as their
-values. Codes of doubles are ordered after a simple conversion. Codes of strings are not ordered.
-"""
+"""Conditions that compare the codes of two variables; a kernel evaluates them without compiled code."""
 
 from __future__ import annotations
 

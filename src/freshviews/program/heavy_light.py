@@ -1,20 +1,12 @@
-"""Defines which values of a program's views are heavy and which are light, and when values move between the parts.
-
-Planning, the interpreter (``program.reference.balances``), compiled code (``kernel.hash.heavy_light``) and EXPLAIN
-share this definition.
-
-- The *threshold base* N follows the number D of rows of the stores: ``N / 4 <= D < N`` after every update, with N / 4
-  rounded down. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Each change of N is a *major
-  rebalancing*: all values are classified again and the auxiliary views are recomputed.
-- The *degree* of a value is the number of rows of a view that have it at given positions of the key.
-- The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
-  light otherwise.
-- A *minor rebalancing* moves one value: a light value becomes heavy at 3/2 of the threshold, a heavy value becomes
-  light below 1/2 of the threshold. So a heavy value has at least 1/2 N^epsilon rows, and a light value fewer than 3/2
-  N^epsilon.
+"""Defines which values of a program's views are heavy and which are light, and when values change.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Definition 6 and Figure 4. `docs/ivm-eps.md` shows that the updates pay for all rebalancings.
+Definition 6 and Figure 4.
+
+- The *threshold base* N follows the number D of stored rows: ``N / 4 <= D < N`` after every update.
+- The *degree* of a value is its number of rows in a view; the *threshold* is N^epsilon.
+- A *major rebalancing* changes N; a value is then heavy if its degree is at least the threshold.
+- A *minor rebalancing* moves one value: to heavy at 3/2 of the threshold, to light below 1/2 of it.
 """
 
 from __future__ import annotations
@@ -76,6 +68,16 @@ class Balancing:
     ``auxiliary`` views and runs ``recompute``, which computes them from the stores. ``choices``: exponents among which
     the engine may choose at every major rebalancing; empty if the exponents are fixed. ``reads_heavy``: the enumeration
     of the result goes through heavy values, so that its delay grows with their number.
+
+    - The *threshold base* N follows the number D of rows of the stores: ``N / 4 <= D < N`` after every update, with N /
+      4 rounded down. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Each change of N is a
+      *major rebalancing*: all values are classified again and the auxiliary views are recomputed.
+    - The *degree* of a value is the number of rows of a view that have it at given positions of the key.
+    - The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
+      light otherwise.
+    - A *minor rebalancing* moves one value: a light value becomes heavy at 3/2 of the threshold, a heavy value becomes
+      light below 1/2 of the threshold. So a heavy value has at least 1/2 N^epsilon rows, and a light value fewer than
+      3/2 N^epsilon.
     """
 
     stores: tuple[str, ...]

@@ -1,8 +1,4 @@
-"""Intersections of two slices: a Smaller statement loops over the smaller slice and looks its rows up in the larger.
-
-One key position of each slice is not bound, and both slices have the same variable there: c for S[b, _] and T[_, a] of
-a triangle. Indexes of such slices keep digests of the words at that position (``kernel.hash.index``).
-"""
+"""Finds intersections of two slices, whose indexes can compare digests of values instead of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Payloads in the trigger language: the components that a view declares, and the monomials that statements add."""
+"""Payloads in the trigger language: the components of a view, and the products that statements add."""
 
 from __future__ import annotations
 

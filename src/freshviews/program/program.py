@@ -1,4 +1,4 @@
-"""Programs of the trigger language: views, a trigger per relation, and the form and maintenance of the result."""
+"""A program of the trigger language: its views, a trigger per relation, and how its result is read."""
 
 from __future__ import annotations
 

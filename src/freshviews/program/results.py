@@ -1,8 +1,4 @@
-"""The forms of a program's result: held in a view, enumerated from several views, or listed.
-
-Every form has two attributes: ``bodies`` (its statements) and ``emitted`` (the payload components of the rows that it
-emits, 64-bit components first).
-"""
+"""The forms of a program's result: held in a view, enumerated from several views, or listed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The roles that fields of statements have; each field declares its role in its annotation.
+"""The roles of the fields of a statement, such as a view that the statement reads; a field's annotation declares its
+role.
 
-Code that walks over a program (``program.structure``) reads these roles, so it need not know the kinds of statement. A
-new kind of statement needs a class, its meaning in the interpreter, its printed text and its generated code. For
-example, a statement that runs a body for each value of a column of a view has this class::
+A statement that runs a body for each value of a column::
 
     @hashed_once
     @dataclass(frozen=True)
@@ -11,8 +10,6 @@ example, a statement that runs a body for each value of a column of a view has t
         prefix: Annotated[tuple[str, ...], Role.READS, Columns()]
         value: Annotated[str, Role.BINDS, Columns(after=True)]
         body: Annotated[Body, Runs(Often.EACH)]
-
-A field without a role is a constant. Walks also enter a dataclass that is the value of a field.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rules of leapfrog triejoin. A rule is a conjunction of atoms and conditions, with one order of its variables."""
+"""Rules of a leapfrog triejoin: a conjunction of atoms and conditions, with an order of its variables."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Rule:
     def __post_init__(self) -> None:
         bound = {v for atom in self.atoms if not atom.negated for v in atom.variables}
         if set(self.order) != bound or len(self.order) != len(bound):
-            raise ValueError(f"the order {self.order} is not an order of the variables {tuple(sorted(bound))}")
+            raise ValueError(f"the order {self.order} must have each of the variables {tuple(sorted(bound))} once")
         used = {v for atom in self.atoms for v in atom.variables}.union(*map(columns_of, self.conditions))
         if not used <= bound:
             raise ValueError(

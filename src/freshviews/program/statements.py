@@ -1,7 +1,6 @@
-"""Statements of the trigger language.
+"""Statements of the trigger language; ``freshviews.program.reference.interpreter`` defines their meaning.
 
-A trigger runs for each update: a row and its multiplicity ``m``. This is the triangle count under first-order IVM; s
-and t stand for the payloads of rows::
+The trigger of a triangle count, where ``m`` is the multiplicity of an update, and s and t are payloads::
 
     on R(a, b) += m:
         for c, s in S[b]:
@@ -9,8 +8,7 @@ and t stand for the payloads of rows::
                 Q[] += m * s * t
         R[a, b] += m
 
-``freshviews.program.reference.interpreter`` defines the semantics. A loop or lookup on a view never encloses an Add to
-that view, in any strategy. So compiled code may hold the address of a row while the body of a loop runs.
+A loop or lookup on a view never encloses an Add to that view.
 """
 
 from __future__ import annotations

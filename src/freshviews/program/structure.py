@@ -1,7 +1,4 @@
-"""Walks over the parts of a statement: its inner statements, and the variables and views that it reads or changes.
-
-The class of a statement declares its parts (``program.roles``), so no walk lists the kinds of statement.
-"""
+"""Walks over a statement: its inner statements, and the variables and views that it reads or changes."""
 
 from __future__ import annotations
 

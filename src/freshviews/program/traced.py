@@ -1,11 +1,4 @@
-"""Traced joins: joins of a program that are maintained by trace.
-
-The atoms of the ``rule`` are over views. A trigger adds each update to a view and to its ``edits`` view, which collects
-the changes of a batch. After the triggers, the trace is maintained from the edits
-(``program.reference.incremental_trie_join``), and the edits are cleared. The erased and inserted derivations are a
-batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of ``derivations`` update
-the result.
-"""
+"""Traced joins: joins of a program that are maintained by their trace."""
 
 from __future__ import annotations
 
@@ -18,7 +11,14 @@ from freshviews.program.rule import Cursor, Rule
 
 @dataclass(frozen=True)
 class TracedJoin:
-    """A rule that is maintained by trace. ``edits``: pairs of a view that the rule reads and the view of its edits."""
+    """A rule that is maintained by trace. ``edits``: pairs of a view that the rule reads and the view of its edits.
+
+    The atoms of the ``rule`` are over views. A trigger adds each update to a view and to its ``edits`` view, which
+    collects the changes of a batch. After the triggers, the trace is maintained from the edits
+    (``program.reference.incremental_trie_join``), and the edits are cleared. The erased and inserted derivations are a
+    batch of the relation ``derivations``, whose columns are the variables of the rule. Triggers of ``derivations``
+    update the result.
+    """
 
     rule: Rule
     edits: tuple[tuple[str, str], ...]

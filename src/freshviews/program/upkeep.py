@@ -1,8 +1,4 @@
-"""The maintenance of a program's views outside of its triggers.
-
-Every kind of upkeep has these attributes, empty if unused: ``statements``, the ``tries`` and ``scratch`` views that the
-statements read, and the traced ``joins``.
-"""
+"""The maintenance of a program's views at the end of a version, after its triggers."""
 
 from __future__ import annotations
 
@@ -74,7 +70,7 @@ def combine_upkeep(one: Upkeep, other: Upkeep) -> Upkeep:
         return other if isinstance(one, ByTriggers) else one
     if type(one) is not type(other):
         kinds = f"{type(one).__name__.lower()} and {type(other).__name__.lower()}"
-        raise ValueError(f"a program cannot combine two programs whose views are maintained in different ways: {kinds}")
+        raise ValueError(f"programs with different ways of maintaining views cannot be combined: {kinds}")
     return replace(one, **{each.name: getattr(one, each.name) + getattr(other, each.name) for each in fields(one)})
 
 

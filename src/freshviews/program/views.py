@@ -1,4 +1,4 @@
-"""Views of a program: keyed stores of payloads, their orders and indexes, and tries over their rows."""
+"""The views of a program: their keys, payloads, orders and indexes."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Acyclic queries, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and their join trees.
-
-Two rules are applied as long as possible. A variable that occurs in only one edge is dropped. An edge that is contained
-in another edge is removed, and becomes a child of that edge in the join tree. The query is acyclic if one edge remains.
-In ``R(a, b), S(b, c)``, a is dropped, R(b) is removed, and S remains. In the triangle ``R(a, b), S(b, c), T(c, a)`` no
-rule applies. So all edges are its cyclic core, which EXPLAIN shows.
-"""
+"""Tests whether a query is acyclic, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and makes its join tree."""
 
 from __future__ import annotations
 
@@ -88,7 +82,13 @@ class JoinTree:
 
 def gyo(edges: Iterable[Edge]) -> Reduction:
     """The GYO reduction. An edge's parent is the container with the most variables left, the last of equals, so that
-    the join tree is shallow."""
+    the join tree is shallow.
+
+    Two rules are applied as long as possible. A variable that occurs in only one edge is dropped. An edge that is
+    contained in another edge is removed, and becomes a child of that edge in the join tree. The query is acyclic if one
+    edge remains. In ``R(a, b), S(b, c)``, a is dropped, R(b) is removed, and S remains. In the triangle ``R(a, b), S(b,
+    c), T(c, a)`` no rule applies. So all edges are its cyclic core, which EXPLAIN shows.
+    """
     left = dict(edges)
     steps: list[Step] = []
     while True:

@@ -1,11 +1,4 @@
-"""A block: a main Query, the distinct aggregates attached to it, and the expressions of the output columns.
-
-A block has a kind:
-
-- ``bag`` (of rows, as in SQL): no grouping; the multiplicity of an output row is the number of its derivations
-- ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
-- ``global``: aggregates without GROUP BY; always exactly one row (before HAVING)
-"""
+"""A block: a main Query, the distinct aggregates attached to it, and the expressions of the output columns."""
 
 from __future__ import annotations
 
@@ -232,6 +225,12 @@ class Block:
     relation, a bag, too. ``sets``: for ``groups`` only, the grouping sets of GROUPING SETS, ROLLUP and CUBE. Each set
     lists the free variables that it groups by, in the query's order; the others are NULL in its rows, and SET holds the
     set's position. ``gathering``: of a bag, the view has a text for each group of its rows.
+
+    A block has a kind:
+
+    - ``bag`` (of rows, as in SQL): no grouping; the multiplicity of an output row is the number of its derivations
+    - ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
+    - ``global``: aggregates without GROUP BY; always exactly one row (before HAVING)
     """
 
     kind: str

@@ -1,8 +1,6 @@
-"""Functional dependencies: closures, the reduct of a query, and the dependencies that declared keys imply.
+"""Functional dependencies: closures, the reduct of a query, and the dependencies that keys imply.
 
-The reduct extends every atom by the variables that its variables determine. Under x -> y and y -> z, the reduct of
-``R(w, x), S(x, y), T(y, z)`` is ``R(w, x, y, z), S(x, y, z), T(y, z)``. If the reduct is q-hierarchical, the query has
-constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
+The reduct adds to every atom the variables that its variables determine.
 """
 
 from __future__ import annotations
@@ -45,6 +43,10 @@ def reduct(graph: Hypergraph, dependencies: Iterable[FD]) -> Hypergraph:
     """The graph with every edge, and the free variables, replaced by their closures.
 
     A bound variable that the free ones determine becomes free: enumerating it adds no result.
+
+    The reduct extends every atom by the variables that its variables determine. Under x -> y and y -> z, the reduct of
+    ``R(w, x), S(x, y), T(y, z)`` is ``R(w, x, y, z), S(x, y, z), T(y, z)``. If the reduct is q-hierarchical, the query
+    has constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
     """
     rules = tuple(dependencies)
     return replace(

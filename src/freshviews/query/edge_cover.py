@@ -1,12 +1,4 @@
-"""Computes the fractional edge cover number exactly.
-
-Let S be some variables. Edges get weights, such that the edges of every variable in S weigh at least 1 together. The
-least total weight is rho*(S). For the triangle R(a, b), S(b, c), T(c, a) it is 3/2: each edge weighs 1/2. Over
-relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx).
-
-The dual linear program is solved by the simplex method with Bland's rule, over integers. So rounding never decides a
-plan.
-"""
+"""Computes the fractional edge cover number of some variables exactly; for a triangle it is 3/2."""
 
 from __future__ import annotations
 
@@ -17,7 +9,15 @@ from operator import or_
 
 
 def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]) -> Fraction:
-    """rho* of the variables. Raises ValueError if a variable is in no edge."""
+    """rho* of the variables. Raises ValueError if a variable is in no edge.
+
+    Let S be some variables. Edges get weights, such that the edges of every variable in S weigh at least 1 together.
+    The least total weight is rho*(S). For the triangle R(a, b), S(b, c), T(c, a) it is 3/2: each edge weighs 1/2. Over
+    relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx).
+
+    The dual linear program is solved by the simplex method with Bland's rule, over integers. So rounding never decides
+    a plan.
+    """
     bits = bits_of(variables)
     return numbered_cover(set_of(variables, bits), [set_of(edge & variables, bits) for edge in edges], bits)
 
@@ -37,7 +37,7 @@ def numbered_cover(variables: int, edges: Iterable[int], bits: Mapping[str, int]
     maximal = maximal_edges(frozenset(edge & variables for edge in edges))
     missing = variables & ~reduce(or_, maximal, 0)
     if missing:
-        raise ValueError(f"no edge covers {next(v for v, bit in bits.items() if bit & missing)}")
+        raise ValueError(f"variable {next((v for v, bit in bits.items() if bit & missing))} is in no edge")
     return _cover(maximal)
 
 

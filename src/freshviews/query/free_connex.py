@@ -1,17 +1,11 @@
-"""Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
+"""Tests whether a query is free-connex, and makes its generalised join trees.
 
-A query is free-connex if it is acyclic, and stays acyclic when an edge over its free variables is added. Then it has a
-generalised join tree whose root has only free variables. In this tree no free variable first occurs below a bound one
-(Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a projection of R::
+Source: Wang, Hu, Dai, Yi, Change Propagation Without Joins (2023). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a
+projection of R::
 
     [b]
       R(a, b)
       S(b, c)
-
-In Definition 3.1 of the paper, all children of a generalised node contain its variables. Here only the child that
-supplies its rows must. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. An update of
-any other child can reach many rows of the node. So such a child raises the height of the tree, on which the time of an
-update depends (``plan.crown.bounds``).
 """
 
 from __future__ import annotations
@@ -28,6 +22,10 @@ def is_free_connex(graph: Hypergraph) -> bool:
     """True if the graph is acyclic with and without an edge over the free variables, and no factor spans atoms.
 
     The variables that such a factor compares are in no single relation, so no bound would follow.
+
+    A query is free-connex if it is acyclic, and stays acyclic when an edge over its free variables is added. Then it
+    has a generalised join tree whose root has only free variables. In this tree no free variable first occurs below a
+    bound one (Definition 3.2).
     """
     with_head = (*graph.edges, Edge(_HEAD, graph.free))
     return not graph.spanning and is_acyclic(graph.edges) and is_acyclic(with_head)
@@ -42,7 +40,13 @@ def without_tree(graph: Hypergraph) -> tuple[str, ...]:
 
 def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
     """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, otherwise those of the
-    roots of one join tree."""
+    roots of one join tree.
+
+    In Definition 3.1 of the paper, all children of a generalised node contain its variables. Here only the child that
+    supplies its rows must. Otherwise Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) would have no tree. An update
+    of any other child can reach many rows of the node. So such a child raises the height of the tree, on which the time
+    of an update depends (``plan.crown.bounds``).
+    """
     if is_q_hierarchical(graph):
         return [_flat_tree(graph)]
     tree = join_tree((*graph.edges, Edge(_HEAD, graph.free)), _HEAD)

@@ -1,4 +1,4 @@
-"""Defines the meaning of grouping sets: splits a block with grouping sets into ordinary blocks, one per set."""
+"""Splits a block with grouping sets into ordinary blocks, one per set."""
 
 from __future__ import annotations
 

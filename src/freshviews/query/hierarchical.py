@@ -1,14 +1,9 @@
-"""Hierarchical, q-hierarchical and delta_i-hierarchical queries.
+"""Tests whether a query is hierarchical, q-hierarchical or delta_i-hierarchical.
 
 - *hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested.
 - *q-hierarchical* (Berkholz, Keppeler, Schweikardt 2017): hierarchical, and the atoms of a bound variable never
   properly contain the atoms of a free variable.
-- *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): take any bound variable X and an atom R of X. R and at
-  most i other atoms cover the free variables of the atoms of X. The least i that suffices for all X and R is the
-  dynamic width. q-hierarchical means i = 0.
-
-A variable X *dominates* Y if it occurs in all atoms of Y. A query with a condition over several atoms is not
-hierarchical.
+- *delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): hierarchical with dynamic width i.
 """
 
 from __future__ import annotations
@@ -54,6 +49,9 @@ def delta_rank(graph: Hypergraph) -> int | None:
 
     In a hierarchical query one atom covers one chain of nested variables. So the variables that an atom leaves
     uncovered need as many atoms as they have distinct minimal atom sets.
+
+    Take any bound variable X and an atom R of X. R and at most i other atoms cover the free variables of the atoms of
+    X. The least i that suffices for all X and R is the dynamic width. q-hierarchical means i = 0.
     """
     if not is_hierarchical(graph):
         return None

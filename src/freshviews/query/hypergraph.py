@@ -1,7 +1,6 @@
 """The hypergraph of a query: which variables occur in which atom.
 
-``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A factor is a
-condition or a lift over variables. It has no stored rows, so it is not an edge.
+``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges {a, b} and {b, c}, and the *factor* {a, c}, a condition.
 """
 
 from __future__ import annotations

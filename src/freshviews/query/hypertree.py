@@ -1,22 +1,8 @@
-"""Generalised hypertree decompositions: the atoms of a cyclic query grouped into bags that form an acyclic query.
+"""Finds generalised hypertree decompositions: groups the atoms of a cyclic query into bags that form an acyclic query.
 
-Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002); Wang, Hu, Dai, Yi: Change
-Propagation Without Joins (PVLDB 16(5), 2023), Section 7.
-
-The *width* of a decomposition is the largest number of atoms needed to cover a bag. So a bag has at most N^width rows.
-The dumbbell has width 2::
+Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002). The dumbbell has width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
-
-Every atom belongs to one bag. It is a *guard* of every other bag that contains all its variables: that bag is joined
-with the atom's distinct rows. A bag with its guards has at most N^w rows, where w is the fractional edge cover number
-of the bag by these atoms (Atserias, Grohe, Marx). Here the guard R limits the second bag to N^(3/2) rows, where U and V
-alone have N^2::
-
-    R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
-
-For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise variables
-are eliminated greedily: always the variable with the smallest bag.
 """
 
 from __future__ import annotations
@@ -43,7 +29,15 @@ Variables = frozenset[str]
 
 @dataclass(frozen=True)
 class Bag:
-    """Names of the atoms and guards of a bag, in the order of the query, and its variables."""
+    """Names of the atoms and guards of a bag, in the order of the query, and its variables.
+
+    Every atom belongs to one bag. It is a *guard* of every other bag that contains all its variables: that bag is
+    joined with the atom's distinct rows. A bag with its guards has at most N^w rows, where w is the fractional edge
+    cover number of the bag by these atoms (Atserias, Grohe, Marx). Here the guard R limits the second bag to N^(3/2)
+    rows, where U and V alone have N^2::
+
+        R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
+    """
 
     variables: Variables
     home: tuple[str, ...]
@@ -55,7 +49,11 @@ class _TooMany(Exception):
 
 
 def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
-    """The bags of a decomposition, in the order of their first atoms; of least width where ``searches_all``."""
+    """The bags of a decomposition, in the order of their first atoms; of least width where ``searches_all``.
+
+    For up to ``EXACT_ATOMS`` atoms the least width is found, by weighing at most ``MOST_BAGS`` bags. Otherwise
+    variables are eliminated greedily: always the variable with the smallest bag.
+    """
     return _decomposed(graph)[0]
 
 

@@ -1,20 +1,11 @@
-"""All free-connex generalised join trees of a query, and the one with the least update cost.
+"""Finds all free-connex generalised join trees of a query, and the tree with the least update cost.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and "Query
-plan optimization" in Section 6.3.
-
-The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
-number of relations above it; generalised relations do not count. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the
-two cheapest trees, of cost N(T) and N(R), are::
+For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two cheapest trees are::
 
     [b]              [c]
       R(a, b)          T(c, d)
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
-
-A tree is built from its root. The relations below a node split into components. Two relations are in one component if
-variables that the node lacks connect them. Each component is attached as high as possible, because a lower place costs
-more.
 """
 
 from __future__ import annotations
@@ -198,7 +189,12 @@ def _cheapest(graph: Hypergraph, updates: tuple[tuple[str, float], ...]) -> Join
 
 
 def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
-    """The free-connex trees of a query, each once; at most ``limit``."""
+    """The free-connex trees of a query, each once; at most ``limit``.
+
+    A tree is built from its root. The relations below a node split into components. Two relations are in one component
+    if variables that the node lacks connect them. Each component is attached as high as possible, because a lower place
+    costs more.
+    """
     for mixed in (False, True):
         grower = _Grower(graph, {}, mixed)
         found = tuple(islice(dict.fromkeys(grower.trees(grower.start())), limit))
@@ -208,7 +204,12 @@ def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
 
 
 def cost(tree: JoinTree, updates: Mapping[str, float], depth: int = 0) -> float:
-    """The sum over relations of depth times updates."""
+    """The sum over relations of depth times updates.
+
+    The cost of a tree is the sum, over its relations, of depth times number of updates. The depth of a relation is the
+    number of relations above it; generalised relations do not count. Source: "Query plan optimization" in section 6.3
+    of Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023).
+    """
     own = 0.0 if tree.name is None else depth * updates.get(tree.name, 1.0)
     total = own
     for child in tree.children:
@@ -244,12 +245,12 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
             names = [name.strip() for name in label[1:-1].split(",") if name.strip()]
             unknown = [name for name in names if name not in graph.variables]
             if unknown:
-                raise ValueError(f"there is no variable {unknown[0]}; there are {', '.join(graph.variables)}")
+                raise ValueError(f"there is no variable {unknown[0]}; the variables are {', '.join(graph.variables)}")
             made = JoinTree(None, frozenset(names))
         elif label in relations:
             made = JoinTree(label, relations[label].variables)
         else:
-            raise ValueError(f"'{label}' is no relation of the query; there are {', '.join(relations)}")
+            raise ValueError(f"'{label}' is not a relation of the query; the relations are {', '.join(relations)}")
         at += 1
         children: list[JoinTree] = []
         if at < len(tokens) and tokens[at] == "(":
@@ -263,7 +264,7 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
 
     tree, end = node(0)
     if end != len(tokens):
-        raise ValueError(f"'{text}' has text after its tree: {' '.join(tokens[end:])}")
+        raise ValueError(f"the join tree '{text}' is followed by further text: {' '.join(tokens[end:])}")
     check_tree(tree, graph)
     return tree
 
@@ -275,25 +276,31 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
     if sorted(names) != sorted(edge.name for edge in graph.edges):
         raise ValueError(f"a join tree must name each of {', '.join(e.name for e in graph.edges)} once")
     if not tree.variables <= graph.free:
-        raise ValueError("the root of a free-connex join tree must have only free variables")
+        raise ValueError("the root of the join tree may have only columns of the result")
     tops: dict[str, int] = {}
     for node in tree.nodes():
         parent_has = node.key
         for variable in sorted(node.variables - parent_has):
             if variable in tops:
-                raise ValueError(f"the nodes that have {variable} are not connected")
+                raise ValueError(f"the nodes with variable {variable} must be connected")
             tops[variable] = 1
 
     def walk(node: JoinTree, bound_above: bool, relation_above: bool) -> None:
         if node.name is None:
             if relation_above:
-                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] must be above a relation, not below")
+                raise ValueError(
+                    f"the node [{', '.join(graph.ordered(node.variables))}] is below a relation; put it above all "
+                    "relations"
+                )
             if not any(node.variables <= child.variables for child in node.children):
                 raise ValueError(
-                    f"[{', '.join(graph.ordered(node.variables))}] needs a child that has all of these variables"
+                    f"the node [{', '.join(graph.ordered(node.variables))}] needs a child with all of its variables"
                 )
         if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
-            raise ValueError(f"free variables of {node.name} first occur below a bound variable")
+            raise ValueError(
+                f"node {node.name} has a column of the result below a variable that is not in the result; put "
+                f"{node.name} higher"
+            )
         for child in node.children:
             bound = bound_above or not node.variables <= graph.free
             walk(child, bound, relation_above or node.name is not None)

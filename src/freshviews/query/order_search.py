@@ -1,12 +1,6 @@
 """Searches for the best variable order, by choosing the root of each component.
 
-A factor is a condition or lift over several atoms. If it is computed above one of its free variables, enumeration meets
-dead ends, so other orders are preferred. Then the search compares dynamic width, static width, sum of update costs, and
-sum of bag sizes. The order of the variables in the query breaks ties.
-
-Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound. The
-search treats a class as one variable. Up to ``EXACT_LIMIT`` classes it is exact: a memoised recursion over components.
-For more classes it takes the best of a few elimination orders.
+Orders are compared by dynamic width, static width, update costs, and sizes of bags.
 """
 
 from __future__ import annotations
@@ -67,7 +61,16 @@ class Space:
 
 
 def search(space: Space) -> tuple[Roots, bool]:
-    """Return the chosen roots, and whether their widths are proven to be the least."""
+    """Return the chosen roots, and whether their widths are proven to be the least.
+
+    A factor is a condition or lift over several atoms. If it is computed above one of its free variables, enumeration
+    meets dead ends, so other orders are preferred. Then the search compares dynamic width, static width, sum of update
+    costs, and sum of bag sizes. The order of the variables in the query breaks ties.
+
+    Variables form a *class* if they occur in the same edges, factors and dependencies, and are all free or all bound.
+    The search treats a class as one variable. Up to ``EXACT_LIMIT`` classes it is exact: a memoised recursion over
+    components. For more classes it takes the best of a few elimination orders.
+    """
     small = _contracted(space)
     roots, exact = _search(small)
     return dict(_expanded(small, roots)), exact

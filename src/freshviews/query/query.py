@@ -1,17 +1,12 @@
-"""A Query: one join block as the theory defines it.
+"""A Query: one join with sums, ``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``.
 
-``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a result row has
-the number of derivations (component ``count``, always first) and one component per linear aggregate. A small example,
-``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
+For ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
 
     Query(name="v", free=("a",),
           atoms=(Atom("R", "R", ("a",), (Column("a"),), ()),
                  Atom("S", "S", ("a",), (Column("a"),), ())),
           aggregates=(Aggregate("count", "integer", ()),
                       Aggregate("sum_x", "integer", (Lift("S", Column("x")),))))
-
-A column becomes a variable only if it joins, is free, or is needed by a condition or lift over several atoms. Other
-columns, like x, are read when a row arrives, but not stored.
 """
 
 from __future__ import annotations
@@ -82,6 +77,9 @@ class Query:
 
     ``conditions``: predicates over variables of several atoms. ``negated``: atoms without a matching row; their
     variables occur in other atoms, and their relations have no negative multiplicities.
+
+    A column becomes a variable only if it joins, is free, or is needed by a condition or lift over several atoms. Other
+    columns, like x, are read when a row arrives, but not stored.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Classifies a query for the planner and EXPLAIN: the properties that it has, and why it is in no better class."""
+"""Classifies a query for the planner and EXPLAIN: its properties, and why it is in no better class."""
 
 from __future__ import annotations
 

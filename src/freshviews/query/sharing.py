@@ -1,11 +1,4 @@
-"""Combines many sums of products into one aggregate, a cofactor.
-
-SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block sums some variables
-and all their products, one cofactor replaces these aggregates. A payload then stores each sum once, and generated code
-has one call for all sums. Counts of values that are not NULL are combined as well.
-
-The values of the sums do not change. Only the check that an INT product fits an INT is dropped.
-"""
+"""Combines many sums of products, such as SUM(x), SUM(y) and SUM(x * y), into one aggregate, a cofactor."""
 
 from __future__ import annotations
 
@@ -38,6 +31,12 @@ def with_shared_sums(block: Block) -> Block:
     """The block with its shared sums of products as cofactors; the block itself if there are none.
 
     Conditions across atoms stay with sums of numbers, which range views support.
+
+    SUM(x), SUM(y), SUM(x * x), SUM(x * y) and SUM(y * y) are the numbers of one cofactor. If a block sums some
+    variables and all their products, one cofactor replaces these aggregates. A payload then stores each sum once, and
+    generated code has one call for all sums. Counts of values that are not NULL are combined as well.
+
+    The values of the sums do not change. Only the check that an INT product fits an INT is dropped.
     """
     if block.query.conditions or block.selection is not None or len(block.query.aggregates) < LEAST * (LEAST + 3) // 2:
         return block

@@ -1,18 +1,13 @@
 """Variable orders: trees of variables, along which view trees are built (F-IVM).
 
-The variables of an atom or factor (a condition or lift over several atoms) are on one path from a root. Below is the
-order of ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)``. A line has a variable, the key of its view (dep(X) in the
-papers), and the atoms whose lowest variable it is::
+A line has a variable, the key of its view, and the atoms whose lowest variable it is. ``Q(a, b, c) = R(a, b), S(a, c,
+e), T(a, c, d)``::
 
     a []
     |-- b [a] R
     `-- c [a]
         |-- e [a, c] S
         `-- d [a, c] T
-
-*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. (Bound variables that the
-free ones determine may be above them.) If an order is not free-top, free variables are carried up as keys to a root,
-which holds the result by group.
 """
 
 from __future__ import annotations
@@ -157,7 +152,12 @@ def order_of(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact
 
 
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
-    """True if no bound variable that the free ones do not determine is above a free one."""
+    """True if no bound variable that the free ones do not determine is above a free one.
+
+    *Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. (Bound variables that
+    the free ones determine may be above them.) If an order is not free-top, free variables are carried up as keys to a
+    root, which holds the result by group.
+    """
     top = closure(query.free, dependencies)
     return all(top.issuperset(path) for path in {order.paths[v] for v in query.free})
 

@@ -1,20 +1,6 @@
-"""Computes the exponents of the costs of the views in a view tree.
+"""Computes the exponents of the costs of the views in a view tree: static and dynamic width.
 
-A view tree is built top-down. A variable of a connected component becomes its root. The other variables of the
-component split into components again. The *neighbours* of a component are the ancestors that share an atom with it. The
-*bag* of the root X has these variables::
-
-    X and the neighbours of its component                  X and dep(X) in the papers
-    variables that children carry up for a factor          a factor is a condition or lift over several atoms
-    the component's free variables                         unless the order is free-top
-
-A factor is computed at the lowest node whose atoms have all its variables. From lower nodes, its variables are
-*carried* up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
-
-*Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query (``edge_cover``).
-The whole tree is computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the same, without the
-variables that an update of one row fixes. The update takes time N^d. Under dependencies, atoms are replaced by their
-closures.
+Static width w: the whole tree is computed in time N^w. Dynamic width d: an update takes time N^d.
 """
 
 from __future__ import annotations
@@ -41,7 +27,11 @@ def carried(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
 
 
 def factors_at(graph: Hypergraph, root: Iterable[str], component: frozenset[str]) -> tuple[int, ...]:
-    """Positions of the factors that are computed at the root of a component, which has these variables."""
+    """Positions of the factors that are computed at the root of a component, which has these variables.
+
+    A factor is computed at the lowest node whose atoms have all its variables. From lower nodes, its variables are
+    *carried* up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
+    """
     below = union(graph.touching(component))
     rest = components(graph, component.difference(root))
     return tuple(
@@ -54,7 +44,16 @@ def factors_at(graph: Hypergraph, root: Iterable[str], component: frozenset[str]
 
 
 def bag(graph: Hypergraph, root: Iterable[str], component: frozenset[str], free_top: bool) -> frozenset[str]:
-    """The variables that meet at the root of a component, which has these variables."""
+    """The variables that meet at the root of a component, which has these variables.
+
+    A view tree is built top-down. A variable of a connected component becomes its root. The other variables of the
+    component split into components again. The *neighbours* of a component are the ancestors that share an atom with it.
+    The *bag* of the root X has these variables::
+
+        X and the neighbours of its component                  X and dep(X) in the papers
+        variables that children carry up for a factor          a factor is a condition or lift over several atoms
+        the component's free variables                         unless the order is free-top
+    """
     rest = components(graph, component.difference(root))
     below = frozenset[str]().union(*(carried(graph, part) for part in rest))
     free = frozenset[str]() if free_top else graph.free & component
@@ -62,7 +61,13 @@ def bag(graph: Hypergraph, root: Iterable[str], component: frozenset[str], free_
 
 
 def static_cost(graph: Hypergraph, dependencies: Iterable[FD], variables: frozenset[str]) -> Fraction:
-    """rho* of the variables over all atoms."""
+    """rho* of the variables over all atoms.
+
+    *Static width* w (Olteanu, Zavodny; F-IVM): the largest rho*(bag), covered by all atoms of the query
+    (``edge_cover``). The whole tree is computed in time N^w. *Dynamic width* d (Kara, Nikolic, Olteanu, Zhang): the
+    same, without the variables that an update of one row fixes. The update takes time N^d. Under dependencies, atoms
+    are replaced by their closures.
+    """
     return edge_cover_number(variables, _closures(graph.edges, tuple(dependencies)))
 
 

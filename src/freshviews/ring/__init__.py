@@ -1,8 +1,6 @@
-"""The rings of payloads, by the names that components of views use.
+"""The rings of payloads; a component of a view names its ring.
 
-``protocol`` defines a ring, ``laws`` its laws. ``RINGS`` has the rings without parameters; ``named`` finds any ring by
-its name. Parameters are part of a name: the range of a cofactor ring, and the arguments of a user's ring (``user``).
-``product`` combines the rings of a view's components.
+``protocol`` defines a ring, ``laws`` its laws; ``RINGS`` and ``named`` find a ring by its name.
 """
 
 from __future__ import annotations

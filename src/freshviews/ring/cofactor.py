@@ -1,20 +1,9 @@
 """The cofactor ring of degree m: the count, the sums and the sums of products of m variables, as one element.
 
-An element is (c, s, Q): the number of rows, the sums of x_i, and the matrix of the sums of x_i * x_j. Linear
-regression, covariances and principal components are computed from these numbers alone (F-IVM: Nikolic and Olteanu,
-SIGMOD 2018)::
+An element is (c, s, Q): the number of rows, the sums of x_i, and the matrix of the sums of x_i * x_j::
 
     a + b = (ca + cb,  sa + sb,  Qa + Qb)
     a * b = (ca cb,  ca sb + cb sa,  ca Qb + cb Qa + sa sb' + sb sa')
-
-The element of a join is the product of the elements of its parts. A ring has a *range*: the variables, by number, whose
-sums its elements store; all other sums are zero. The range of a view is the columns below it, so a product near a leaf
-is cheap. Elements of different ranges can be multiplied.
-
-For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles (``double``) are
-fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. A double of magnitude 2^-12 or more
-is such a multiple. Sums have two words in units of 2^-64; sums of products have four, in units of 2^-128. Nothing else
-is rounded before a result is read, so x + y - y is x.
 """
 
 from __future__ import annotations
@@ -50,7 +39,17 @@ class Cofactor:
 
 @dataclass(frozen=True)
 class CofactorRing:
-    """The elements over a range of variables, in ascending order. ``number`` is ``integer`` or ``double``."""
+    """The elements over a range of variables, in ascending order. ``number`` is ``integer`` or ``double``.
+
+    The element of a join is the product of the elements of its parts. A ring has a *range*: the variables, by number,
+    whose sums its elements store; all other sums are zero. The range of a view is the columns below it, so a product
+    near a leaf is cheap. Elements of different ranges can be multiplied.
+
+    For integers and decimals (``integer``) each sum is one word, and kernels report an overflow. Doubles (``double``)
+    are fixed-point numbers: x is rounded once, to a multiple of 2^-64, when it is lifted. A double of magnitude 2^-12
+    or more is such a multiple. Sums have two words in units of 2^-64; sums of products have four, in units of 2^-128.
+    Nothing else is rounded before a result is read, so x + y - y is x.
+    """
 
     number: str
     variables: tuple[int, ...]

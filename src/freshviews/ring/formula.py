@@ -1,10 +1,4 @@
-"""A function of a ring as data: arithmetic on integers and doubles, with branches and without loops.
-
-A formula has *nodes*, each an operation on earlier nodes, and a *tree* of branches whose leaves name the result nodes.
-``ring.recording`` records a formula from a Python function. ``compiled`` makes it a Python function again;
-``codegen.writing.payloads.own_rings`` writes it as calls to kernels. A formula refers to nothing outside of it, so it
-can be sent to another process.
-"""
+"""A formula: a function of a ring as data, with arithmetic and branches, but without loops."""
 
 from __future__ import annotations
 
@@ -75,7 +69,13 @@ Spelling = Callable[[Node, Sequence[str]], str]
 
 @dataclass(frozen=True)
 class Formula:
-    """A function of ``parameters``, given by their kinds, with ``results`` results."""
+    """A function of ``parameters``, given by their kinds, with ``results`` results.
+
+    A formula has *nodes*, each an operation on earlier nodes, and a *tree* of branches whose leaves name the result
+    nodes. ``ring.recording`` records a formula from a Python function. ``compiled`` makes it a Python function again;
+    ``codegen.writing.payloads.own_rings`` writes it as calls to kernels. A formula refers to nothing outside of it, so
+    it can be sent to another process.
+    """
 
     parameters: tuple[str, ...]
     nodes: tuple[Node, ...]
@@ -221,9 +221,9 @@ def power(x: float, y: float) -> float:
     try:
         found = x**y
     except (OverflowError, ZeroDivisionError):
-        raise RingError(f"{x} ** {y} is not a double") from None
+        raise RingError(f"{x} ** {y} has no value as a double") from None
     if not isinstance(found, float):
-        raise RingError(f"{x} ** {y} is not a double")
+        raise RingError(f"{x} ** {y} has no value as a double")
     return found
 
 

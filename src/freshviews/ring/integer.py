@@ -1,4 +1,4 @@
-"""The integers: multiplicities, counts, and sums of integers and decimals."""
+"""The ring of integers: multiplicities, counts, and sums of integers and decimals."""
 
 from __future__ import annotations
 

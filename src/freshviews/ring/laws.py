@@ -1,8 +1,4 @@
-"""The laws of rings, as one table.
-
-``tests/ring`` checks each law for each ring, over random elements. When a user's ring is registered, ``check`` tests
-the laws over lifts, and over sums and products of lifts.
-"""
+"""The laws of rings as a table, and a test of the laws for users' rings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The product ring: one payload for all aggregates of a view, so that an update goes up the view tree once."""
+"""The product ring: one payload for all aggregates of a view."""
 
 from __future__ import annotations
 

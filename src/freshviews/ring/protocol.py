@@ -1,4 +1,4 @@
-"""The Ring protocol: operations on payloads."""
+"""The protocol of a ring: the operations on payloads."""
 
 from __future__ import annotations
 

@@ -1,15 +1,6 @@
 """Exact sums of doubles; infinities and NaN are counted separately.
 
-Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
-leave no rounding error.
-
-There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words: it
-holds sums of doubles that are below 2^78 in magnitude and multiples of 2^-114. ``kernel.rings.narrow`` says how kernels
-report doubles that do not fit.
-
-A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
-their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an
-expression, which is rounded as SQL says before it is lifted.
+An element of ``REAL`` can hold every sum; an element of ``NARROW`` has only four words.
 """
 
 from __future__ import annotations
@@ -44,7 +35,19 @@ class Real:
 
 @dataclass(frozen=True)
 class RealRing:
-    """Exact sums of doubles as a module over Z; see the module's docstring."""
+    """Exact sums of doubles as a module over Z; see the module's docstring.
+
+    Sums of doubles are computed exactly, and rounded once, when they are read. So values that were inserted and deleted
+    leave no rounding error.
+
+    There are two such rings. An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words:
+    it holds sums of doubles that are below 2^78 in magnitude and multiples of 2^-114. ``kernel.rings.narrow`` says how
+    kernels report doubles that do not fit.
+
+    A SUM needs only products of a double and multiplicities. So ``multiply`` refuses two factors that are not integers:
+    their exact product may need more bits than the kernels store. The product in ``SUM(x * y)`` over one table is an
+    expression, which is rounded as SQL says before it is lifted.
+    """
 
     name: str = "real"
     sum_words: int = 34
@@ -69,7 +72,7 @@ class RealRing:
             return self.scale(a, k)
         if (k := a.integer) is not None:
             return self.scale(b, k)
-        raise RingError(f"the product of the reals {a} and {b} needs one factor that is an integer")
+        raise RingError(f"{a} * {b}: one factor must be an integer")
 
     def scale(self, a: Real, k: int) -> Real:
         return Real(a.finite * k, a.nans * k, a.positive * k, a.negative * k)
@@ -111,7 +114,7 @@ class RealRing:
         units = a.finite * 2 ** (1074 - 64 * self.first)
         bound = 2 ** (64 * self.sum_words - 1)
         if units.denominator != 1 or not -bound <= units < bound:
-            raise RingError(f"{a.finite} is not a sum of doubles within the stored range")
+            raise RingError(f"the sum {a.finite} is outside the range that is stored")
         counts = (a.nans, a.positive, a.negative)
         if self.first and any(counts):
             raise RingError(f"{a} is not finite")

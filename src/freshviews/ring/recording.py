@@ -1,10 +1,4 @@
-"""Records a Python function as a formula, by calling the function with symbols that record the arithmetic.
-
-The function may have loops, comprehensions, closures, and calls of other functions; only their arithmetic is recorded.
-A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the function is called once per outcome. This module
-refuses a loop whose length depends on an argument, an argument used as an index, and arithmetic that docs/rings.md does
-not list.
-"""
+"""Records a Python function as a formula, by calling the function with symbols that record the arithmetic."""
 
 from __future__ import annotations
 
@@ -289,6 +283,11 @@ def record(
 
     ``kinds``: the kinds of its parameters, from which ``arguments`` makes the arguments of the call. ``results`` makes
     numbers of the kinds ``made`` from the return value; an integer may stand for a double. Raises RecordingError.
+
+    The function may have loops, comprehensions, closures, and calls of other functions; only their arithmetic is
+    recorded. A test of a symbol, as in ``if``, ``min`` or ``and``, is a branch: the function is called once per
+    outcome. This module refuses a loop whose length depends on an argument, an argument used as an index, and
+    arithmetic that docs/rings.md does not list.
     """
     recorder = _Recorder()
     symbols = [recorder.symbol(Node(PARAMETER, (i,), kind)) for i, kind in enumerate(kinds)]

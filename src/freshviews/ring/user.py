@@ -1,8 +1,4 @@
-"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws.
-
-A user writes a ``UserRing``, which is recorded as a ``RecordedRing``. The name of a recorded ring includes a digest of
-its formulas, so that views and machine code of another definition are never used.
-"""
+"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws."""
 
 from __future__ import annotations
 
@@ -226,13 +222,13 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
         )
     if ring.multiply is None and len(kinds) > 1:
         raise RingDefinitionError(
-            f"ring {ring.name} multiplies the lifts of its {len(kinds)} arguments; give multiply="
+            f"ring {ring.name} has {len(kinds)} arguments, whose lifts must be multiplied; give multiply="
         )
     words = [WHOLE] * size
 
     def formula(what: str, function: Any, given: Sequence[str], arguments: Any, made: Sequence[str]) -> Formula:
         if not callable(function):
-            raise RingDefinitionError(f"ring {ring.name}: {what} is {function!r}, not a function")
+            raise RingDefinitionError(f"ring {ring.name}: {what} must be a function, not {function!r}")
         try:
             return record(function, given, arguments, lambda value: numbers(value, len(made)), made)
         except RecordingError as error:
@@ -268,7 +264,7 @@ def _one(ring: UserRing) -> Element:
         return (1, *[0] * (ring.words - 1))
     one = (ring.one,) if isinstance(ring.one, int) else tuple(ring.one)
     if len(one) != ring.words or not all(isinstance(word, int) for word in one):
-        raise RingDefinitionError(f"ring {ring.name}: one= is {ring.one!r}, not {ring.words} integers")
+        raise RingDefinitionError(f"ring {ring.name}: one= must be {ring.words} integers, not {ring.one!r}")
     return tuple(map(int, one))
 
 
@@ -305,8 +301,8 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
                 continue  # The lift is undefined there: a batch with such a value gets an error.
     if not lifted:
         raise RingDefinitionError(
-            f"ring {ring.name}: lift fails for each number that the laws are checked with, such as "
-            f"{_SAMPLES[made.kinds[0]][0]}; it must have a value for some of them"
+            f"ring {ring.name}: lift fails for every number with which the laws are tested, such as "
+            f"{_SAMPLES[made.kinds[0]][0]}; lift must return a value for some of them"
         )
     try:
         check(made.over((0,)), lifted, made.product is not None)

@@ -3,8 +3,6 @@
 ::
 
     text --parse--> rules --definitions--> heads in order, checked --equivalent_sql--> the equivalent SQL
-
-A rule defines an ordinary view, which is planned, stored and read as any other view.
 """
 
 from freshviews.rules.equivalent_sql import RuleScript, script_of

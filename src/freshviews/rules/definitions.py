@@ -1,4 +1,4 @@
-"""Groups rules by head, puts each head after the heads it reads, and checks the rules against the catalog."""
+"""Groups rules by head, sorts the heads by what they read, and checks the rules against the catalog."""
 
 from __future__ import annotations
 

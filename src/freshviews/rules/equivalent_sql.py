@@ -1,10 +1,4 @@
-"""The SQL that is equivalent to rules.
-
-Relations of rules are sets, so a table that may have equal rows is read with DISTINCT. A conjunction is a join. UNION
-combines the rules of a head, and the branches of a disjunction. A negated atom removes bindings by EXCEPT, or by NOT
-EXISTS if the view's strategy supports negated atoms. An aggregate ranges over the distinct bindings of the variables
-other than ``_``. If the body has no binding, the head has no row, even if it aggregates without groups.
-"""
+"""Writes the SQL that is equivalent to rules."""
 
 from __future__ import annotations
 
@@ -74,6 +68,11 @@ def script_of(text: str, catalog: Catalog, properties: Mapping[str, str] | None 
     """Return the CREATE statements of the views that a text of rules defines, each with these properties.
 
     Raises RuleError with line and column.
+
+    Relations of rules are sets, so a table that may have equal rows is read with DISTINCT. A conjunction is a join.
+    UNION combines the rules of a head, and the branches of a disjunction. A negated atom removes bindings by EXCEPT, or
+    by NOT EXISTS if the view's strategy supports negated atoms. An aggregate ranges over the distinct bindings of the
+    variables other than ``_``. If the body has no binding, the head has no row, even if it aggregates without groups.
     """
     try:
         return _script_of(text, catalog, properties or {})

@@ -1,4 +1,4 @@
-"""Parses the text of rules to trees, by a grammar (LALR, with lark)."""
+"""Parses the text of rules to trees, by a grammar of lark."""
 
 from __future__ import annotations
 

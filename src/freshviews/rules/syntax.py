@@ -1,4 +1,4 @@
-"""The syntax tree of rules. Every part has its place: line and column in the text, from 1."""
+"""The syntax tree of rules; every node knows its line and column."""
 
 from __future__ import annotations
 

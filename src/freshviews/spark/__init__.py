@@ -9,7 +9,7 @@
     p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
     query = p.start()
 
-Needs pyspark: ``pip install 'freshviews[spark]'``. ``docs/pipeline.md`` states the guarantees.
+Needs pyspark: ``pip install 'freshviews[spark]'``.
 """
 
 from __future__ import annotations

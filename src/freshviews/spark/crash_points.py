@@ -1,7 +1,4 @@
-"""Names the steps from a micro-batch to a version, in order; tests stop a process at each step.
-
-WORKER steps happen in the Python worker of an executor. DRIVER steps happen in the driver.
-"""
+"""Names the steps from a micro-batch to a version, in order; tests stop a process at each step."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Measures the seconds that a run spends in each phase of its versions.
-
-The driver measures its own phases. A cell reports its seconds with its result. Cells run in parallel, so the seconds of
-the slowest cell count. The remaining seconds of the Spark job are the phase ``read``.
-"""
+"""Measures the seconds that a run spends in each phase of its versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running pipeline, with the interface of a StreamingQuery."""
+"""A running pipeline, with the interface of Spark's StreamingQuery."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Settings of Spark: defaults of freshviews, and settings of the user, which override the defaults.
+"""Settings of Spark: the defaults of freshviews, and the user's settings, which override them.
 
-Later settings override earlier ones: defaults of freshviews; ``spark-defaults.conf``; ``SET`` at the top of a script;
-``--conf``; ``--master`` or a caller's settings. Some settings are fixed, because other values would lose or change
-rows.
+Some settings are fixed, because other values would lose or change rows.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Converts SQL text to tables, views and their queries.
+"""Converts SQL text to tables, views and their queries. ``parse_script`` is the entry.
 
 ::
 
@@ -10,8 +10,6 @@
          ── block ──> queries      predicates placed, variables made,         blocks.building
                                    sums as products of lifts
          ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.sql_script, statements.ddl
-
-``parse_script`` is the entry. No module here reads data.
 """
 
 from freshviews.catalog.catalog import (

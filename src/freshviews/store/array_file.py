@@ -1,4 +1,4 @@
-"""Files of arrays: written once, opened by mapping them.
+"""Files of arrays: written once, opened by mapping them into memory.
 
 ::
 
@@ -7,10 +7,6 @@
     arrays      words in little-endian byte order, one array after the other
     footer      JSON: "about" has a description by the writer; "arrays" has, for each array, its offset, its number
                 of words, the number of words to allocate when it is read, and its crc32
-
-A large array is mapped, so its pages are read when they are used. It begins at a multiple of ``ALIGN``, and shares no
-page with other data. Small arrays are copied into memory. A file with its final name is complete. A mapped file must
-not change, but may be deleted.
 """
 
 from __future__ import annotations
@@ -125,7 +121,12 @@ def _pad(file: BinaryIO, align: int) -> int:
 
 
 class ArrayFile:
-    """An open file of arrays; a context. Raises StoreError if unreadable, damaged, or of another format."""
+    """An open file of arrays; a context. Raises StoreError if unreadable, damaged, or of another format.
+
+    A large array is mapped, so its pages are read when they are used. It begins at a multiple of ``ALIGN``, and shares
+    no page with other data. Small arrays are copied into memory. A file with its final name is complete. A mapped file
+    must not change, but may be deleted.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

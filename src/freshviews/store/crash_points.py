@@ -1,8 +1,4 @@
-"""Names the steps by which a commit and a snapshot become durable.
-
-Every step calls ``reach``. A test sets ``hook`` to stop the process at a step; then the test reopens the database and
-reads it.
-"""
+"""Names the steps by which a commit and a snapshot become durable, for tests that stop a process at a step."""
 
 from __future__ import annotations
 

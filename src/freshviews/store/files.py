@@ -49,7 +49,7 @@ def json_of(data: bytes | str) -> Any:
     try:
         return json.loads(data)
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise ValueError("the JSON is nested too deeply") from None
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -1,10 +1,4 @@
-"""The log: records in segment files, appended one commit at a time, and synced at each commit or after an interval.
-
-A segment ``log-<sequence>.fvlog`` has the number of its first record in its name. A process that is killed, or a
-machine that fails before a sync, may leave a torn tail: unreadable records at the end of the last segment. The tail is
-cut off, with any late records after it, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or before
-a valid record that is not late, are corruption and raise StoreError. ``store.record`` defines late records.
-"""
+"""The log: records in segment files, appended one commit at a time, and synced at each commit or after an interval."""
 
 from __future__ import annotations
 
@@ -38,6 +32,11 @@ class Log:
     none, before it appends. One thread at a time appends; any may sync meanwhile.
 
     ``sync_seconds``: the longest time after which a thread syncs a written record; 0: ``append`` syncs it.
+
+    A segment ``log-<sequence>.fvlog`` has the number of its first record in its name. A process that is killed, or a
+    machine that fails before a sync, may leave a torn tail: unreadable records at the end of the last segment. The tail
+    is cut off, with any late records after it, and ``dropped`` reports that. Unreadable bytes in an earlier segment, or
+    before a valid record that is not late, are corruption and raise StoreError. ``store.record`` defines late records.
     """
 
     def __init__(self, directory: Path, sync_seconds: float = 0.0) -> None:
@@ -96,7 +95,8 @@ class Log:
                         break
                     if record.sequence != expected:
                         raise StoreError(
-                            f"{path}, offset {offset}: record {record.sequence} is in the place of record {expected}"
+                            f"{path}, offset {offset}: record {expected} is expected, but record {record.sequence} was "
+                            "found"
                         )
                     expected += 1
                     yield record

@@ -1,4 +1,4 @@
-"""The payload of a record of rows: per table its number, its name and an Arrow IPC stream."""
+"""The payload of a record of rows: each table's number, name and Arrow IPC stream."""
 
 from __future__ import annotations
 

@@ -1,13 +1,9 @@
-"""Records: the units of log segments and snapshots.
-
-A record is a header of 40 bytes and a payload::
+"""Records: the units of log segments and snapshots. A record is a header of 40 bytes and a payload::
 
     magic 4 | kind 1 | late 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header up to here 4
 
-``sequence`` counts the records of a database, so a missing record is noticed; ``version`` is the version after the
-record. ``late`` is 0 if all earlier records were known to be on the disk when the record was written. If ``late`` is 1,
-the file system may lose earlier records and keep this one.
+``sequence`` counts the records of a database; ``version`` is the version after the record.
 """
 
 from __future__ import annotations
@@ -39,7 +35,12 @@ WORDS = 6  # changes of one table, of few rows
 
 @dataclass(frozen=True)
 class Record:
-    """A record: its kind, sequence number, version, payload, and whether it is late."""
+    """A record: its kind, sequence number, version, payload, and whether it is late.
+
+    ``sequence`` counts the records of a database, so a missing record is noticed; ``version`` is the version after the
+    record. ``late`` is 0 if all earlier records were known to be on the disk when the record was written. If ``late``
+    is 1, the file system may lose earlier records and keep this one.
+    """
 
     kind: int
     sequence: int

@@ -1,11 +1,6 @@
-"""Snapshots: the state after one record of the log.
+"""Snapshots: files with the scripts, the rows of stored tables, and the names of the images of views.
 
-A snapshot ``snapshot-<sequence>.fvsnap`` holds the executed scripts, the rows of the stored tables with their
-multiplicities, and the names of the files with the views. Its last record, END, has the number of records. Before the
-snapshot, the images of the views are written into the folder ``state-<sequence>``.
-
-The snapshot is written under a temporary name, synced and renamed; then the directory is synced. So a file with the
-final name is complete; if unreadable, it is corrupt.
+A file with its final name is complete.
 """
 
 from __future__ import annotations
@@ -83,6 +78,13 @@ def write(directory: Path, sequence: int, records: Iterable[Record]) -> Snapshot
     """Write a snapshot, after its images, and make it the newest.
 
     A failure leaves the directory as it was.
+
+    A snapshot ``snapshot-<sequence>.fvsnap`` holds the executed scripts, the rows of the stored tables with their
+    multiplicities, and the names of the files with the views. Its last record, END, has the number of records. Before
+    the snapshot, the images of the views are written into the folder ``state-<sequence>``.
+
+    The snapshot is written under a temporary name, synced and renamed; then the directory is synced. So a file with the
+    final name is complete; if unreadable, it is corrupt.
     """
     path = directory / f"snapshot-{sequence:012}.fvsnap"
     temporary = path.with_name(path.name + TEMPORARY)

@@ -1,9 +1,4 @@
-"""Files of the strings of a dictionary. Each file has the strings of its own range of codes, so none is written twice.
-
-A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
-their codes; each range starts where the preceding range ends. One file with the codes of several files can replace
-these files.
-"""
+"""Files of the strings of a dictionary; each has the strings of one range of codes."""
 
 from __future__ import annotations
 
@@ -30,6 +25,10 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
 
     With ``sync``, they are on disk when this returns. Raises StoreError. A child process may call this
     (``spark.state.child_process``): it needs no Arrow, and the kernels that ``kernel.image.compile_writer`` loads.
+
+    A file holds the bounds of each string, the bytes of all strings, and the free codes. Files are read in the order of
+    their codes; each range starts where the preceding range ends. One file with the codes of several files can replace
+    these files.
     """
     end = len(dictionary)
     sizes = dictionary.sizes_between(first, end)
@@ -68,12 +67,12 @@ def read_strings(path: Path, dictionary: Dictionary) -> None:
     with ArrayFile(path) as file:
         about = file.about
         if about.get("kind") != KIND:
-            raise StoreError(f"{path} holds no strings")
+            raise StoreError(f"{path} is not a file of strings")
         first, end, size = about["first"], about["end"], about["bytes"]
         if first != len(dictionary):
             raise StoreError(
                 f"{path} begins after string {first}, but {len(dictionary)} strings were read; read the files of "
-                "strings in the order of their codes, without a gap"
+                "strings in order, without a gap"
             )
         holes = about.get("free", 0)
         mapping = file.map(0, 3 if holes else 2, verify=True)

@@ -1,7 +1,6 @@
-"""Streams of changes: batches in a change format become signed rows that a database applies.
+"""Streams of changes: converts batches in a change format to signed rows, which a database applies.
 
-``formats`` lists the formats, ``words`` the words of an op column. ``events`` resolves changes by key. The examples in
-the docstrings of this package continue from here::
+The examples in the docstrings of this package continue from here::
 
     >>> import freshviews as fv
     >>> import pyarrow as pa

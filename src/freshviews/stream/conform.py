@@ -1,8 +1,4 @@
-"""Converts columns of the input to the types of the table's columns, and refuses single values that do not fit.
-
-A column may have any type that ``freshviews.types.columns`` accepts, or be text that ``freshviews.stream.text`` reads.
-A column of the right type is returned without a copy.
-"""
+"""Converts columns of the input to the types of the table's columns, and refuses single values that do not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads Kafka Connect schemas, which say what the numbers and strings in a row's fields mean."""
+"""Reads Kafka Connect schemas, which define the types of a row's fields."""
 
 from __future__ import annotations
 

@@ -1,15 +1,10 @@
-"""Converts Debezium envelopes, which are JSON text, to events.
+"""Converts Debezium envelopes, which are JSON text, to inserts and deletes.
 
 ::
 
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
-c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. Messages (m) and tombstones
-(null or blank text) are ignored. Truncation (t) is refused, because it names no row. The text may also have a schema,
-with the envelope as payload: ``{"schema": {...}, "payload": {...}}``.
-
-An envelope is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
-case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the envelope stays NULL.
+c (create) and r (read) insert ``after``, d deletes ``before``, u does both.
 """
 
 from __future__ import annotations
@@ -126,6 +121,13 @@ def _spelled(column: str, image: Image) -> str | None:
 
 def envelope_events(texts: pa.Array, form: DebeziumJson, table: TableDef, problems: Problems) -> Events:
     """The events of a column of envelopes, in order. Bad messages are in ``problems``; the caller drops their events.
+
+    c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. Messages (m) and
+    tombstones (null or blank text) are ignored. Truncation (t) is refused, because it names no row. The text may also
+    have a schema, with the envelope as payload: ``{"schema": {...}, "payload": {...}}``.
+
+    An envelope is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
+    case-insensitive. If a field is missing, the row gets the DEFAULT of the column; a NULL in the envelope stays NULL.
     """
     rest = FieldReading(form.timestamps, form.decimals == "base64")
     read: dict[str | None, _Images] = {}

@@ -1,14 +1,11 @@
-"""Events are rows in order, each with an action. This module resolves them to signed rows.
+"""Events: rows in order, each with an action, which are converted to signed rows.
 
-A REPLACE or REMOVE deletes the row that has its key at that point in the order::
+::
 
     order    row        action          signed rows
     0        (1, a)     REPLACE         -1 of the stored row with key 1; no +1, because event 2 deletes (1, a)
     1        (2, b)     INSERT          +1 (2, b)
     2        (1, c)     REPLACE         +1 (1, c)
-
-The stored row of a key is looked up only if the first event of the key is a REPLACE or REMOVE. INSERT and DELETE name
-whole rows; the constraints of the table decide whether they are valid.
 """
 
 from __future__ import annotations
@@ -65,6 +62,9 @@ def resolved(
     """Resolve events to signed rows: columns, multiplicities, and input positions; looked-up rows come first.
 
     ``lookup`` is called at most once, for keys whose stored row may have to be deleted.
+
+    The stored row of a key is looked up only if the first event of the key is a REPLACE or REMOVE. INSERT and DELETE
+    name whole rows; the constraints of the table decide whether they are valid.
     """
     keyed = np.abs(events.actions) == REPLACE
     if not keyed.any():

@@ -1,4 +1,4 @@
-"""The change formats: the ways in which a batch says of each row whether it is inserted or deleted.
+"""The change formats: how the rows of a batch say whether they are inserted or deleted.
 
 ============================  ====================================================================
 format                        a row of the batch

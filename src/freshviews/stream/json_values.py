@@ -93,7 +93,7 @@ def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
     elif kinds == {int} and kind.name == "TIMESTAMP" and reading.unit is not None:
         given = pa.array(values, pa.timestamp(reading.unit))
     else:
-        raise ValueError("values of several kinds")
+        raise ValueError("the values have several types")
     return encode_arrow(kind, given, Dictionary())
 
 
@@ -110,7 +110,7 @@ def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
             return encode(_native(kind, value, reading))
         if value in (0, 1) and kind.name == "BOOLEAN":
             return int(value)
-        raise TypeError(f"{kind} accepts no JSON {_name(value)}")
+        raise TypeError(f"{kind} does not accept a JSON {_name(value)}")
 
     return read
 
@@ -144,7 +144,8 @@ def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
     if isinstance(value, float) and kind.is_decimal:
         if abs(value) >= 10 ** (_EXACT_DIGITS - kind.scale):
             raise ValueError(
-                f"as a JSON number, {kind} is exact to {_EXACT_DIGITS} digits; have the source write strings"
+                f"a JSON number is exact only to {_EXACT_DIGITS} digits, so {kind} needs strings; have the source "
+                "write strings"
             )
         return Decimal(repr(value))
     return value

@@ -1,8 +1,4 @@
-"""Converts whole columns, and finds every bad row, not only the first.
-
-If the conversion of a column fails, its halves are tried separately, and so on. So good rows are converted in bulk, and
-a bad row is found in a logarithmic number of tries.
-"""
+"""Converts whole columns, and finds every bad row by halving the columns that fail."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handles refused changes: raises them as an error, or sets them aside as rows with a reason."""
+"""Raises refused changes as errors, or sets them aside as rows with a reason."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def signed_rows(
     given = _input(batch, table, form, set_aside)
     if isinstance(form, Snapshots):
         if previous is None:
-            raise TypeError("Snapshots need previous=, the snapshot before; pass pa.table({}) the first time")
+            raise TypeError("Snapshots need previous=, the preceding snapshot; pass pa.table({}) the first time")
         return _snapshot(given, _input(previous, table, form, set_aside))
     if isinstance(form, AppendOnly):
         return _to_signed_rows(given, given.arrays(), np.ones(len(given), np.int64), None)

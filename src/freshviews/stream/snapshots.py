@@ -1,4 +1,4 @@
-"""Computes the difference of two contents of a table, as signed rows."""
+"""Computes the signed rows that lead from one state of a table to another."""
 
 from __future__ import annotations
 

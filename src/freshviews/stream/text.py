@@ -1,8 +1,4 @@
-"""Converts text to typed columns, for CSV files and Debezium's JSON.
-
-Accepts the texts that Spark's CAST reads, but never truncates. A DECIMAL must have no more digits than its column, a
-DATE no time except midnight, and a TIMESTAMP no digits below microseconds. Empty text is not accepted for these types.
-"""
+"""Converts text to typed columns, for CSV files and Debezium's JSON; a value is never rounded."""
 
 from __future__ import annotations
 
@@ -52,7 +48,7 @@ def _integers(kind: SqlType, texts: pa.Array) -> pa.Array:
 def _decimals(kind: SqlType, texts: pa.Array) -> pa.Array:
     longest = pc.max(pc.binary_length(texts)).as_py() or 0
     if longest + kind.scale > 38 or pc.any(pc.match_substring(texts, "e", ignore_case=True)).as_py():
-        raise ValueError("Arrow may overflow without error")
+        raise ValueError("Arrow may read the decimal wrongly")
     return _cast(kind, texts)
 
 
@@ -62,7 +58,7 @@ def _floats(kind: SqlType, texts: pa.Array) -> pa.Array:
 
 def _timestamps(kind: SqlType, texts: pa.Array) -> pa.Array:
     if pc.any(pc.equal(pc.binary_length(texts), len("2026-01-01T10"))).as_py():
-        raise ValueError("a time of only an hour is not accepted")
+        raise ValueError("a time without minutes is not accepted")
     try:
         return _cast(kind, texts)
     except pa.ArrowInvalid:

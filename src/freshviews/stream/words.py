@@ -1,4 +1,4 @@
-"""The words of an op column, and the action that each word stands for.
+"""The words of an op column, and the action of each.
 
 =================================================================  =========================================
 words, in any case                                                 action
@@ -8,10 +8,6 @@ delete, d, -, -d, -u, update_preimage                              DELETE: one l
 update, u, upsert                                                  REPLACE: it replaces the row of its key
 remove                                                             REMOVE: delete the row of this key, if any
 =================================================================  =========================================
-
-The words come from Flink's row kinds (+I -U +U -D), Delta's change feed, Debezium and English. In upserts, INSERT
-counts as REPLACE and DELETE as REMOVE. A DELETE with values only in the columns of a primary key also deletes the row
-with this key. If no row has the key, the DELETE is a bad row.
 """
 
 from __future__ import annotations
@@ -58,6 +54,10 @@ def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: 
     """The action of each row; 0 if the row is bad. Only distinct words are examined.
 
     ``column``: one-byte or longer text, plain or dictionary-encoded. Raises BadChange for any other type.
+
+    The words come from Flink's row kinds (+I -U +U -D), Delta's change feed, Debezium and English. In upserts, INSERT
+    counts as REPLACE and DELETE as REMOVE. A DELETE with values only in the columns of a primary key also deletes the
+    row with this key. If no row has the key, the DELETE is a bad row.
     """
     encoded = column if pa.types.is_dictionary(column.type) else _encoded(name, column, problems)
     distinct: list[Any] = encoded.dictionary.to_pylist()

@@ -1,8 +1,4 @@
-"""Checks that the values of an Arrow column lie in its memory, since Arrow trusts offsets, lengths and indices.
-
-Arrow's own cheap check compares lengths with the sizes of buffers and does not look at rows. The checks here visit the
-offsets and indices of all rows, but do not test whether text is valid UTF-8.
-"""
+"""Checks that the offsets, lengths and indices of an Arrow column stay inside its memory."""
 
 from __future__ import annotations
 

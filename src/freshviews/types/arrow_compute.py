@@ -1,4 +1,4 @@
-"""Imports ``pyarrow.compute`` only when a function of it is used: the import takes a tenth of the start time."""
+"""Imports ``pyarrow.compute`` only when a function of it is used, for a faster start."""
 
 from importlib import import_module
 from typing import Any

@@ -1,8 +1,4 @@
-"""Converts day numbers to years, months and days, and back: the proleptic Gregorian calendar, without bounds.
-
-``datetime`` covers only the years 1 to 9999, but DATE and TIMESTAMP codes go further. All divisions are floor
-divisions, so the results are right before 1970, too. Years begin on 1 March, so the leap day is the last day of a year.
-"""
+"""Converts day numbers to years, months and days, and back, for all years of the proleptic Gregorian calendar."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Converts whole Arrow columns to contiguous codes, and back.
-
-A column is accepted if all its values fit. For example, an int64 column fits INT if its values are in range, and a
-column of nanoseconds fits TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the accepted
-values, and the text of errors.
-
-A column without nulls is not copied if its words equal the codes; then the codes share its memory. This holds for the
-types int64, float64, timestamp[us] and aligned decimals.
-"""
+"""Converts whole Arrow columns to contiguous codes, and back."""
 
 from __future__ import annotations
 
@@ -59,6 +51,13 @@ def encode_arrow(
 
     Raises ``TypeError`` if no value of the column's Arrow type is accepted, and ``BadValue`` with the first refused row
     (its value is None for a null).
+
+    A column is accepted if all its values fit. For example, an int64 column fits INT if its values are in range, and a
+    column of nanoseconds fits TIMESTAMP if they are whole microseconds. ``freshviews.types.values`` defines the
+    accepted values, and the text of errors.
+
+    A column without nulls is not copied if its words equal the codes; then the codes share its memory. This holds for
+    the types int64, float64, timestamp[us] and aligned decimals.
     """
     if isinstance(array, pa.ChunkedArray):
         if array.num_chunks != 1:

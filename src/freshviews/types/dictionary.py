@@ -1,12 +1,4 @@
-"""The dictionary of a database: each distinct string and its code.
-
-Codes count from 0. ``engine.commit.collection`` finds the codes that nothing refers to, and ``free`` frees them. A new
-string gets the lowest freed code; if there is none, the next code after the last. Only one thread at a time may add
-strings; other threads may decode meanwhile.
-
-The dictionary first holds its strings as Python objects. ``engine.codes.string_codes`` moves them to native memory
-(``put``). From then on the dictionary caches a bounded number of recent strings as Python objects.
-"""
+"""The dictionary of a database: each distinct string and its code."""
 
 from __future__ import annotations
 
@@ -192,7 +184,7 @@ class _Recent(dict[str, int]):
 
     def __missing__(self, text: object) -> int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         text = str(text)  # else a subclass such as numpy.str_ would be stored and returned
         try:
             data = text.encode()
@@ -249,7 +241,15 @@ class Living:
 
 
 class Dictionary:
-    """Strings to codes and back."""
+    """Strings to codes and back.
+
+    Codes count from 0. ``engine.commit.collection`` finds the codes that nothing refers to, and ``free`` frees them. A
+    new string gets the lowest freed code; if there is none, the next code after the last. Only one thread at a time may
+    add strings; other threads may decode meanwhile.
+
+    The dictionary first holds its strings as Python objects. ``engine.codes.string_codes`` moves them to native memory
+    (``put``). From then on the dictionary caches a bounded number of recent strings as Python objects.
+    """
 
     def __init__(self, entries: Iterable[str] = ()) -> None:
         """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""

@@ -1,4 +1,4 @@
-"""Arrow tables as DataFrames of pandas and polars."""
+"""Converts Arrow tables to DataFrames of pandas and polars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts codes to JSON: numbers and booleans as in JSON, other values, such as dates and NaN, as strings."""
+"""Converts codes to JSON: numbers and booleans as in JSON, other values as strings."""
 
 from __future__ import annotations
 

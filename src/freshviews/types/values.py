@@ -1,6 +1,4 @@
-"""Converts Python values to codes and back, one at a time.
-
-The values that each type accepts, besides None; only FLOAT rounds:
+"""Converts Python values to codes and back, one at a time. The accepted values, besides None:
 
 =========  ============================================================================================
 BOOLEAN    bool
@@ -14,10 +12,6 @@ DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
            pandas.Timestamp of whole microseconds
 =========  ============================================================================================
-
-A NumPy scalar is accepted if the Python value that it equals is accepted; pandas.NA, NaT and numpy's NaT count as NULL.
-A refused value raises a ``TypeError`` (the type is never accepted), an ``OverflowError`` (out of range) or a
-``ValueError`` (this value is not accepted). The message is only the reason, without the value.
 """
 
 from __future__ import annotations
@@ -67,6 +61,10 @@ def encoder_for(
     """The function that encodes the values of one column; it refuses NULLs if not ``nullable``.
 
     ``read`` reads a text as a code of DATE or TIMESTAMP; without it, text is refused.
+
+    A NumPy scalar is accepted if the Python value that it equals is accepted; pandas.NA, NaT and numpy's NaT count as
+    NULL. A refused value raises a ``TypeError`` (the type is never accepted), an ``OverflowError`` (out of range) or a
+    ``ValueError`` (this value is not accepted). The message is only the reason, without the value.
     """
     null = _null_code if nullable else _refuse_null
     if kind.is_integer:

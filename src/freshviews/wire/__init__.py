@@ -1,4 +1,4 @@
-"""A server of Arrow Flight SQL over gRPC. It reaches a database or a checkpoint only through ``Served``."""
+"""A server of Arrow Flight SQL over gRPC; ``Served`` is its interface to a database or a checkpoint."""
 
 __all__ = [
     "RESULT_BYTES",

@@ -83,7 +83,7 @@ def _is_compressed(header: bytes) -> bool:
             found = None if inner is None else _reference(header, inner)
         return found is not None and _field(header, found, 3) is not None
     except (struct.error, IndexError):
-        raise BadMessage("the parameters have a header that is none of Arrow") from None
+        raise BadMessage("the header of the parameters is not an Arrow message") from None
 
 
 _DICTIONARY, _BATCH = 2, 3
@@ -119,7 +119,7 @@ def rows_of(messages: Iterable[bytes], most: int) -> list[tuple[object, ...]]:
             raise BadMessage(f"the parameters have more than {most >> 20} MB; send them in several statements")
         if one.data_header:
             if _is_compressed(one.data_header):
-                raise BadMessage("the parameters are compressed; send them as they are")
+                raise BadMessage("the parameters are compressed; send them uncompressed")
             header = one.data_header + b"\0" * (-len(one.data_header) % 8)
             parts += [_CONTINUES, len(header).to_bytes(4, "little"), header, one.data_body]
     if not parts:
@@ -135,5 +135,5 @@ def rows_of(messages: Iterable[bytes], most: int) -> list[tuple[object, ...]]:
         table.validate(full=True)
         columns = [column.to_pylist() for column in table.columns]
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise BadMessage(f"the parameters are no rows of Arrow: {type(error).__name__}") from None
+        raise BadMessage(f"the parameters are not an Arrow record batch: {type(error).__name__}") from None
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows

@@ -1,7 +1,4 @@
-"""The answers of Flight SQL about a server and its tables: catalogs, schemas, tables, keys, and what is supported.
-
-There is one catalog with one schema, both without a name. So a client names a table by its name alone.
-"""
+"""Answers Flight SQL's questions about a server and its tables: catalogs, schemas, keys, and supported features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A database as a server sees it: functions that read its definitions, answer a SELECT and execute a script."""
+"""Serves a database: reads its definitions, answers a SELECT and executes a script."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class ServedDatabase:
         if is_select(sql):
             return self.sql(sql, parameters)
         if not is_question(sql):
-            raise SqlError(f"{first_word(sql)} and other statements are in one text; execute each by itself")
+            raise SqlError(
+                f"{first_word(sql)} must be the only statement in its text; execute each statement separately"
+            )
         found = self.execute(sql, parameters)
         if isinstance(found, Answer):
             return found

@@ -1,4 +1,4 @@
-"""Answers the requests of Flight SQL, from bytes of messages to bytes of messages; ``server`` transports them."""
+"""Answers the requests of Flight SQL; ``server`` sends and receives the messages."""
 
 from __future__ import annotations
 
@@ -96,10 +96,12 @@ class FlightSql:
         """DoAction: prepare a statement, or forget one."""
         action = parsed("Action", request)
         if action.type not in _ACTIONS:
-            raise RefusedStatement(f"{action.type[:100]!r} is no action here; there are {', '.join(_ACTIONS)}")
+            raise RefusedStatement(
+                f"action {action.type[:100]!r} is not supported; the actions are {', '.join(_ACTIONS)}"
+            )
         name, command = unpacked(action.body)
         if name != f"Action{action.type}Request":
-            raise BadMessage(f"{name} is no request for {action.type}")
+            raise BadMessage(f"{action.type} does not accept a message {name}")
         if action.type == "ClosePreparedStatement":
             with suppress(Gone):
                 self._statements.take(command.prepared_statement_handle)
@@ -133,11 +135,11 @@ class FlightSql:
         if name == "CommandPreparedStatementQuery":
             prepared = self._statements.get(command.prepared_statement_handle)
             if not prepared.bound and prepared.parameters:
-                raise BadMessage(f"the statement has {prepared.parameters} parameters, and none are bound")
+                raise BadMessage(f"the statement has {prepared.parameters} parameters, but no values were passed")
             return self._result(prepared.sql, prepared.bound or [()])
         found = catalog_rows.answer(name, command, self._served, freshviews.__version__)
         if found is None:
-            raise BadMessage(f"{name} has no rows as its result")
+            raise BadMessage(f"{name} does not return rows")
         return found
 
     def _result(self, sql: str, bound: list[tuple[object, ...]]) -> pa.Table:
@@ -146,14 +148,14 @@ class FlightSql:
             count = self._update(sql, bound)
             return pa.table({"rows": [None if count < 0 else count]}, schema=_COUNT)
         if len(bound) > 1:
-            raise RefusedStatement("a SELECT takes the parameters of one execution; execute it for each of them")
+            raise RefusedStatement("a SELECT takes one row of parameters; execute it once for each row")
         rows = self._served.select(sql, bound[0])
         table = sendable(rows.table)
         return table.replace_schema_metadata({"freshviews.version": str(rows.version)})
 
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
-            raise RefusedStatement("the server is read only: SELECT is answered; the program that serves opens it")
+            raise RefusedStatement("the server is read only; only SELECT is accepted")
         return self._served.update(sql, bound)
 
     def _prepare(self, request: Any) -> Any:
@@ -180,7 +182,7 @@ class FlightSql:
 
 def _refuse_transaction(command: Any) -> None:
     if getattr(command, "transaction_id", b""):
-        raise RefusedStatement("there are no transactions here: each statement is a version of its own")
+        raise RefusedStatement("transactions are not supported; each statement takes effect at once")
 
 
 def _then(first: bytes, others: Iterable[bytes]) -> Iterator[bytes]:
@@ -191,5 +193,5 @@ def _then(first: bytes, others: Iterable[bytes]) -> Iterator[bytes]:
 def _fitting(prepared: Prepared, rows: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     for row in rows:
         if len(row) != prepared.parameters:
-            raise BadMessage(f"the statement has {prepared.parameters} parameters; {len(row)} are given")
+            raise BadMessage(f"the statement has {prepared.parameters} parameters, but {len(row)} values were passed")
     return rows

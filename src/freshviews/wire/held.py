@@ -1,7 +1,6 @@
-"""Objects that a server holds between two requests of a client: results to be fetched, and prepared statements.
+"""Holds objects between two requests of a client: results to be fetched, and prepared statements.
 
-Each has a random handle, by which the client names it. Old results and statements are dropped. If there are too many,
-the oldest are dropped first.
+Old objects are dropped.
 """
 
 from __future__ import annotations

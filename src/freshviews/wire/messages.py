@@ -1,9 +1,4 @@
-"""The messages of Arrow Flight and Flight SQL, as classes that the package protobuf makes when it is first needed.
-
-A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if a message says whether it
-has the field. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left out: parsing
-skips them.
-"""
+"""The messages of Arrow Flight and Flight SQL, as classes of the package protobuf."""
 
 from __future__ import annotations
 
@@ -69,7 +64,12 @@ class BadMessage(Exception):
 
 @cache
 def classes() -> dict[str, Any]:
-    """All classes by name. Raises ArgumentError if the package protobuf is missing."""
+    """All classes by name. Raises ArgumentError if the package protobuf is missing.
+
+    A field is written ``name:type=number``, with ``*`` after the type if it repeats, and ``?`` if a message says
+    whether it has the field. Enumerations are int32, which has the same bytes. Fields that nothing here reads are left
+    out: parsing skips them.
+    """
     try:
         from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
     except ImportError:
@@ -107,7 +107,7 @@ def parsed(name: str, content: bytes) -> Any:
     try:
         return classes()[name].FromString(content)
     except (DecodeError, RecursionError):
-        raise BadMessage(f"the request is no message {name}") from None
+        raise BadMessage(f"the request is not a valid {name}") from None
 
 
 def packed(message: Any) -> bytes:
@@ -122,5 +122,5 @@ def unpacked(content: bytes) -> tuple[str, Any]:
     found = parsed("Any", content)
     name = found.type_url.removeprefix(_PREFIX)
     if name not in SQL or name == found.type_url:
-        raise BadMessage(f"{found.type_url[:100]!r} is no command of Flight SQL that is answered here")
+        raise BadMessage(f"command {found.type_url[:100]!r} of Flight SQL is not supported")
     return name, parsed(name, found.value)

@@ -1,4 +1,4 @@
-"""``Served``: the methods by which a server reads and changes the tables and views that it serves."""
+"""The interface ``Served``, by which a server reads and changes tables and views."""
 
 from __future__ import annotations
 

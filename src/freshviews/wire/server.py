@@ -1,8 +1,4 @@
-"""A gRPC server of Flight SQL in threads. No request can block or end the other work of the process.
-
-The token is checked before a message is read. A message has at most ``LONGEST`` bytes. At most ``WORKERS`` requests run
-at a time, and at most ``MOST`` run or wait. A client that neither sends nor takes a message for ``SECONDS`` is cut off.
-"""
+"""A gRPC server of Flight SQL in threads, with limits on messages, requests and waiting clients."""
 
 from __future__ import annotations
 
@@ -43,6 +39,10 @@ _SERVICE = "arrow.flight.protocol.FlightService"
 class FlightServer:
     """Serves a ``Served`` until ``close``.
 
+    The token is checked before a message is read. A message has at most ``LONGEST`` bytes. At most ``WORKERS`` requests
+    run at a time, and at most ``MOST`` run or wait. A client that neither sends nor takes a message for ``SECONDS`` is
+    cut off.
+
     Attributes
     ----------
     host, port
@@ -66,7 +66,7 @@ class FlightServer:
         self.host = _host(host)
         self.token = "" if token is False else random_token() if token is None else checked(token, "the token")
         if token is False and not _is_of_this_machine(host):
-            raise ArgumentError(f"host {host}: without a token only an address of this machine is served, as 127.0.0.1")
+            raise ArgumentError(f"host {host}: a server without a token needs an address of this machine, as 127.0.0.1")
         self._is_writable, self._is_closed = served.is_writable, False
         self._sql = FlightSql(served)
         self._watch = _Watch(SECONDS)
@@ -95,8 +95,8 @@ class FlightServer:
         if not self.port:
             self._workers.shutdown()
             raise ArgumentError(
-                f"{address} cannot be taken: another process listens there, or it is no address of this machine; "
-                "name another port, or 0 for a free one"
+                f"{address} cannot be taken: another process uses it, or this machine does not have it; name another "
+                "port, or 0 for a free one"
             )
         self._watch.start()
         self._server.start()

@@ -1,4 +1,4 @@
-"""The token that clients of a server show: a text given by the user, or a random one."""
+"""The token that clients of a server must send: given by the user, or random."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def code_of(x: float) -> int:
     return int(code)
 
 
-def test_sums_of_doubles_are_exact_even_after_a_huge_value_was_deleted() -> None:
+def test_sums_are_exact_after_a_huge_value_is_deleted() -> None:
     """A count and a sum in one product: 1e300 is inserted and deleted; 0.1 added three times is rounded once."""
     ring = ProductRing(("count", "sum"), (INTEGER, REAL))
     maintained = MaintainedRule(rule("ab", "R ab", "S b"), ring)
@@ -73,7 +73,7 @@ def test_sums_of_doubles_are_exact_even_after_a_huge_value_was_deleted() -> None
     assert head.groups == {}
 
 
-def test_a_functional_head_erases_old_values_before_it_inserts_new_values() -> None:
+def test_a_functional_head_erases_values_before_inserts() -> None:
     head = Function(("a", "v"), ("a",), "v")
     head.apply(Delta((), (((1, 10), 1),)))
     head.apply(Delta((((1, 10), 1),), (((1, 11), 1),)))

@@ -64,7 +64,7 @@ def test_every_batch_of_a_maintained_rule_agrees_with_nested_loops(name: str) ->
         assert one.conditions or unaccounted(maintained, codes) == []
 
 
-def test_derivations_are_right_even_if_the_walk_of_the_old_version_stops_early() -> None:
+def test_derivations_are_right_after_an_early_stop() -> None:
     """Without slack, the old walk stops at the end of a contribution, and the new one covers what it had covered."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maintenance, "SLACK", 0)
@@ -105,7 +105,7 @@ def test_the_operations_of_a_batch_are_bounded_by_edit_distance_and_changes(name
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_maintained_rule_stores_hardly_more_intervals_than_a_new_trace_has(name: str) -> None:
+def test_a_maintained_rule_stores_few_extra_intervals(name: str) -> None:
     """After many batches, growing and shrinking, the number is close to that of a new evaluation."""
     choices = random.Random(name)
     one = RULES[name]
@@ -128,7 +128,7 @@ def recorded_anew(maintained: MaintainedRule) -> int:
     return sum(cursor.kept and (not cursor.pointed or low < high) for cursor, low, high in steps)
 
 
-def test_with_all_sensitivity_indexes_exactly_the_intervals_of_the_trace_are_stored() -> None:
+def test_sensitivity_indexes_store_exactly_the_intervals_of_the_trace() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)
@@ -179,7 +179,7 @@ def test_a_join_repeats_no_operations_below_an_unchanged_code() -> None:
     assert maintained.counters.operations - done < 30
 
 
-def test_another_copy_of_a_row_changes_the_payload_of_its_derivations() -> None:
+def test_a_second_copy_of_a_row_changes_payloads() -> None:
     maintained = MaintainedRule(RULES["path"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 2, (2, 4): 1}})
     delta = maintained.apply({"R": {(1, 2): 2}})

@@ -88,7 +88,7 @@ def test_a_seek_is_sensitive_from_the_code_it_sought() -> None:
     assert oracle(maintained.oracle, ("x",)) == "x in [4, 5]"
 
 
-def test_an_atom_needs_no_sensitivity_index_if_its_arguments_are_a_prefix_of_the_order() -> None:
+def test_atoms_over_a_prefix_need_no_sensitivity_index() -> None:
     """Section 4.2: of R(a, b), S(b, c), T(a, c) in the order a, b, c."""
     maintained = MaintainedRule(rule("abc", "R ab", "S bc", "T ac"), INTEGER)
     maintained.apply({"R": {(1, 2): 1, (3, 2): 1}, "S": {(2, 4): 1}, "T": {(1, 4): 1, (3, 9): 1}})

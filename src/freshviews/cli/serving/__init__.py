@@ -1,3 +1,3 @@
-"""An HTTP server, for the metrics of a running pipeline and for the pages of ``freshviews serve``."""
+"""An HTTP server for the metrics of a pipeline and for ``freshviews serve``."""
 
 __all__ = ["checkpoint", "server", "site"]

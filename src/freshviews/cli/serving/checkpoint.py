@@ -1,4 +1,4 @@
-"""The views of a checkpoint as a server of Arrow Flight SQL sees them: read only, at the last version."""
+"""Serves the last version of a checkpoint's views over Arrow Flight SQL, read only."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ServedCheckpoint:
             raise FreshviewsError(str(error)) from None
 
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
-        raise RefusedStatement("a checkpoint is read only; the rows come from the sources of its pipeline")
+        raise RefusedStatement("a checkpoint is read only; change the sources of its pipeline instead")
 
 
 def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:

@@ -1,4 +1,4 @@
-"""Makes HTML elements, and escapes all text that is not an element made here."""
+"""Writes HTML elements, and escapes all text in them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""An HTTP server in threads. No request can block or end the other work of the process.
-
-A connection lasts at most ``SECONDS``; a server may allow a longer time for its answers. At most ``MOST`` connections
-are open: a further connection closes the oldest. A request has at most ``LONGEST`` bytes, and only GET is answered.
-"""
+"""An HTTP server in threads; it answers only GET, and limits connections, their time and the size of requests."""
 
 from __future__ import annotations
 

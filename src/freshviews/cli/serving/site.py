@@ -1,8 +1,6 @@
-"""The answers of ``freshviews serve``: pages, and rows of views and of SELECTs, read only.
+"""Answers the requests of ``freshviews serve``, which are not trusted.
 
-``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow. Requests
-are not trusted (docs/operations.md lists what is refused). The Host header of a request must name this server. This
-stops DNS rebinding: a page of another site, whose name was made to resolve to this server, cannot read the answers.
+``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow.
 """
 
 from __future__ import annotations
@@ -61,7 +59,11 @@ class Parameters:
 
 
 class Site:
-    """The answers for one script or project."""
+    """The answers for one script or project.
+
+    The Host header of a request must name this server. This stops DNS rebinding: a page of another site, whose name was
+    made to resolve to this server, cannot read the answers.
+    """
 
     def __init__(
         self,

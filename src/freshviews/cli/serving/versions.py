@@ -1,11 +1,4 @@
-"""Reads views of a checkpoint at committed versions, for many readers in one process.
-
-Loaded cells advance to the next version by their log, so a new version costs only its changes. Contents of views are
-cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
-
-A reader who names no version gets the last committed version, or a newer version that is already loaded. The pipeline
-may delete the state of a version before it is read. Then a newer version is tried, at most ``TRIES`` versions in all.
-"""
+"""Reads views of a checkpoint at committed versions, for many readers in one process."""
 
 from __future__ import annotations
 
@@ -61,7 +54,15 @@ class Gone(Refused):
 
 
 class Versions:
-    """The versions of a checkpoint that can be read. All methods raise Refused."""
+    """The versions of a checkpoint that can be read. All methods raise Refused.
+
+    Loaded cells advance to the next version by their log, so a new version costs only its changes. Contents of views
+    are cached, up to ``KEPT_BYTES``. Only one thread at a time loads cells or runs a SELECT.
+
+    A reader who names no version gets the last committed version, or a newer version that is already loaded. The
+    pipeline may delete the state of a version before it is read. Then a newer version is tried, at most ``TRIES``
+    versions in all.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store

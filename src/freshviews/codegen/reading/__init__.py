@@ -1,3 +1,3 @@
-"""Writes the source of output expressions, and of functions that read a result: its change, its rows or one row."""
+"""Writes the functions that read a result: its change, its rows or one row."""
 
 __all__ = ["enumeration", "evaluation", "listing", "member", "projection", "readers", "settling"]

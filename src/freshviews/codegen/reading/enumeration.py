@@ -1,16 +1,4 @@
-"""Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
-
-The function writes at most ``limit`` rows to ``out``, column after column, and returns their number. Fewer than
-``limit`` means the end. The state must not change between calls.
-
-The statements ``rows`` of an Enumerated result become nested loops, which stop when ``out`` is full. Word 0 of
-``frame`` gets the number of the Emit at which they stop. Other words get the positions of the loops around this Emit.
-The next call resumes there.
-
-If an innermost loop only emits rows, its number of turns is computed before it begins. So the loop has no test per row.
-If the result has aggregates, the function writes raw rows (``readers``), row after row instead of column after column.
-It assembles the payload of a group in the last words of the frame.
-"""
+"""Writes ``enumerate_rows(state, frame, limit, out)``, which returns at most ``limit`` rows and can be resumed."""
 
 from __future__ import annotations
 
@@ -45,7 +33,19 @@ def _loops_in(result: Enumerated) -> int:
 
 
 def write_enumeration(program: Program, module: Module, result: Enumerated, width: int | None = None) -> str:
-    """Source of the function; ``width``: words of a raw row where the rows are groups."""
+    """Source of the function; ``width``: words of a raw row where the rows are groups.
+
+    The function writes at most ``limit`` rows to ``out``, column after column, and returns their number. Fewer than
+    ``limit`` means the end. The state must not change between calls.
+
+    The statements ``rows`` of an Enumerated result become nested loops, which stop when ``out`` is full. Word 0 of
+    ``frame`` gets the number of the Emit at which they stop. Other words get the positions of the loops around this
+    Emit. The next call resumes there.
+
+    If an innermost loop only emits rows, its number of turns is computed before it begins. So the loop has no test per
+    row. If the result has aggregates, the function writes raw rows (``readers``), row after row instead of column after
+    column. It assembles the payload of a group in the last words of the frame.
+    """
     numbers = _Numbers(_numbered(result.rows))
     context = _resumable(begin(program, module, _RESERVED), _Frame((), width is not None, numbers))
     with context.writer.function("enumerate_rows", "state, frame, limit, out"):

@@ -1,8 +1,4 @@
-"""Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over the tries, and frees them.
-
-The computed views must be empty before the call. If memory runs out, the function joins nothing, and marks the table of
-the first computed view as failed.
-"""
+"""Writes ``evaluate(state)``, which recomputes views: it builds tries, joins them and frees them."""
 
 from __future__ import annotations
 
@@ -24,7 +20,11 @@ from freshviews.program.upkeep import Evaluated
 
 
 def write_evaluate(program: Program, module: Module, evaluated: Evaluated, counted: bool) -> str:
-    """Source of the function."""
+    """Source of the function.
+
+    The computed views must be empty before the call. If memory runs out, the function joins nothing, and marks the
+    table of the first computed view as failed.
+    """
     statements = evaluated.statements
     context = begin(program, module, counted=counted)
     with context.writer.function("evaluate", "state"):

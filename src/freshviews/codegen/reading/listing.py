@@ -1,22 +1,4 @@
-"""Readers of a listed result: of all its rows, of one row, and of its change.
-
-A listing becomes functions, numbered by k, that resume at a *frame*: a block of words with the position of an
-enumeration. ``next_k(state, frame, variables)`` moves to the next row of a listing, whose sources are nested loops, and
-returns whether there is one. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a set of a
-union has given values. The frame of a listing::
-
-    number of the source that resumes (0: begin, -1: at the end)
-    per SliceSource: position, the values that it binds
-    per UnionSource: number of sets (one per row of ``heavy``), position in the rows of ``light``, address of the
-        frames of the sets, number of frames that fit there, the values that it binds
-
-``close_k`` releases the frames of a union's sets. The state must not change between calls.
-
-``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns whether
-there may be more. ``close_listed(frame)`` releases the memory of a frame. ``read_group(state, key, changes)`` looks a
-row up. ``read_change(state, changes)`` looks up the new payload of each row of the change, and subtracts the change to
-get the old payload.
-"""
+"""Writes the readers of a listed result: of all its rows, of one row, and of its change."""
 
 from __future__ import annotations
 
@@ -83,7 +65,25 @@ def frame_words(result: Listed) -> int:
 
 
 def write_listing(program: Program, module: Module, result: Listed, block: Block) -> str:
-    """Source of all functions that read a result that is listed."""
+    """Source of all functions that read a result that is listed.
+
+    A listing becomes functions, numbered by k, that resume at a *frame*: a block of words with the position of an
+    enumeration. ``next_k(state, frame, variables)`` moves to the next row of a listing, whose sources are nested loops,
+    and returns whether there is one. ``take_k`` moves to the next values of a UnionSource. ``has_k`` returns whether a
+    set of a union has given values. The frame of a listing::
+
+        number of the source that resumes (0: begin, -1: at the end)
+        per SliceSource: position, the values that it binds
+        per UnionSource: number of sets (one per row of ``heavy``), position in the rows of ``light``, address of the
+            frames of the sets, number of frames that fit there, the values that it binds
+
+    ``close_k`` releases the frames of a union's sets. The state must not change between calls.
+
+    ``read_listed(state, frame, limit, changes)`` appends raw rows to a buffer until it has ``limit`` rows; returns
+    whether there may be more. ``close_listed(frame)`` releases the memory of a frame. ``read_group(state, key,
+    changes)`` looks a row up. ``read_change(state, changes)`` looks up the new payload of each row of the change, and
+    subtracts the change to get the old payload.
+    """
     finish = Writer(module)
     write_finish(finish, program.view(result.delta), block)
     functions = _Functions(program, module)

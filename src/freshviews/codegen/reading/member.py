@@ -1,4 +1,4 @@
-"""Functions that run one body of a program, for results that are not held in one view.
+"""Writes readers that run statements of a program, for a result that no single view holds.
 
 - ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
 - ``read_group(state, key, changes)`` looks a row up, and appends it to ``changes`` if it exists; ``key`` is the address

@@ -1,8 +1,4 @@
-"""Compiles output expressions and HAVING over raw rows: ``project(raw, n, width, out, state)``.
-
-The function reads ``n`` raw rows of ``width`` words. For each raw row that passes HAVING, it appends a row to ``out``:
-a word per compiled output expression, and the multiplicity.
-"""
+"""Writes ``project(raw, n, width, out, state)``, which computes output expressions and HAVING of ``n`` raw rows."""
 
 from __future__ import annotations
 

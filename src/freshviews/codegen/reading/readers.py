@@ -1,20 +1,8 @@
-"""Readers of a result that is held in one view or enumerated by group: of its change, its rows, and one group.
+"""Writes the readers of a result that is held in one view or enumerated by group.
 
-All readers write *raw rows* into a buffer: the free variables, the values of the aggregates, the multiplicity. Output
-expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
-
-- ``read_change(state, out)`` reads the journal and clears it. For each changed row it writes the old raw row with
-  multiplicity -1, and the new one with 1. A SELECT without GROUP BY and without aggregates gets one row instead, whose
-  multiplicity is the difference.
-- ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
-  the next position, or -1 at the end.
-- ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words. Returns
-  whether the key exists.
-- ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, and sets ``found`` to 1 or 0 for each key.
-  Set operations call it for their blocks. ``columns`` has address and stride of the words of each free variable;
-  ``key`` is scratch room for one key.
-
-``finish(key, payload, target, multiplicity, status)`` writes a raw row.
+- ``read_change(state, out)`` writes each changed row: the old one with -1, the new one with 1.
+- ``read_rows(state, start, limit, out)`` writes ``limit`` rows and returns the next position, or -1 at the end.
+- ``read_group(state, key, out)`` looks up one row, ``read_groups`` several rows.
 """
 
 from __future__ import annotations
@@ -53,7 +41,22 @@ def raw_width(block: Block) -> int:
 
 
 def write_readers(program: Program, module: Module, view: View, block: Block) -> str:
-    """Source of the three readers of a result that is held in a view."""
+    """Source of the three readers of a result that is held in a view.
+
+    All readers write *raw rows* into a buffer: the free variables, the values of the aggregates, the multiplicity.
+    Output expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
+
+    - ``read_change(state, out)`` reads the journal and clears it. For each changed row it writes the old raw row with
+      multiplicity -1, and the new one with 1. A SELECT without GROUP BY and without aggregates gets one row instead,
+      whose multiplicity is the difference.
+    - ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows;
+      returns the next position, or -1 at the end.
+    - ``read_group(state, key, out)`` looks one key up and appends its raw row; ``key`` is the address of its words.
+      Returns whether the key exists.
+    - ``read_groups(state, columns, n, key, found, out)`` looks ``n`` keys up, and sets ``found`` to 1 or 0 for each
+      key. Set operations call it for their blocks. ``columns`` has address and stride of the words of each free
+      variable; ``key`` is scratch room for one key.
+    """
     writer = Writer(module)
     write_finish(writer, view, block)
     _write_change(writer, program, view, block)

@@ -1,4 +1,4 @@
-"""Writes the statements that update a result once, at the end of a version: the function ``end_version(state)``."""
+"""Writes ``end_version(state)``, which updates a result once, at the end of a version."""
 
 from __future__ import annotations
 

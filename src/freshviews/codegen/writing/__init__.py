@@ -1,10 +1,9 @@
-"""Writes the source of triggers: a module per family of statements.
+"""Writes the source of triggers; each kind of statement has a module.
 
-``context`` describes the surroundings of a statement. ``bodies`` calls the writer for each kind of statement: in
-``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing`` or ``payloads``. These
-modules write nested bodies through the context. ``triggers`` and ``rebalancing_functions`` write whole functions.
-``ahead`` decides what memory is prefetched, and ``appending`` which inserts are deferred. ``parts`` moves statements
-into functions of their own.
+- ``triggers``, ``rebalancing_functions``: whole functions; ``bodies`` calls the writer of each statement.
+- ``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing``: statements.
+- ``context``: the names in scope; ``payloads``: ring elements; ``parts``: long bodies as functions of their own.
+- ``ahead``: memory to prefetch; ``appending``: inserts to defer.
 """
 
 __all__ = [

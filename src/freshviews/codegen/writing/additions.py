@@ -1,9 +1,4 @@
-"""Statements that change the rows of views: Add, and Clear of a scratch view.
-
-An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes. It runs the body
-``appear``, ``vanish`` or ``stay``, by what happened to the row, and removes a row with payload zero. In a scratch view
-of an evaluation (``kernel.hash.sum_table``), an Add only adds to the payload.
-"""
+"""Writes the statements that change the rows of views: Add, and Clear of a scratch view."""
 
 from __future__ import annotations
 
@@ -18,6 +13,10 @@ from freshviews.program.views import View
 
 
 def write_add(context: Context, statement: Add) -> None:
+    """An Add finds or creates the row of a key and adds to its payload. Then it updates ordered indexes. It runs the
+    body ``appear``, ``vanish`` or ``stay``, by what happened to the row, and removes a row with payload zero. In a
+    scratch view of an evaluation (``kernel.hash.sum_table``), an Add only adds to the payload.
+    """
     view = context.views[statement.view]
     if view.name in context.scratch:
         _write_scratch_add(context, statement, view)

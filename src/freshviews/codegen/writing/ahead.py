@@ -1,10 +1,4 @@
-"""Prefetching: while an update of a batch runs, memory that later updates need is fetched into the processor's caches.
-
-An update waits for memory several times: for the slot of a key, for the row or group that the slot names, and for the
-rows of the group. All keys of a batch are known when it begins. So each stage is prefetched some updates early, when
-the previous stage has arrived. Tables that fit into the processor's caches are not prefetched: their sizes are compared
-with ``CACHED`` once per batch. The trigger language has no prefetching; it describes one update.
-"""
+"""Writes prefetches: fetches memory that later updates of a batch read, while earlier updates run."""
 
 from __future__ import annotations
 
@@ -80,6 +74,11 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
     """Prefetch rows that later updates look up by unchanged columns; return the slices with prefetched rows.
 
     ``raw`` has the local variable of each column.
+
+    An update waits for memory several times: for the slot of a key, for the row or group that the slot names, and for
+    the rows of the group. All keys of a batch are known when it begins. So each stage is prefetched some updates early,
+    when the previous stage has arrived. Tables that fit into the processor's caches are not prefetched: their sizes are
+    compared with ``CACHED`` once per batch. The trigger language has no prefetching; it describes one update.
     """
     places = _prefetched_keys(context, trigger, raw)
     plain = _unchanged_parameters(trigger, raw)

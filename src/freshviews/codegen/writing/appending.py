@@ -1,14 +1,4 @@
-"""Chooses the views to which a trigger appends rows whose keys are looked up only later.
-
-Under ``first_order``, the trigger of ``sales`` adds to a store of sales, which only triggers of other relations read.
-While large batches of sales arrive, nothing reads the store. So the trigger *defers* the inserts
-(``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows to the index.
-
-Deferral needs a view without a journal, an ordered index or a subset, because these need each row immediately. No
-statement may test whether a row was present before. The components of a row must be integers, so that rows with equal
-keys are merged by addition. No evaluation, and no other statement of the relation's triggers, may read the view.
-Otherwise every batch would flush its own deferred rows.
-"""
+"""Finds the views to which a trigger may append rows without looking up their keys at once."""
 
 from __future__ import annotations
 
@@ -26,7 +16,17 @@ def touched(body: Body) -> tuple[str, ...]:
 
 
 def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
-    """The views that a trigger appends rows to."""
+    """The views that a trigger appends rows to.
+
+    Under ``first_order``, the trigger of ``sales`` adds to a store of sales, which only triggers of other relations
+    read. While large batches of sales arrive, nothing reads the store. So the trigger *defers* the inserts
+    (``kernel.hash.pending``). Every other trigger, and every reader, first flushes the deferred rows to the index.
+
+    Deferral needs a view without a journal, an ordered index or a subset, because these need each row immediately. No
+    statement may test whether a row was present before. The components of a row must be integers, so that rows with
+    equal keys are merged by addition. No evaluation, and no other statement of the relation's triggers, may read the
+    view. Otherwise every batch would flush its own deferred rows.
+    """
     adds = [s for s in trigger.body if isinstance(s, Add) and not (s.appear or s.vanish or s.stay)]
     waiting = [add.view for add in adds if _may_wait(program, program.view(add.view))]
     if not waiting:

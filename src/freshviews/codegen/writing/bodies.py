@@ -1,4 +1,4 @@
-"""Writes bodies of the trigger language as Python source: calls the writer for each kind of statement."""
+"""Writes the statements of a body as Python source, by the writer for each kind of statement."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""The context of a statement: a frozen description of the function around it and of the names in scope.
-
-Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope gets
-a copy of the context with the names bound in that scope (``with_alias``, ``replace``). Modules for one kind of
-statement write nested bodies through the context's function ``write``; they do not import each other.
-
-A row is an address; its words are read by ``load`` at offsets that the context knows. An integer component of a Sum is
-a local variable; a component of several words is the address of a scratch block.
-"""
+"""The context of a statement: the function around it and the names in scope, as a frozen dataclass."""
 
 from __future__ import annotations
 
@@ -56,6 +48,13 @@ class Context:
 
     A part of the function (``parts``) takes and returns its locals ``kept``, beside those of the program, and takes
     ``given``; ``ends`` writes what ends the function after a call of a part that has ended it.
+
+    Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope
+    gets a copy of the context with the names bound in that scope (``with_alias``, ``replace``). Modules for one kind of
+    statement write nested bodies through the context's function ``write``; they do not import each other.
+
+    A row is an address; its words are read by ``load`` at offsets that the context knows. An integer component of a Sum
+    is a local variable; a component of several words is the address of a scratch block.
     """
 
     program: Program

@@ -1,10 +1,6 @@
-"""A leapfrog join of one variable as nested loops over flat tries (``kernel.trie.flat``).
+"""Writes a leapfrog join of one variable as loops over flat tries (``kernel.trie.flat``).
 
-A cursor is three local variables: its position, the end of its values, and the value at the position. In every turn,
-each cursor except the first seeks the value of the cursor before it. If the last cursor then has the value of the
-first, all cursors have it, and the body runs. Otherwise the first cursor seeks the value of the last. So the cursor
-with the fewest values advances at least once in two turns, as the time bound of leapfrog-search requires. For two
-cursors::
+For two cursors::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:
         while True:
@@ -119,7 +115,13 @@ class _CursorPlace:
 
 
 def write_leap(context: Context, leap: Leap) -> None:
-    """The loops of one variable."""
+    """The loops of one variable.
+
+    A cursor is three local variables: its position, the end of its values, and the value at the position. In every
+    turn, each cursor except the first seeks the value of the cursor before it. If the last cursor then has the value of
+    the first, all cursors have it, and the body runs. Otherwise the first cursor seeks the value of the last. So the
+    cursor with the fewest values advances at least once in two turns, as the time bound of leapfrog-search requires.
+    """
     places = [_open(context, cursor) for cursor in leap.cursors]
     variable = context.variable(leap.variable)
     if len(places) == 1:

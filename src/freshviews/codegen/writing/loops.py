@@ -1,9 +1,4 @@
-"""Statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops.
-
-A loop over a slice first prefetches the first rows of the slice, and the rows of the first lookups in the body. To
-intersect two slices, a loop runs over the smaller one and looks each row up in the larger one. If the larger slice has
-digests, they rule out most absent rows without reading any row.
-"""
+"""Writes the statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops."""
 
 from __future__ import annotations
 

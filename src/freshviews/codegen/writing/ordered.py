@@ -1,9 +1,4 @@
-"""Statements over ordered indexes.
-
-Scan computes an aggregate of a group, Top the first rows of an order. Beside maintains pairs of neighbours; Forget and
-Renumber maintain row numbers. Cross finds rows whose running value is within a limit. RangeSum and RangeLoop read the
-rows of a range.
-"""
+"""Writes the statements over ordered indexes: Scan, Top, Beside, Forget, Renumber, Cross, RangeSum and RangeLoop."""
 
 from __future__ import annotations
 

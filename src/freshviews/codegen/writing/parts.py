@@ -1,14 +1,4 @@
-"""Writes bodies that nest too deep, or that long triggers repeat, as functions of their own: ``part_k(state, ...)``.
-
-Python accepts at most 20 nested loops and 100 levels of indentation; a join of many tables nests deeper. A trigger may
-also have the same statements in several places. For example, a trigger has a loop over each of two slices, and runs the
-loop over the smaller slice; both loops have the same body. In a long trigger, the repeated statements become one
-function, because compile time grows with the code. In a short trigger they stay repeated, so that their lookups are
-inlined and prefetched.
-
-The parameters of a part are the variables, rows and sums that its statements read and the calling function binds. The
-part returns the caller's accumulators to which it adds. A repeated part is written where it is first called.
-"""
+"""Writes bodies that nest too deep or repeat as functions of their own, ``part_k(state, ...)``."""
 
 from __future__ import annotations
 
@@ -49,7 +39,14 @@ def size(body: Body, repeated: frozenset[Body]) -> int:
 
 
 def repeated_in(program: Program) -> frozenset[Body]:
-    """The bodies that become functions: none in programs with partitions, which have procedures of their own."""
+    """The bodies that become functions: none in programs with partitions, which have procedures of their own.
+
+    Python accepts at most 20 nested loops and 100 levels of indentation; a join of many tables nests deeper. A trigger
+    may also have the same statements in several places. For example, a trigger has a loop over each of two slices, and
+    runs the loop over the smaller slice; both loops have the same body. In a long trigger, the repeated statements
+    become one function, because compile time grows with the code. In a short trigger they stay repeated, so that their
+    lookups are inlined and prefetched.
+    """
     times: Counter[Body] = Counter()
 
     def count(body: Body) -> None:
@@ -82,7 +79,11 @@ def called_in(context: Context, body: Body) -> Body:
 
 
 def write_call(context: Context, body: Body) -> None:
-    """Call the function of a body, written now if no function calls it yet."""
+    """Call the function of a body, written now if no function calls it yet.
+
+    The parameters of a part are the variables, rows and sums that its statements read and the calling function binds.
+    The part returns the caller's accumulators to which it adds. A repeated part is written where it is first called.
+    """
     names = tuple(dict.fromkeys(_free(body)))
     totals = [context.aliases[name.alias] for name in names if isinstance(name, Row)]
     changed = [context.appends[view] for view in touched(body) if view in context.appends]

@@ -1,4 +1,4 @@
-"""Writes the beginning of a generated function: the values that it reads from the state."""
+"""Writes the first lines of a generated function, which read values from the state."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes the rebalancing of partitions inside triggers: before a batch, after a batch, and at the statement Balance.
+"""Writes the calls by which triggers move values between heavy and light parts.
 
-The written source calls functions that ``codegen.writing.rebalancing_functions`` writes.
+``codegen.writing.rebalancing_functions`` writes the called functions.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""Writes the functions that rebalance a program's partitions; its triggers call them.
+"""Writes the functions that move values between heavy and light parts; triggers call them.
 
-``move_k(state, value...)`` moves a value of the k-th partition between the heavy and the light part if its degree
-requires that. ``turn_k(state, m, value...)`` runs statements that several moves share, with the multiplicity ``m``.
-``rebalance(state, base)`` sets the threshold base, partitions every view again and recomputes the auxiliary views. Most
-updates run none of these functions, so each is compiled once (``kernel.memory.outside``), not into every trigger that
-calls it.
+- ``move_k(state, value...)`` moves a value if its degree requires it.
+- ``turn_k(state, m, value...)`` runs statements that several moves share, with the multiplicity ``m``.
+- ``rebalance(state, base)`` sets the threshold base, divides every view again and recomputes auxiliary views.
 """
 
 from __future__ import annotations

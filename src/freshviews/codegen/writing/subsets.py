@@ -1,4 +1,4 @@
-"""Writes the statements Move (a row enters or leaves a subset) and Tally (a counter in a row changes)."""
+"""Writes two statements: Move, by which a row enters or leaves a subset, and Tally, which changes a row's counter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Writes the statement Sum: accumulators start at zero, one body adds to them, a second body runs if a sum is not zero.
-
-A Sum may be cached by the values of the variables that it depends on (``kernel.hash.memo``).
-"""
+"""Writes the statement Sum: one body adds to accumulators, a second body runs if a sum is not zero."""
 
 from __future__ import annotations
 

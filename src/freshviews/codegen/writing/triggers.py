@@ -1,12 +1,4 @@
-"""Writes each trigger as readable Python source over the kernels: a function ``on_k(state, batch, n)``.
-
-For each of ``n`` rows the function reads the columns that it needs, computes filters and parameters, and runs the body.
-``batch`` has address and stride of the multiplicity, then of each column. The function's docstring is the printed
-trigger.
-
-Before the first row, the function flushes the deferred rows that its body may look up. It also decides whether the rows
-of this batch are deferred (``codegen.writing.appending``).
-"""
+"""Writes each trigger as a Python function ``on_k(state, batch, n)``, which runs over the ``n`` rows of a batch."""
 
 from __future__ import annotations
 
@@ -58,6 +50,13 @@ def write_trigger(
     """Source of one trigger function, ``on_`` and a number; the bodies in ``repeated`` are called.
 
     The trigger is one of the program, or a lane of one (``plan.costs.lanes``).
+
+    For each of ``n`` rows the function reads the columns that it needs, computes filters and parameters, and runs the
+    body. ``batch`` has address and stride of the multiplicity, then of each column. The function's docstring is the
+    printed trigger.
+
+    Before the first row, the function flushes the deferred rows that its body may look up. It also decides whether the
+    rows of this batch are deferred (``codegen.writing.appending``).
     """
     context = replace(
         begin(program, module, counted=counted),

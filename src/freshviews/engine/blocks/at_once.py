@@ -1,8 +1,4 @@
-"""Backfills a block in one step: stores all rows and then joins them, instead of joining one delta per row.
-
-A cyclic view under ``first_order`` is joined by a program of its own (``plan.trie.at_once``). A traced join is
-maintained once, after the last row.
-"""
+"""Backfills a block in one step: stores all rows, then joins them once."""
 
 from __future__ import annotations
 

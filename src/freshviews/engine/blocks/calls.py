@@ -1,4 +1,4 @@
-"""Calls compiled triggers: passes a block of words with the addresses of a batch's columns."""
+"""Calls compiled triggers with the addresses of a batch's columns."""
 
 from __future__ import annotations
 

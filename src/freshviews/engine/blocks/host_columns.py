@@ -1,12 +1,4 @@
-"""Takes expressions with host operations out of a program, and computes them before the program runs.
-
-A trigger gets the codes of strings, not the strings. So each subexpression whose root is a host operation becomes a
-column ``#1``, ``#2``, ... of the relation, computed once per batch before the triggers run. A kernel computes simple
-functions of one column from the bytes of its strings, such as LIKE with a constant pattern (``expr.texts``). Python
-computes all other functions, once per distinct list of arguments.
-
-A host expression that may fail has a second column with the error of each row, or 0. ``unless_failed`` reads both
-columns where the value is used. So a row that a filter excludes, or a branch that CASE does not take, raises no error.
+"""Computes host operations of a program before its triggers run; a trigger reads the results as columns ``#1``, ``#2``.
 """
 
 from __future__ import annotations
@@ -147,7 +139,17 @@ def evaluate_columns(
 
 
 def lift_program(program: Program) -> tuple[Program, dict[str, HostColumns]]:
-    """The program over relations that have the host columns, and those columns by relation."""
+    """The program over relations that have the host columns, and those columns by relation.
+
+    A trigger gets the codes of strings, not the strings. So each subexpression whose root is a host operation becomes a
+    column ``#1``, ``#2``, ... of the relation, computed once per batch before the triggers run. A kernel computes
+    simple functions of one column from the bytes of its strings, such as LIKE with a constant pattern (``expr.texts``).
+    Python computes all other functions, once per distinct list of arguments.
+
+    A host expression that may fail has a second column with the error of each row, or 0. ``unless_failed`` reads both
+    columns where the value is used. So a row that a filter excludes, or a branch that CASE does not take, raises no
+    error.
+    """
     by_relation: dict[str, HostColumns] = {}
     errors = count(COMPUTED)
     triggers = []

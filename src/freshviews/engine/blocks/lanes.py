@@ -1,15 +1,4 @@
-"""Runs a trigger over a large batch in threads: each takes a lane (``plan.costs.lanes``), or some rows of a lane.
-
-No lane reads a table that another lane changes. Each lane has its own copy of the words that a trigger writes besides
-tables: status, scratch room, shapes. Deferred rows that a lane reads are flushed before the lanes begin.
-
-If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
-tables of its own, the *drafts*. In the end the drafts are added to the tables of the state. Results, images and logs
-are the same as with one thread.
-
-Another process compiles the lanes once large batches have taken some time. If the lanes saved no time when they last
-ran, the next batches run the trigger as a whole, and then lanes are tried again.
-"""
+"""Runs a trigger over a large batch in threads: each takes a lane (``plan.costs.lanes``), or some rows of a lane."""
 
 from __future__ import annotations
 
@@ -69,7 +58,18 @@ Keys = Mapping[str, tuple[tuple[str, ...], ...]]
 
 class Lanes:
     """Runs the triggers of a state in lanes where that saves time. ``keys``: of the relations. ``ran``: whether a
-    trigger ran in lanes since ``use`` set several threads; its error may differ from that of one thread."""
+    trigger ran in lanes since ``use`` set several threads; its error may differ from that of one thread.
+
+    No lane reads a table that another lane changes. Each lane has its own copy of the words that a trigger writes
+    besides tables: status, scratch room, shapes. Deferred rows that a lane reads are flushed before the lanes begin.
+
+    If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
+    tables of its own, the *drafts*. In the end the drafts are added to the tables of the state. Results, images and
+    logs are the same as with one thread.
+
+    Another process compiles the lanes once large batches have taken some time. If the lanes saved no time when they
+    last ran, the next batches run the trigger as a whole, and then lanes are tried again.
+    """
 
     def __init__(self, keys: Keys) -> None:
         self.ran = False

@@ -1,4 +1,4 @@
-"""The hash tables of a program's views in native memory."""
+"""Allocates the hash tables of a program's views in native memory."""
 
 from __future__ import annotations
 

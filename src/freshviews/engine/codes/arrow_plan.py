@@ -1,8 +1,6 @@
-"""Converts the columns of an Arrow record batch to codes in one compiled pass, by a plan for the schema.
+"""Converts the columns of an Arrow record batch to codes in one compiled pass.
 
-A plan can convert columns that need only widening, scaling and a range check. ``plan_of`` returns None for a schema
-with other columns; ``read`` returns None if a value is refused. In both cases ``freshviews.types.columns`` converts the
-batch column by column, or raises the error.
+``plan_of`` returns None for a schema that needs the slower ``freshviews.types.columns``.
 """
 
 from __future__ import annotations
@@ -70,7 +68,12 @@ class TextWish:
 @dataclass(frozen=True)
 class ArrowPlan:
     """The compiled way to read a schema. ``targets`` has the row of codes of each wish; the results of functions have
-    the rows after these."""
+    the rows after these.
+
+    A plan can convert columns that need only widening, scaling and a range check. ``plan_of`` returns None for a schema
+    with other columns; ``read`` returns None if a value is refused. In both cases ``freshviews.types.columns`` converts
+    the batch column by column, or raises the error.
+    """
 
     words: Codes
     columns: int

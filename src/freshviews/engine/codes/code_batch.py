@@ -1,4 +1,4 @@
-"""Code batches: columns of int64 codes, passed between ingestion, views and readers."""
+"""A code batch: the rows of a batch as columns of int64 codes."""
 
 from __future__ import annotations
 

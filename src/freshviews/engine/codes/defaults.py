@@ -1,4 +1,4 @@
-"""The value of a column in rows that give no value for it: the constant of its DEFAULT, or NULL."""
+"""Computes the code of a column that a row lacks: its DEFAULT, or NULL."""
 
 from __future__ import annotations
 

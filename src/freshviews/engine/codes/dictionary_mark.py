@@ -1,4 +1,4 @@
-"""Checks that a dictionary belongs to an image: an image has codes, its dictionary has their strings."""
+"""Checks that a dictionary has the strings of an image, which stores only codes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
     size, checksum = about["strings"]
     if len(dictionary) < size or _checksum(dictionary, size) != checksum:
         raise StoreError(
-            f"{path}: the dictionary of {len(dictionary)} strings lacks some of the {size} that the image of {what} "
-            "needs; first read the strings that were written with the image"
+            f"{path}: the image of {what} needs {size} strings, but the dictionary has {len(dictionary)}; first read "
+            "the strings that were written with the image"
         )
 
 

@@ -1,9 +1,4 @@
-"""Encodes rows column by column, with the checks that need no stored rows.
-
-A ``TableEncoder`` is made once per table, so that a batch of one row needs no preparation. Arity, names, types, ranges
-and NULLs are checked for every column. Columns that nothing reads are not encoded, so their strings never enter the
-dictionary.
-"""
+"""Encodes rows column by column; checks arity, names, types, ranges and NULLs."""
 
 from __future__ import annotations
 
@@ -76,7 +71,7 @@ class _Unstored(Dictionary):
 
     def _check(self, text: object) -> int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         return 0
 
     def encode_arrow(self, array: pa.Array) -> Codes:
@@ -104,6 +99,10 @@ class TableEncoder:
     """The encoder of one table. ``want`` selects the columns that become codes; at first, all.
 
     A batch may have results of text functions instead of a column's codes.
+
+    A ``TableEncoder`` is made once per table, so that a batch of one row needs no preparation. Arity, names, types,
+    ranges and NULLs are checked for every column. Columns that nothing reads are not encoded, so their strings never
+    enter the dictionary.
     """
 
     def __init__(self, definition: TableDef, dictionary: Dictionary) -> None:

@@ -1,4 +1,4 @@
-"""Infers the CREATE TABLE of a frame: each column of Arrow gets the SQL type that Spark gives it."""
+"""Infers the CREATE TABLE of a data frame: each Arrow type becomes the SQL type that Spark uses."""
 
 from __future__ import annotations
 
@@ -62,19 +62,23 @@ def table_statement(table: str, schema: pa.Schema, key: Sequence[str]) -> str:
     names: dict[str, str] = {}
     for name in schema.names:
         if name.lower() in names:
-            raise ArgumentError(f"table {table}: columns {names[name.lower()]} and {name} have one name; rename one")
+            raise ArgumentError(
+                f"table {table}: columns {names[name.lower()]} and {name} have the same name; rename one"
+            )
         names[name.lower()] = name
     for name in key:
         if name.lower() not in names:
-            raise ArgumentError(f"table {table}: the key has {name}; the columns are {', '.join(schema.names)}")
+            raise ArgumentError(
+                f"table {table}: the key names {name}, which is no column; the columns are {', '.join(schema.names)}"
+            )
     parts = []
     for column in schema:
         kind = sql_type(column.type)
         if kind is None:
             of = "only NULLs" if pa.types.is_null(column.type) else f"values of the type {column.type}"
             raise ArgumentError(
-                f"table {table}, column {column.name}: it has {of}, which no SQL type stands for; convert it, leave it "
-                "out, or execute CREATE TABLE and insert the rows"
+                f"table {table}, column {column.name}: {of} have no SQL type; convert or drop the column, or "
+                "execute CREATE TABLE and insert the rows"
             )
         parts.append(f"{quoted(column.name)} {kind}{'' if column.nullable else ' NOT NULL'}")
     if key:

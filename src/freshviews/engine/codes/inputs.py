@@ -1,4 +1,4 @@
-"""Converts rows in every accepted form, such as data frames and iterables, to a list of rows or to Arrow."""
+"""Converts accepted inputs, such as data frames and iterables, to a list of rows or an Arrow table."""
 
 from __future__ import annotations
 
@@ -118,8 +118,8 @@ def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
         rows = accepted(frame, table)
     if rows is None or isinstance(rows, list):
         raise ArgumentError(
-            f"table {table}: a frame with types is expected, as a pandas or polars DataFrame, a pyarrow Table or a "
-            f"DuckDB relation, not a {type(frame).__name__}; for other rows execute CREATE TABLE and insert them"
+            f"table {table}: a pandas or polars DataFrame, a pyarrow Table or a DuckDB relation is expected, not a "
+            f"{type(frame).__name__}; for other rows execute CREATE TABLE, then insert them"
         )
     return rows
 

@@ -1,4 +1,4 @@
-"""Converts keys to codes for lookups. A lookup adds no string to the dictionary."""
+"""Converts keys to codes for lookups, without adding strings to the dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks the codes of strings in use; ``keep_strings`` keeps the strings of a batch while the batch exists."""
+"""Marks the codes of strings in use, so that a collection does not free them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads texts as dates and timestamps, as the CSV files of a pipeline are read."""
+"""Parses texts as dates and timestamps, with the formats of a pipeline's CSV files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _read(read: Callable[[str], int], text: str) -> int:
         return read(text)
     except ValueError as error:
         # The value is named by the caller.
-        raise ValueError(f"it {str(error).removeprefix(f'{text!r} ')}") from None
+        raise ValueError(f"the value {str(error).removeprefix(f'{text!r} ')}") from None
 
 
 def is_text(column: pa.ChunkedArray | pa.Array) -> bool:

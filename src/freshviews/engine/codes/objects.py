@@ -1,4 +1,4 @@
-"""Rows as objects: dicts, instances of dataclasses, and pydantic models, whose fields are columns by name."""
+"""Converts dicts, dataclass instances and pydantic models to rows, by field name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strings of a dictionary in native memory, where compiled code finds them (``kernel.codes.string_slots``)."""
+"""Copies the strings of a dictionary to native memory, where compiled code reads them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Computes a text function (``expr.texts``) over a column of codes, or of values that are being encoded.
-
-If views need only the results of the function, the strings of the column never enter the dictionary. Otherwise the
-function reads the strings in the dictionary, once per batch.
-"""
+"""Computes text functions (``expr.texts``) over a column of strings, once per batch."""
 
 from __future__ import annotations
 
@@ -72,7 +68,7 @@ class TextResults(Dictionary):
 
     def _of(self, text: object) -> str | int:
         if not isinstance(text, str):
-            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+            raise TypeError(f"a text must be a str, not {type(text).__name__}")
         if not text.isascii():
             try:
                 text.encode()

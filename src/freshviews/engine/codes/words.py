@@ -1,4 +1,4 @@
-"""Arrays of words in native memory."""
+"""Allocates arrays of words in native memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits: a batch becomes a version, or changes nothing if an error or an interrupt stops it."""
+"""Commits: makes a batch a version, or changes nothing after an error or an interrupt."""
 
 __all__ = [
     "batch",

@@ -1,9 +1,4 @@
-"""Changes by key as users give them: rows to upsert, values to update, keys to delete.
-
-Each class has two methods that encode its changes. ``encode`` makes a piece of a batch; ``commit.keyed`` makes signed
-rows of it. ``signed_words`` makes the signed rows of a few changes directly (``commit.direct``). The classes are not
-frozen dataclasses, because making a frozen object takes three times as long.
-"""
+"""Changes by key, as users give them: rows to upsert, values to update, keys to delete."""
 
 from __future__ import annotations
 
@@ -28,7 +23,10 @@ MOST = 8
 
 @dataclass(eq=False, slots=True)
 class Upsert:
-    """Whole rows, which replace the rows of their keys."""
+    """Whole rows, which replace the rows of their keys.
+
+    It is not a frozen dataclass, because making a frozen object takes three times as long.
+    """
 
     rows: list[Any] | pa.Table | pa.RecordBatch
     sign = 1
@@ -172,11 +170,11 @@ def updated(rows: Any, table: str) -> Update:
 def deleted(table: str, rows: Any, keys: Any) -> Any:
     """What a delete takes: whole rows, or keys. Raises ArgumentError."""
     if keys is None and rows is None:
-        raise ArgumentError(f"table {table}: nothing is given to delete; delete takes whole rows, or keys=")
+        raise ArgumentError(f"table {table}: delete needs whole rows or keys=")
     if keys is None:
         return rows
     if rows is not None:
-        raise ArgumentError(f"table {table}: delete takes whole rows, or keys=, not both")
+        raise ArgumentError(f"table {table}: delete takes whole rows or keys=, not both")
     return removed(keys, table)
 
 
@@ -187,8 +185,8 @@ def removed(keys: Any, table: str) -> Removal:
     is_many = isinstance(keys, Iterable | pa.RecordBatch) or hasattr(keys, "__arrow_c_stream__")
     if isinstance(keys, str | bytes | Mapping) or not is_many:
         raise ArgumentError(
-            f"table {table}: keys are given as {type(keys).__name__}; keys= takes a list of keys, as keys=[1] or, for "
-            "a key of two columns, keys=[(1, 'x')], or a table of the key's columns"
+            f"table {table}: keys= must be a list, as keys=[1] or keys=[(1, 'x')], or a table of the key's columns, "
+            f"not {type(keys).__name__}"
         )
     if isinstance(keys, pa.Array | pa.ChunkedArray):
         return Removal(keys.to_pylist())

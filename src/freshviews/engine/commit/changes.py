@@ -1,4 +1,4 @@
-"""Iterators over the changes of a view, for threads and for event loops."""
+"""Iterators over the changes of a view, for threads and for asyncio."""
 
 from __future__ import annotations
 
@@ -111,8 +111,8 @@ class Changes:
                 continue
             if timeout != 0 and self._is_locked_here:
                 raise FreshviewsError(
-                    f"view {queue.view.name}: no change can come while this thread holds the version, in a block of "
-                    "at_one_version or in a subscriber; wait outside of it, or take(0)"
+                    f"view {queue.view.name}: waiting would never end, because this thread blocks new versions; wait "
+                    "outside of at_one_version and subscribers, or call take(0)"
                 )
             self._check_process()
             if not queue.wait(until):

@@ -1,25 +1,6 @@
-"""Removes from the dictionary the strings that nothing refers to, so that their codes can be used again.
+"""Frees the codes of strings that no row refers to, in steps after commits.
 
-A collection marks the codes in use, frees all other codes, and releases their memory (``kernel.codes.string_heap``). It
-begins when the number of strings added plus the number of rows deleted since the last collection is at least half the
-number of all strings. It runs in steps after commits. The work of a step is proportional to the strings and deletes of
-recent commits, so a collection ends before the next would begin.
-
-A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
-were deleted. An urgent collection begins earlier, and each of its steps does at least ``URGENT`` work.
-
-These codes are marked (`docs/architecture.md`, Codes, shows that no code in use is freed):
-
-- stored tables and views of programs: the columns that may hold strings (``engine.commit.string_keys``), but not
-  payloads, because every code in a payload is also in a key;
-- rows that Python stores (windows of trusted tables, recomputed views), and constants, which are pinned;
-- batches in use (``engine.codes.marks.keep_strings``): open batches, batches in readers, changes that a subscriber
-  keeps;
-- while the collection runs: every batch that a table or a view takes, and every string that a function returns.
-
-Strings that functions compute for a reader are in no store. So a reader of a view with string functions takes its
-remaining rows into memory before a collection begins. Memos of string functions are keyed by code, and cleared when
-codes are freed (``Dictionary.freed``).
+``docs/architecture.md`` shows why no code in use is freed.
 """
 
 from __future__ import annotations
@@ -78,6 +59,27 @@ class Collection:
     """The collections of one dictionary. Call ``step`` after each commit, with the lock held.
 
     ``least``: as LEAST; tests use small values.
+
+    A collection marks the codes in use, frees all other codes, and releases their memory
+    (``kernel.codes.string_heap``). It begins when the number of strings added plus the number of rows deleted since the
+    last collection is at least half the number of all strings. It runs in steps after commits. The work of a step is
+    proportional to the strings and deletes of recent commits, so a collection ends before the next would begin.
+
+    A collection is *urgent* if there are twice as many strings as stored rows can refer to, for example after most rows
+    were deleted. An urgent collection begins earlier, and each of its steps does at least ``URGENT`` work.
+
+    These codes are marked (`docs/architecture.md`, Codes, shows that no code in use is freed):
+
+    - stored tables and views of programs: the columns that may hold strings (``engine.commit.string_keys``), but not
+      payloads, because every code in a payload is also in a key;
+    - rows that Python stores (windows of trusted tables, recomputed views), and constants, which are pinned;
+    - batches in use (``engine.codes.marks.keep_strings``): open batches, batches in readers, changes that a subscriber
+      keeps;
+    - while the collection runs: every batch that a table or a view takes, and every string that a function returns.
+
+    Strings that functions compute for a reader are in no store. So a reader of a view with string functions takes its
+    remaining rows into memory before a collection begins. Memos of string functions are keyed by code, and cleared when
+    codes are freed (``Dictionary.freed``).
     """
 
     def __init__(self, dictionary: Dictionary, least: int = LEAST) -> None:

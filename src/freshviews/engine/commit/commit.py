@@ -1,7 +1,6 @@
-"""Makes a batch a version, or changes nothing.
+"""Commits a batch: adds its rows, reads the changes, writes the log, and makes the version visible.
 
-``commit`` defines the order of the steps. A *way* implements the steps: ``General``, here, takes any batch;
-``engine.commit.direct.Direct`` takes a batch of a few rows, in one call of compiled code.
+``General`` takes any batch; ``engine.commit.direct.Direct`` takes a few rows in one compiled call.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""The direct way of a small batch: one table, a few rows, one call of compiled code.
+"""Commits a few rows of one table in one call of compiled code.
 
-``Direct`` prepares what a commit to one table needs: encoders, a block of words for a few rows, and the addresses for
-the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. The general way
-(``engine.commit.commit``) then takes the refused batch, or raises the error.
-
-A batch takes the general way from the start if it needs anything besides row checks and triggers. Examples are
-windows, foreign keys, views of views, views that need work after the triggers (traced or recomputed), string
-functions, and multiplicities of 0.
+A batch that needs more, such as foreign keys or windows, goes to ``engine.commit.commit``.
 """
 
 from __future__ import annotations
@@ -74,6 +68,14 @@ class Direct:
 
     ``version``: the word that counts versions. ``compiled``: False if machine code is still missing, so that the way
     cannot be used.
+
+    ``Direct`` prepares what a commit to one table needs: encoders, a block of words for a few rows, and the addresses
+    for the call (``kernel.direct``). It commits the whole batch, or changes nothing and raises Refused. The general way
+    (``engine.commit.commit``) then takes the refused batch, or raises the error.
+
+    A batch takes the general way from the start if it needs anything besides row checks and triggers. Examples are
+    windows, foreign keys, views of views, views that need work after the triggers (traced or recomputed), string
+    functions, and multiplicities of 0.
     """
 
     def __init__(self, table: TableState, relations: Relations, version: Codes) -> None:

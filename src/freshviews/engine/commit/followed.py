@@ -1,7 +1,4 @@
-"""Commits a batch and returns the change of one view: per update if the view can report that, else as a whole.
-
-The steps are as in ``commit``; only the followed view runs differently.
-"""
+"""Commits a batch and returns the change of one view, after each update if the view supports that."""
 
 from __future__ import annotations
 

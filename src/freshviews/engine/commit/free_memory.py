@@ -1,19 +1,6 @@
-"""Checks free memory, to refuse rows before the machine swaps or the container of the process is killed.
+"""Refuses rows before free memory runs out, so that the machine neither swaps nor kills the process.
 
-Linux grants memory that it does not have, and then kills a process. So a commit first reads how much memory the machine
-and each control group of the process have left. If a commit runs out of memory while views change, the views must be
-backfilled. A backfill is impossible if the rows of a table are not stored.
-
-**How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for all
-hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database.
-
-**Batches accepted with less.** A batch is accepted if it adds no more rows than it deletes, because new rows take the
-room of deleted rows. It is also accepted if no table gets more rows than it had when memory was first lacking.
-
-**When it checks.** The more memory is left, the later the next check. The size of the database is computed only if more
-than half of the memory is in use. If Linux does not report free memory, nothing is refused.
-
-The check is an estimate: a first batch, or the join of one batch, may take more memory than is left.
+The check is an estimate: one batch may need more memory than is left.
 """
 
 from __future__ import annotations
@@ -95,8 +82,21 @@ def rows_by_table(relations: Iterable[Relation]) -> dict[str, int]:
 
 
 class FreeMemory:
-    """Decides whether a database may take more rows. ``spared``: bytes that stay free; None: a default; 0: never
-    check."""
+    """Decides whether a database may take more rows. ``spared``: bytes that stay free; None: a default; 0: never check.
+
+    Linux grants memory that it does not have, and then kills a process. So a commit first reads how much memory the
+    machine and each control group of the process have left. If a commit runs out of memory while views change, the
+    views must be backfilled. A backfill is impossible if the rows of a table are not stored.
+
+    **How much must be left.** Enough for the new rows, at the average size of a stored row, views included; enough for
+    all hash tables to double at the same time; and a reserve for other uses. The reserve grows with the database.
+
+    **Batches accepted with less.** A batch is accepted if it adds no more rows than it deletes, because new rows take
+    the room of deleted rows. It is also accepted if no table gets more rows than it had when memory was first lacking.
+
+    **When it checks.** The more memory is left, the later the next check. The size of the database is computed only if
+    more than half of the memory is in use. If Linux does not report free memory, nothing is refused.
+    """
 
     def __init__(self, spared: int | None) -> None:
         self._spared = spared

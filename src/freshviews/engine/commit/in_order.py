@@ -1,15 +1,4 @@
-"""Returns the change of a view for each update, in Arrow batches of bounded size.
-
-Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
-begins, so updates wait for a slow reader. If the view's result is not enumerated, a piece has one update. Otherwise a
-piece may have many updates, which run one by one. The changes of earlier pieces determine the size of a piece. A piece
-whose change is too large is undone and split. So memory holds at most a few batches and the change of one update.
-
-``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
-first. If a result row has only one possible derivation, it either vanishes or appears, so it is returned once. In other
-views, such as projections, a row may vanish with one derivation and appear again with another, and may then be returned
-twice.
-"""
+"""Returns the change of a view for each update, in Arrow batches of bounded size."""
 
 from __future__ import annotations
 
@@ -45,7 +34,14 @@ row, the position of the update in the input. Raises PieceTooLarge."""
 def in_order(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Commit updates piece by piece; yields record batches of at most ``rows`` rows of change."""
+    """Commit updates piece by piece; yields record batches of at most ``rows`` rows of change.
+
+    Updates are committed in pieces; each piece is a version. The changes of a piece are returned before the next piece
+    begins, so updates wait for a slow reader. If the view's result is not enumerated, a piece has one update. Otherwise
+    a piece may have many updates, which run one by one. The changes of earlier pieces determine the size of a piece. A
+    piece whose change is too large is undone and split. So memory holds at most a few batches and the change of one
+    update.
+    """
     schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
     for change, numbers in _pieces(encoded, commit, view, table, reached, rows):
         for start in range(0, len(change), rows):
@@ -57,7 +53,13 @@ def in_order(
 def net_change(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Commit the net effect of updates piece by piece; yields record batches of at most ``rows`` rows of change."""
+    """Commit the net effect of updates piece by piece; yields record batches of at most ``rows`` rows of change.
+
+    ``net_change`` returns the change of many updates together, without storing it. It applies their net effect, deletes
+    first. If a result row has only one possible derivation, it either vanishes or appears, so it is returned once. In
+    other views, such as projections, a row may vanish with one derivation and appear again with another, and may then
+    be returned twice.
+    """
     for change, _ in _pieces(_net(encoded), commit, view, table, reached, rows):
         merged = consolidate(np.column_stack([*change.columns.values(), change.multiplicities]))
         columns = {name: merged[:, i] for i, name in enumerate(change.columns)}

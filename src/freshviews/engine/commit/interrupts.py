@@ -1,4 +1,4 @@
-"""Defers signal handlers while a step runs that must not be interrupted."""
+"""Defers signals such as Ctrl-C until a step of a commit is complete."""
 
 from __future__ import annotations
 

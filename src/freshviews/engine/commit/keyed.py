@@ -1,14 +1,11 @@
-"""Changes by key become signed rows: a row is replaced, changed or removed by the PRIMARY KEY of its table.
+"""Converts changes by PRIMARY KEY, such as upserts, to signed rows.
 
-Each change acts on the row that its key has at that point in the order of the batch::
+Changes of one batch are applied in order::
 
     order    change                     signed rows
     0        upsert (1, a)              -1 of the stored row with key 1; no +1, because change 2 replaces (1, a)
     1        insert (2, b)              +1 (2, b)
     2        upsert (1, c)              +1 (1, c)
-
-The stored row of a key is looked up only if the first change of the key is by key. INSERT and DELETE name whole rows;
-the constraints of the table decide whether they are valid. A row that ends as it was stored is no change.
 """
 
 from __future__ import annotations
@@ -59,6 +56,9 @@ def signed(table: TableState, pieces: Sequence[Encoded]) -> Encoded:
     """The pieces of a batch, in order, as one batch of signed rows with every column of the table.
 
     Raises BatchError if an update names a key without a row, CatalogError as ``check_by_key``.
+
+    The stored row of a key is looked up only if the first change of the key is by key. INSERT and DELETE name whole
+    rows; the constraints of the table decide whether they are valid. A row that ends as it was stored is no change.
     """
     if not any(isinstance(piece, Keyed) for piece in pieces):
         return joined([with_new_columns(table, piece) for piece in pieces])

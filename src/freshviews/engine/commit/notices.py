@@ -1,4 +1,4 @@
-"""After a commit, calls subscribers with the changes of views, in order of version."""
+"""Calls the subscribers of views after a commit, in order of version."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ class Notices:
                     returned = subscription.callback(change)
                     if iscoroutine(returned):
                         returned.close()
-                        raise FreshviewsError(f"it is a coroutine, which nothing awaits; {awaiting(change.view)}")
+                        raise FreshviewsError(
+                            f"the subscriber returned a coroutine, which nothing awaits; {awaiting(change.view)}"
+                        )
                 except Exception as error:
                     failed = failed or (change, error)
                 except BaseException as error:

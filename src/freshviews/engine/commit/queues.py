@@ -1,10 +1,6 @@
-"""Queues of changes for iterators over a view, the last changes of a view, and commits that wait for room in a queue.
+"""Queues of changes, one per iterator over a view, and the history of a view's last changes.
 
-A commit puts each change into the queues of its view as soon as the version counts, and never waits there. A full
-queue drops its changes and later gets all rows of the view. If the queue has ``waits`` set, it drops nothing: while
-it is full, later commits wait before they begin (``wait_for_room``), so they hold no lock while they wait. An
-iterator takes changes under the lock of its queue, so it never waits for a commit. Only a read of all rows takes the
-lock of the database, always before the lock of the queue.
+A full queue drops its changes, or makes later commits wait.
 """
 
 from __future__ import annotations
@@ -188,7 +184,14 @@ class ChangeHistory:
 
 
 class Queues:
-    """The queues of a database that commits wait for. ``version``: returns the present version."""
+    """The queues of a database that commits wait for. ``version``: returns the present version.
+
+    A commit puts each change into the queues of its view as soon as the version counts, and never waits there. A full
+    queue drops its changes and later gets all rows of the view. If the queue has ``waits`` set, it drops nothing: while
+    it is full, later commits wait before they begin (``wait_for_room``), so they hold no lock while they wait. An
+    iterator takes changes under the lock of its queue, so it never waits for a commit. Only a read of all rows takes
+    the lock of the database, always before the lock of the queue.
+    """
 
     def __init__(self, version: Callable[[], int]) -> None:
         self.version = version

@@ -1,4 +1,4 @@
-"""Writes the record of a batch for the log, and reads it back."""
+"""Converts a batch to its record in the log, and back."""
 
 from __future__ import annotations
 

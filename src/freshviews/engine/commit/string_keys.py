@@ -1,9 +1,4 @@
-"""Finds the key columns of a program's views that may hold codes of strings.
-
-A program does not declare the types of a view's columns. So this module follows the flow of values: a column may hold a
-string if it may get a STRING, or a value of a column that may hold a string. The order of statements is ignored, and
-variables of the same name count as one. So the result may have too many columns, but never too few.
-"""
+"""Finds the key columns of a program's views that may hold codes of strings."""
 
 from __future__ import annotations
 
@@ -20,7 +15,12 @@ Place = str | tuple[str, int]
 
 
 def string_keys(program: Program) -> dict[str, tuple[int, ...]]:
-    """By view, the positions of its key columns that may hold strings."""
+    """By view, the positions of its key columns that may hold strings.
+
+    A program does not declare the types of a view's columns. So this module follows the flow of values: a column may
+    hold a string if it may get a STRING, or a value of a column that may hold a string. The order of statements is
+    ignored, and variables of the same name count as one. So the result may have too many columns, but never too few.
+    """
     found: set[Place] = {
         (view.name, len(view.prefix) + i)
         for view in program.stores

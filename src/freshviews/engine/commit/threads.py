@@ -1,17 +1,4 @@
-"""Runs independent views of a version at the same time, each in a thread, or one view in several threads.
-
-Compiled triggers run without Python's lock and write only the memory of their own view. So a thread can apply the batch
-to a view that only triggers maintain, and read the change of that view. The committing thread does the work on shared
-state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch before a thread
-takes the batch (``CodeBatch.computed``), because new strings may move the strings that threads read.
-
-A version of more than a few rows uses threads if they are expected to save time. The estimate multiplies the number of
-rows by the time per row that each view took last. Threads end when their views have run, so a forked child has none. If
-only one view runs, its lanes may use all threads (``engine.blocks.lanes``).
-
-If a view fails, the version is undone after all threads have ended. Then it runs again in one thread, which raises the
-error. So errors do not depend on the number of threads.
-"""
+"""Runs independent views of a version at the same time, one thread per view."""
 
 from __future__ import annotations
 
@@ -38,7 +25,21 @@ LEAST = 0.001
 
 
 class Threads:
-    """Runs the views of versions in at most ``count`` threads, that of the commit included."""
+    """Runs the views of versions in at most ``count`` threads, that of the commit included.
+
+    Compiled triggers run without Python's lock and write only the memory of their own view. So a thread can apply the
+    batch to a view that only triggers maintain, and read the change of that view. The committing thread does the work
+    on shared state: the dictionary of strings, readers, subscribers, the log. It computes the host columns of a batch
+    before a thread takes the batch (``CodeBatch.computed``), because new strings may move the strings that threads
+    read.
+
+    A version of more than a few rows uses threads if they are expected to save time. The estimate multiplies the number
+    of rows by the time per row that each view took last. Threads end when their views have run, so a forked child has
+    none. If only one view runs, its lanes may use all threads (``engine.blocks.lanes``).
+
+    If a view fails, the version is undone after all threads have ended. Then it runs again in one thread, which raises
+    the error. So errors do not depend on the number of threads.
+    """
 
     def __init__(self, count: int) -> None:
         self.count = count

@@ -1,4 +1,4 @@
-"""Runs functions in every forked child, so that the child does not touch the files of the parent."""
+"""Registers functions for forked children, so that they do not touch the parent's files."""
 
 from __future__ import annotations
 

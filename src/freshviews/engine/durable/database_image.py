@@ -1,4 +1,4 @@
-"""The image of a database: a folder with its strings, its tables and its views, each a file of arrays.
+"""Writes and reads the image of a database: a folder with files of its strings, tables and views.
 
 ::
 
@@ -7,10 +7,6 @@
     table-1 ...  stored base tables
     window-1 ... the rows in a table's window, in the order in which they leave
     view-1 ...   views, including internal ones
-
-The folder is written under another name and renamed when it is complete. Opening the image maps its files. Rows are
-read one by one only if the layout of a stored table has changed. The database must have the tables of the image. A view
-whose definition or programs have changed is backfilled from its inputs.
 """
 
 from __future__ import annotations
@@ -95,11 +91,15 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
     Tables that the image lacks are empty, and views that it lacks are backfilled. Relations that ``statements`` lack
     are ignored. ``verify``: see ``ArrayFile.map``. Raises StoreError if a file is damaged or a table differs,
     OtherProgram if a view cannot be backfilled because rows of a trusted table are not stored.
+
+    The folder is written under another name and renamed when it is complete. Opening the image maps its files. Rows are
+    read one by one only if the layout of a stored table has changed. The database must have the tables of the image. A
+    view whose definition or programs have changed is backfilled from its inputs.
     """
     with ArrayFile(folder / CONTENTS) as file:
         about = file.about
     if about.get("kind") != KIND:
-        raise StoreError(f"{folder} holds no image of a database")
+        raise StoreError(f"{folder} is not an image of a database")
     catalog = Catalog()
     for statement in statements:
         catalog = catalog.after(statement)
@@ -159,7 +159,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
 def _window_rows(path: Path, verify: bool) -> Codes:
     with ArrayFile(path) as file:
         if file.about.get("kind") != WINDOW:
-            raise StoreError(f"{path} holds no rows of a window")
+            raise StoreError(f"{path} is not a file of a window's rows")
         rows, width = file.about["shape"]
         mapping = file.map(0, 1, verify)
         try:

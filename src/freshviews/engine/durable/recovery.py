@@ -123,7 +123,7 @@ def _images_of(snapshot: Path, folder: Path, record: Record) -> _Images:
     try:
         return _Images(folder, **json_of(record.payload))
     except (ValueError, TypeError) as error:
-        raise StoreError(f"{snapshot}: the names of its images cannot be read: {error}") from None
+        raise StoreError(f"{snapshot}: the names of the images in the snapshot cannot be read: {error}") from None
 
 
 def _from_snapshot(

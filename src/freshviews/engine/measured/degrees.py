@@ -1,8 +1,4 @@
-"""Measures the degrees that ``plan.costs`` needs, from samples of the tables.
-
-A sample of all rows gives exact numbers. From a smaller sample, degrees are scaled up. Numbers of distinct values are
-estimated from the values that occur once and twice in the sample (Chao, Scand. J. Statist. 11, 1984).
-"""
+"""Estimates the degrees of values, for ``plan.costs``, from samples of the tables."""
 
 from __future__ import annotations
 

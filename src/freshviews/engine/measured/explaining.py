@@ -1,4 +1,4 @@
-"""EXPLAIN of a view and its internal views, with the bound of an update that passes through all of these views."""
+"""Makes EXPLAIN of a view and its internal views, with the bound of an update through all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists the tables and views of a database, and what each reads."""
+"""Lists the tables and views of a database, and the relations that each view reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers SHOW, DESCRIBE and EXPLAIN of a script."""
+"""Answers the statements SHOW, DESCRIBE and EXPLAIN."""
 
 from __future__ import annotations
 

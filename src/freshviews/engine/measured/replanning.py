@@ -1,8 +1,4 @@
-"""Finds a join tree that would have made a view's past updates cheaper, and a strategy with fewer steps per update.
-
-Join trees are compared only for a view under the strategy ``crown``, if its tables are stored and declare no expected
-updates.
-"""
+"""Finds a cheaper join tree or strategy for a view, by the updates that its tables have had."""
 
 from __future__ import annotations
 

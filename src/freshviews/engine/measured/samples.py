@@ -1,4 +1,4 @@
-"""The data from which EXPLAIN computes the cost of updates: samples of a view's inputs, and rates of updates."""
+"""Samples the inputs of a view and counts their updates, for the costs that EXPLAIN prints."""
 
 from __future__ import annotations
 

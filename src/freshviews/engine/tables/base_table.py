@@ -1,9 +1,4 @@
-"""A stored base table: its rows with multiplicities, and the counts that its checks need.
-
-``add`` adds a batch provisionally. ``settle`` makes it permanent; ``undo`` undoes all batches since the last
-``settle``. ``missing`` and ``duplicate`` check deletes and keys after the whole batch is added, so they apply to its
-net effect.
-"""
+"""A stored base table: its rows with multiplicities, and the counts that check its keys."""
 
 from __future__ import annotations
 
@@ -59,7 +54,12 @@ class Stopped:
 
 
 class BaseTable:
-    """The stored rows of a table, all columns, as codes."""
+    """The stored rows of a table, all columns, as codes.
+
+    ``add`` adds a batch provisionally. ``settle`` makes it permanent; ``undo`` undoes all batches since the last
+    ``settle``. ``missing`` and ``duplicate`` check deletes and keys after the whole batch is added, so they apply to
+    its net effect.
+    """
 
     def __init__(self, definition: TableDef) -> None:
         self.name = definition.name
@@ -155,7 +155,7 @@ class BaseTable:
         if result == 0:
             return None
         if result & kernel.STATUS == kernel.MISFIT:
-            raise AssertionError(f"table {self.name}: a batch has a code outside the type of its column")
+            raise AssertionError(f"table {self.name}: the batch has a value outside the range of its column")
         return Stopped(result >> 2, result & kernel.STATUS == kernel.OUT_OF_MEMORY)
 
     def _add_pieces(self, multiplicities: Codes) -> int:

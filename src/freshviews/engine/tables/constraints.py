@@ -1,8 +1,4 @@
-"""Adds a batch to stored tables provisionally, then checks its net effect against the rules that need stored rows.
-
-Rules, in the order in which they are checked: no row is deleted more often than it is stored; no two rows have the same
-PRIMARY KEY or UNIQUE value; every FOREIGN KEY value of a child has its parent.
-"""
+"""Adds a batch to stored tables and checks its net effect: deletes, unique keys, then foreign keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign keys between stored tables."""
+"""Checks foreign keys between stored tables."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Adds columns to tables: copies their rows, with the DEFAULT of each new column, or NULL.
-
-The rows are copied to new tables in memory, in one pass. Views have their own copies of rows, so they stay unchanged.
-"""
+"""Adds columns to stored tables: copies the rows, with the DEFAULT of each new column or NULL."""
 
 from __future__ import annotations
 

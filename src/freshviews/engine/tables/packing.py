@@ -1,4 +1,4 @@
-"""Chooses the columns of a stored row that share a word (``kernel.hash.packing``)."""
+"""Chooses the columns of a stored row that fit into one word together (``kernel.hash.packing``)."""
 
 from __future__ import annotations
 

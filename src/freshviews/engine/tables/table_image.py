@@ -1,8 +1,4 @@
-"""Images of stored tables: writes the rows of a table and the counts by its keys to one file, and reads them back.
-
-An image has codes, not strings. To read it, the dictionary must give each code the string it had when the image was
-written.
-"""
+"""Writes the rows and key counts of a stored table to a file, and reads them back."""
 
 from __future__ import annotations
 

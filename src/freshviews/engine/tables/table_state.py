@@ -1,4 +1,4 @@
-"""The engine's state of a base table."""
+"""A base table of an open database: its definition, its stored rows and its readers."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Tables with a window: a batch of arriving rows gets the deletes of the rows that leave the window.
-
-The rows in the window are stored as codes, in the order in which they leave. Each arriving row is preceded by the
-deletes of the rows that it displaces, so views see ordinary inserts and deletes. The window moves when the batch is
-committed.
-
-Snapshots and images have the rows of the window (``restore_window``); the log has arrivals and deletes
-(``replay_window``). So a window outlives its process, also for a trusted table.
-"""
+"""Adds to a batch the deletes of the rows that leave a table's window."""
 
 from __future__ import annotations
 
@@ -27,6 +19,10 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
     """The batch with the deletes of the rows that leave the window, and a function to call once it is committed.
 
     BatchError if the user deletes a row, or gives a multiplicity above 1.
+
+    The rows in the window are stored as codes, in the order in which they leave. Each arriving row is preceded by the
+    deletes of the rows that it displaces, so views see ordinary inserts and deletes. The window moves when the batch is
+    committed.
     """
     held = rows_in_window(table)
     batch = encoded.batch
@@ -116,7 +112,11 @@ def rows_in_window(table: TableState) -> WindowRows:
 
 
 def restore_window(table: TableState, rows: Codes) -> None:
-    """Restore the window from stored rows, in the order in which they leave."""
+    """Restore the window from stored rows, in the order in which they leave.
+
+    Snapshots and images have the rows of the window (``restore_window``); the log has arrivals and deletes
+    (``replay_window``). So a window outlives its process, also for a trusted table.
+    """
     held = rows_in_window(table)
     held.keep(0, rows)
     if held.window.column and len(rows):

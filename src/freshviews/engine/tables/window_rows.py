@@ -1,4 +1,4 @@
-"""The rows in a table's window, in the order in which they leave."""
+"""Stores the rows in a table's window, in the order in which they leave."""
 
 from __future__ import annotations
 

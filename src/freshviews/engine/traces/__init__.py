@@ -1,3 +1,3 @@
-"""Traced joins: they take edits of their inputs, and return the lost and the new derivations."""
+"""Maintains traced joins: takes edits of their inputs, and returns the changed rows of the join."""
 
 __all__ = ["traced"]

@@ -1,7 +1,4 @@
-"""An ordered tree owned by Python, loaded and edited by columns of codes.
-
-The kernels of ``kernel.btree`` take ``OrderedTree.handle``.
-"""
+"""A Python object that owns an ordered tree, loaded and edited by columns of codes."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class OrderedTree:
         self.folds = tuple(folds)
         self.handle = new_tree(key, payload, int(summed), len(folds), page_words)
         if self.handle == 0:
-            raise OutOfMemory("memory ran out; an ordered tree could not be made")
+            raise OutOfMemory("memory ran out while an ordered tree was made")
         for f, fold in enumerate(folds):
             at = fold_at(self.handle, f)
             store(at, KIND, fold.kind)
@@ -65,7 +62,7 @@ class OrderedTree:
             raise ValueError("rows can be loaded only into an empty tree without versions; apply edits instead")
         batch, rows = self._batch(columns, None)
         if rows and load_rows(self.handle, address_of(batch)[0], rows) == 0:
-            raise OutOfMemory(f"memory ran out; {rows} rows were not loaded")
+            raise OutOfMemory(f"memory ran out while {rows} rows were loaded into an ordered tree")
 
     def apply(self, columns: Sequence[Codes], signs: Codes | None = None) -> None:
         """Apply edits in any order, equal keys in the given order; sign +1 inserts or replaces, -1 deletes.
@@ -74,7 +71,7 @@ class OrderedTree:
         """
         batch, rows = self._batch(columns, signs)
         if rows and edit_in_order(self.handle, address_of(batch)[0], rows) == 0:
-            raise OutOfMemory(f"memory ran out during {rows} edits; revert to the last version")
+            raise OutOfMemory(f"memory ran out during {rows} edits of an ordered tree; revert to its last version")
 
     def _batch(self, columns: Sequence[Codes], signs: Codes | None) -> tuple[Codes, int]:
         width = self.key + self.payload

@@ -1,8 +1,4 @@
-"""Maintains a rule by its trace: takes edits of rows, and returns erased and inserted derivations.
-
-This is a thin layer over the kernels of ``kernel.trace``.
-``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is the specification, in plain Python.
-"""
+"""Maintains a traced join with the kernels of ``kernel.trace``: takes edits, returns lost and new rows."""
 
 from __future__ import annotations
 
@@ -206,7 +202,7 @@ class TracedRule:
         (n, variables + 1), with the product of multiplicities last; valid until the next batch. See ``failure``."""
         handle = address(self._rule)
         if keep_version(handle) == 0:
-            raise OutOfMemory("memory ran out while a traced join kept a version of its tries")
+            raise OutOfMemory("memory ran out while a join stored its state before the batch")
         for (relation, order), tree in self.trees.items():
             if relation in edits:
                 columns, more = edits[relation]
@@ -215,7 +211,7 @@ class TracedRule:
         self._rule[words.FAILURE] = 0
         maintain(handle)
         if self._rule[words.OUT_OF_MEMORY]:
-            raise OutOfMemory("memory ran out; the view must be rebuilt")
+            raise OutOfMemory("memory ran out while a join was maintained; the view must be backfilled")
         return self._derived(words.OLD), self._derived(words.NEW)
 
     def _derived(self, side: int) -> Codes:
@@ -285,7 +281,7 @@ class TracedRule:
 
     def _made(self, handle: int) -> int:
         if handle == 0:
-            raise OutOfMemory("memory ran out; a rule could not be made")
+            raise OutOfMemory("memory ran out while a join was prepared")
         return handle
 
 

@@ -1,4 +1,4 @@
-"""Reads the change of a view that has one block and computes no output expressions."""
+"""Reads the change of a view of one block that selects columns without computing expressions."""
 
 from __future__ import annotations
 

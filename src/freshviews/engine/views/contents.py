@@ -1,4 +1,4 @@
-"""Reads the contents of a view, and writes the error message if that fails."""
+"""Reads the rows of a view, and writes the error message if that fails."""
 
 from __future__ import annotations
 

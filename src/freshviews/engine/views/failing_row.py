@@ -1,8 +1,4 @@
-"""Fault bisection: finds the row of a batch that makes a traced view fail.
-
-A trace is maintained once per batch, so a failing derivation does not show which row of the batch caused it. The batch
-is undone, and halves of it are applied and undone until one row is left. The search costs as much as a few batches.
-"""
+"""Finds the row of a batch that makes a traced view fail, by bisection."""
 
 from __future__ import annotations
 
@@ -16,7 +12,12 @@ from freshviews.errors import OutOfMemory
 
 def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> Failure:
     """Adds to the failure of the last applied batch the first row that fails after the rows before it; no row if the
-    batch alone is not the cause, or cannot be undone. The batch stays applied."""
+    batch alone is not the cause, or cannot be undone. The batch stays applied.
+
+    A trace is maintained once per batch, so a failing derivation does not show which row of the batch caused it. The
+    batch is undone, and halves of it are applied and undone until one row is left. The search costs as much as a few
+    batches.
+    """
     traced = any(plan.program.upkeep.joins for plan in maintained.plans)
     if not traced or failure.row is not None or failure.kind != "evaluation" or maintained.spoiled:
         return failure
@@ -39,5 +40,5 @@ def _applied(maintained: MaintainedView, batch: CodeBatch) -> Failure | None:
     """Apply rows; returns why they are refused, or None. Raises OutOfMemory."""
     failure = maintained.apply(batch)
     if failure is not None and failure.kind == "memory":
-        raise OutOfMemory("memory ran out during the search for the row at fault")
+        raise OutOfMemory("memory ran out during the search for the row that fails")
     return failure

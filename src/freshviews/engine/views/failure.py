@@ -1,4 +1,4 @@
-"""The reasons why a view could not be computed."""
+"""Reasons why a view could not be computed."""
 
 from __future__ import annotations
 

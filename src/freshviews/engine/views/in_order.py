@@ -1,4 +1,4 @@
-"""Runs the updates of a batch one by one, to read the change of the view after each."""
+"""Runs the updates of a batch one by one, and reads the change of the view after each."""
 
 from __future__ import annotations
 

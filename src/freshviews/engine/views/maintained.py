@@ -1,4 +1,4 @@
-"""A maintained view: takes batches of its inputs, and returns its change and its contents."""
+"""A maintained view: takes batches of its inputs, and returns its change and its rows."""
 
 from __future__ import annotations
 
@@ -374,7 +374,8 @@ class MaintainedView:
         """
         if self._upkeep.has_change():
             raise ValueError(
-                f"view {self.view.name} has a change, which its image would not have; take or discard the change first"
+                f"view {self.view.name} has a change that was not read, which an image does not store; read or discard "
+                "the change first"
             )
         self._upkeep.settle()
         states = [block.state for block in self.blocks]

@@ -1,4 +1,4 @@
-"""Computes the rows of a view from raw rows (free variables, results, multiplicity)."""
+"""Computes the output rows of a view from grouping values, aggregates and multiplicities."""
 
 from __future__ import annotations
 

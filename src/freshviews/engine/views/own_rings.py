@@ -1,4 +1,4 @@
-"""The public function ``register_ring``: checks a user's ring and its name, and registers it (``catalog.rings``)."""
+"""The public function ``register_ring``, which checks a user's ring and registers its name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores the inputs of a recomputed view: the columns that the view reads, with equal rows merged."""
+"""Stores the inputs of a recomputed view: only the columns that it reads, with equal rows merged."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Set operations over blocks, without a stored result: enumeration, lookup and change of their rows.
-
-The blocks of a set operation are its *operands*. An operand enumerates its rows, and looks up a row in constant time.
-
-- ``l EXCEPT r`` emits the rows of l that are not in r, ``l INTERSECT r`` the rows that are in r. Between two emitted
-  rows, any number of rows may be skipped. With ALL, the count of a row follows from its counts in l and in r.
-- ``l UNION r`` reads l. For each row of l that r also has, the next row of r is emitted instead. At the end, the
-  remaining rows of r are emitted. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration
-  Complexity of Logical Query Problems with Second-order Variables, CSL 2011).
-- the change: a row may change only if it changed in an operand. Its old and new counts follow from its counts in the
-  operands and the changes of the operands.
-"""
+"""Enumerates, looks up and compares the rows of UNION, EXCEPT and INTERSECT, without storing them."""
 
 from __future__ import annotations
 
@@ -51,7 +40,20 @@ class Operand(Protocol):
 
 
 def rows_of(term: SetTerm, operands: Sequence[Operand], limit: int) -> Iterator[Codes]:
-    """All rows, at most ``limit`` at a time; the operands must not change meanwhile."""
+    """All rows, at most ``limit`` at a time; the operands must not change meanwhile.
+
+    The blocks of a set operation are its *operands*. An operand enumerates its rows, and looks up a row in constant
+    time.
+
+    - ``l EXCEPT r`` emits the rows of l that are not in r, ``l INTERSECT r`` the rows that are in r. Between two
+      emitted rows, any number of rows may be skipped. With ALL, the count of a row follows from its counts in l and in
+      r.
+    - ``l UNION r`` reads l. For each row of l that r also has, the next row of r is emitted instead. At the end, the
+      remaining rows of r are emitted. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration
+      Complexity of Logical Query Problems with Second-order Variables, CSL 2011).
+    - the change: a row may change only if it changed in an operand. Its old and new counts follow from its counts in
+      the operands and the changes of the operands.
+    """
     if isinstance(term, int):
         yield from operands[term].rows(limit)
     elif term.kind == "all":

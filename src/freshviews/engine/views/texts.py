@@ -1,12 +1,4 @@
-"""Renders the rows of each group of a block as texts (``query.block.Gathering``).
-
-``Texts`` has a copy of the block's rows by group. When the block changes, the old and the new text of each changed
-group is rendered. So a version costs as much as all rows of the groups that it changes. The copy is made when a change
-is first read, and again after each ``forget``.
-
-Codes of texts are not stored here. The old text of a group gets the same code as before, because a view that stores the
-code keeps the string in the dictionary.
-"""
+"""Renders the rows of each group as one text, for aggregates such as STRING_AGG."""
 
 from __future__ import annotations
 
@@ -37,6 +29,13 @@ class Texts:
 
     Rows of the block have the shape (n, groups + columns + 1), rows of texts (n, groups + texts + 1), multiplicities
     last.
+
+    ``Texts`` has a copy of the block's rows by group. When the block changes, the old and the new text of each changed
+    group is rendered. So a version costs as much as all rows of the groups that it changes. The copy is made when a
+    change is first read, and again after each ``forget``.
+
+    Codes of texts are not stored here. The old text of a group gets the same code as before, because a view that stores
+    the code keeps the string in the dictionary.
     """
 
     def __init__(self, gathering: Gathering, dictionary: Dictionary) -> None:

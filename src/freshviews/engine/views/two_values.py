@@ -1,7 +1,4 @@
-"""Writes the error messages of ONLY_VALUE over two values, and of a subquery used as a value that has several rows.
-
-The message names the group, and the two values or the number of rows. Several rows are refused even if they are equal.
-"""
+"""Writes the error for a group with two values where ONLY_VALUE or a subquery allows one."""
 
 from __future__ import annotations
 

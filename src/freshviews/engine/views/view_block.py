@@ -1,4 +1,4 @@
-"""The blocks of a view: each has a compiled program, its state and its output; set operations combine them."""
+"""The blocks of a view, each with a compiled program, its state and its output expressions."""
 
 from __future__ import annotations
 

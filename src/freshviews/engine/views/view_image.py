@@ -1,9 +1,4 @@
-"""Images of views: writes the native state of a view to one file, and reads it back.
-
-An image has the arrays of every table of every block in their memory layout (``kernel.image``), and the stored rows of
-a recomputed view. Only a view with the same programs can read it (``identity_of``). The dictionary must give each code
-the string it had when the image was written.
-"""
+"""Writes the native state of a view to a file, and reads it back."""
 
 from __future__ import annotations
 
@@ -44,7 +39,8 @@ def write_image(
             )
         if state.has_changes():
             raise ValueError(
-                f"view {view} has a change, which its image would not have; take or discard the change first"
+                f"view {view} has a change that was not read, which an image does not store; read or discard the "
+                "change first"
             )
     arrays: list[Array] = []
     parts = []
@@ -78,6 +74,10 @@ def read_image(
 
     ``verify``: see ``ArrayFile.map``. Raises StoreError, or OtherProgram if the view's programs differ, and then
     changes nothing.
+
+    An image has the arrays of every table of every block in their memory layout (``kernel.image``), and the stored rows
+    of a recomputed view. Only a view with the same programs can read it (``identity_of``). The dictionary must give
+    each code the string it had when the image was written.
     """
     with ArrayFile(path) as file:
         about = file.about

@@ -1,4 +1,4 @@
-"""The engine's state of a view."""
+"""A view of an open database: its definition, its rows, and the views that read it."""
 
 from __future__ import annotations
 

@@ -1,14 +1,10 @@
-"""Maintains a view under batches of its inputs: one class per way to maintain a view, chosen when the view is prepared.
-
-The programs of the view's blocks determine the way (``program.upkeep``):
+"""Maintains a view under batches of its inputs, with a class for each way to do so.
 
 - ``ByTriggers``: triggers maintain the result; its change is read from journals.
-- ``Traced``: triggers record edits. At the end of a version, the traces of joins are maintained by these edits.
-- ``Settled``: triggers record what has changed. At the end of a version, the result is updated from these records.
-- ``Evaluated``: triggers maintain the inputs of a join, which recomputes the result at the end of a version.
+- ``Traced``: triggers record edits; the traces of joins are maintained at the end of a version.
+- ``Settled``: triggers record what has changed; the result is updated at the end of a version.
+- ``Evaluated``: triggers maintain the inputs of a join, which is computed again at the end of a version.
 - ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
-
-In the last two ways, the change of a view is the difference of its contents before and after the version.
 """
 
 from __future__ import annotations

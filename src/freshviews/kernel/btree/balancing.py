@@ -1,10 +1,4 @@
-"""Keeps an ordered tree in balance: splits full pages, and merges small ones.
-
-An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version holds
-(see ``pages``), and changes the leaf. Then it repairs the path from the leaf up: it updates the entry of each child and
-splits pages that overflow. A page less than a quarter full is merged with its neighbour, or takes entries from it. If
-the last page of the tree is split, the left page stays three quarters full, because rows often arrive in rising order.
-"""
+"""Balances an ordered tree: splits full pages, and merges pages less than a quarter full."""
 
 from __future__ import annotations
 
@@ -134,7 +128,14 @@ def left_share(total: int, room: int, last: int) -> int:
 
 @jit
 def insert_entry(t: int, page: int, slot: int, child: int) -> int:
-    """Insert a child at a slot; returns the new right neighbour if the page was split, else 0."""
+    """Insert a child at a slot; returns the new right neighbour if the page was split, else 0.
+
+    An edit descends from the root to one leaf and records the path. It copies the pages of the path that a version
+    holds (see ``pages``), and changes the leaf. Then it repairs the path from the leaf up: it updates the entry of each
+    child and splits pages that overflow. A page less than a quarter full is merged with its neighbour, or takes entries
+    from it. If the last page of the tree is split, the left page stays three quarters full, because rows often arrive
+    in rising order.
+    """
     columns = columns_of(t, page)
     count = load(page, COUNT)
     room = load(page, ROOM)

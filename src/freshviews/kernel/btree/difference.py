@@ -1,13 +1,6 @@
-"""Lists the rows in which two versions of a tree differ, in order of keys, without reading the pages that they share.
+"""Lists the rows in which two versions of a tree differ, in order of keys, and skips the pages that they share.
 
-Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). Two cursors, one per version,
-advance together. A cursor stands before a row or before a whole page. If both cursors stand before the same page, both
-skip it. Otherwise the cursor with the lesser key moves: it enters its page, or passes a row that only its version has.
-If both keys are equal, the cursor before the page of the higher level enters that page. So a few pages are read per
-level and edit. A row with a changed payload is reported as a deletion and an insertion.
-
-``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"). It returns the
-least depth at which the change of the row inserts or erases a branch.
+Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013).
 """
 
 from __future__ import annotations
@@ -200,7 +193,14 @@ def emit(d: int, c: int, sign: int) -> int:
 
 @outside
 def delta_next(d: int) -> int:
-    """Advance to the next difference: -1 for a deleted row, 1 for an inserted one, 0 at the end."""
+    """Advance to the next difference: -1 for a deleted row, 1 for an inserted one, 0 at the end.
+
+    Two cursors, one per version, advance together. A cursor stands before a row or before a whole page. If both cursors
+    stand before the same page, both skip it. Otherwise the cursor with the lesser key moves: it enters its page, or
+    passes a row that only its version has. If both keys are equal, the cursor before the page of the higher level
+    enters that page. So a few pages are read per level and edit. A row with a changed payload is reported as a deletion
+    and an insertion.
+    """
     k = load(d, DELTA_KEY)
     old = cursor_of(d, OLD)
     new = cursor_of(d, NEW)
@@ -316,6 +316,9 @@ def delta_branch(d: int) -> int:
 
     With sign -1 the branches from there down are only in the old version, otherwise only in the new one. The number of
     key words if only the payload changed.
+
+    ``delta_branch`` turns the change of a row into a change of the trie (section 4.2.1, "tree surgery"). It returns the
+    least depth at which the change of the row inserts or erases a branch.
     """
     k = load(d, DELTA_KEY)
     depth = delta_shared(d)

@@ -1,13 +1,4 @@
-"""Folds: aggregates per child, stored in inner pages, so that the rows below need not be read.
-
-A fold combines one word of every row, from the key or the payload, by an associative operation. The operation is a sum
-modulo 2^64, minimum, maximum, bitwise AND or OR, or a user's semigroup. A user's semigroup is the address of a C
-function that takes two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``). Rows are combined in
-the order of the tree, so the operation need not commute. Every tree also counts rows.
-
-Veldhuizen (2013, section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, so a
-loop over a column costs no more than a tree.
-"""
+"""Folds: aggregates that inner pages store per child, so that a reader can skip the rows below."""
 
 from __future__ import annotations
 
@@ -30,7 +21,13 @@ FOLD_WORDS = 3
 
 @inlined
 def combine(fold: int, a: int, b: int) -> int:
-    """Combine two values of a fold; the rows of ``a`` come before those of ``b``."""
+    """Combine two values of a fold; the rows of ``a`` come before those of ``b``.
+
+    A fold combines one word of every row, from the key or the payload, by an associative operation. The operation is a
+    sum modulo 2^64, minimum, maximum, bitwise AND or OR, or a user's semigroup. A user's semigroup is the address of a
+    C function that takes two words and returns one (``numba.cfunc("int64(int64, int64)")(f).address``). Rows are
+    combined in the order of the tree, so the operation need not commute. Every tree also counts rows.
+    """
     kind = load(fold, KIND)
     if kind == SUM:
         return add_wrapping(a, b)

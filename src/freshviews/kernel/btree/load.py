@@ -1,8 +1,4 @@
-"""Loads rows into an empty tree in bulk, and sorts batches of edits.
-
-Sorted rows are copied column by column into leaves. Inner pages are built on top of them, level by level. Pages are
-left seven eighths full.
-"""
+"""Loads sorted rows into an empty tree in bulk, and sorts batches of edits."""
 
 from __future__ import annotations
 

@@ -1,23 +1,12 @@
 """Pages of an ordered tree, and the versions that share them.
 
-A tree is a paged B+-tree whose rows are tuples of words in rising order. The handle of a tree is its header block.
-Pages are blocks of one size; a page is identified by its address. A page is
+A page is a block of words::
 
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
-A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the child's
-least row, the address of the child, the number of rows below it, and a word per fold (see ``folds``). The key is in the
-same columns as in a leaf, so one function searches leaves and inner pages.
-
-**Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
-is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). ``birth`` is the number of
-the first version that could contain the page. A page that no pinned version has is written in place.
-
-A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the last
-reader unpins a version, its list is divided. Pages that the next older version has move to the list of that version;
-all others are released (`docs/trie-join.md`, Versions).
-
-Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock.
+- Level 0 is a leaf: a column per word of key and payload.
+- Other levels have an entry per child: its least key, its address, the number of rows below it, and a word per fold.
+- A version shares pages with later versions: a writer copies a shared page before it edits it.
 """
 
 from __future__ import annotations
@@ -185,7 +174,14 @@ def give_page(t: int, page: int) -> None:
 
 @jit
 def bury(version: int, page: int) -> None:
-    """Add a page to the list of dead pages of a version."""
+    """Add a page to the list of dead pages of a version.
+
+    A page that leaves the tree is *dead*. Each dead page is in the list of the newest version that has it. When the
+    last reader unpins a version, its list is divided. Pages that the next older version has move to the list of that
+    version; all others are released (`docs/trie-join.md`, Versions).
+
+    Only one thread at a time may call ``pin``, ``unpin`` and edits. Readers of versions need no lock.
+    """
     store(page, NEXT_DEAD, load(version, DEAD))
     store(version, DEAD, page)
 
@@ -217,7 +213,12 @@ def own_page(t: int, page: int) -> int:
 
 @outside
 def pin(t: int) -> int:
-    """Keep the current state as a version, or add a reader if there is one; returns its handle, 0 without memory."""
+    """Keep the current state as a version, or add a reader if there is one; returns its handle, 0 without memory.
+
+    **Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the
+    version is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). ``birth`` is
+    the number of the first version that could contain the page. A page that no pinned version has is written in place.
+    """
     newest = load(t, NEWEST)
     if newest != 0 and load(newest, TOP) == load(t, ROOT):
         store(newest, READERS, load(newest, READERS) + 1)

@@ -1,17 +1,7 @@
-"""Ordered trees: creation, lookup, and edits.
+"""Creates an ordered tree, looks rows up, and applies batches of edits in rising order of keys.
 
-The edits of a batch are in rising order of keys; edits of one key apply in the order given. The block of a batch has
-two words per column: the address of the first word, and the stride. The columns are the key, the payload and the signs.
-The address of the signs is 0 if all edits insert.
-
-- If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload. A negative sign
-  deletes the row; deleting an absent row has no effect.
-- If payloads are summed, an edit adds its payload to the row's payload, word by word, modulo 2^64. A row with a zero
-  payload is absent. Signs are not read.
-
-``apply_edits`` works leaf by leaf: it descends from the root to one leaf and applies all edits of that leaf, but at
-most as many as fit into a leaf. Then ``balancing`` repairs the pages above. A page that a version has is copied before
-it is changed (see ``pages``).
+- If payloads are not summed, an edit with a positive sign inserts or replaces a row; a negative sign deletes it.
+- If payloads are summed, an edit adds its payload to the row's payload; a row with a zero payload is absent.
 """
 
 from __future__ import annotations
@@ -231,7 +221,11 @@ def read_scratch(t: int, leaf: int, start: int, count: int) -> None:
 
 @jit
 def make_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> None:
-    """Apply edits that all belong to one leaf."""
+    """Apply edits that all belong to one leaf.
+
+    The block of a batch has two words per column: the address of the first word, and the stride. The columns are the
+    key, the payload and the signs. The address of the signs is 0 if all edits insert.
+    """
     rows = merge_edits(t, batch, i, stop, leaf)
     if load(t, CHANGED) == 0:
         return
@@ -283,6 +277,10 @@ def apply_edits(t: int, batch: int, count: int) -> int:
 
     returns the number applied. It is below ``count`` only if memory ran out: then FAILED is set, and the tree is
     consistent with the first edits applied.
+
+    Works leaf by leaf: descends from the root to one leaf and applies all edits of that leaf, but at most as many as
+    fit into a leaf. Then ``balancing`` repairs the pages above. A page that a version has is copied before it is
+    changed (see ``pages``).
     """
     k = load(t, KEY)
     key = load(t, SCRATCH_KEY)

@@ -1,9 +1,4 @@
-"""Converts Arrow columns to codes, for types that need only widening, scaling, a range check, or a lookup of strings.
-
-A batch is a C structure of Arrow's data interface, with a child per column. For each column a group of words, made once
-per schema, says how to convert the column. A refused value stops the batch. Then ``freshviews.types.columns``, which
-handles all types, converts the batch or raises the error.
-"""
+"""Converts Arrow columns to codes: widens, scales and checks numbers, and looks up strings."""
 
 from __future__ import annotations
 
@@ -209,6 +204,10 @@ def read_columns(array: int, columns: int, plan: int, slots: int, start: int, ta
 
     The target has ``rows`` words per column. Arrow has compared the sizes of buffers with the lengths. Returns -1 if a
     value is refused, else the number of strings without a code.
+
+    A batch is a C structure of Arrow's data interface, with a child per column. For each column a group of words, made
+    once per schema, says how to convert the column. A refused value stops the batch. Then ``freshviews.types.columns``,
+    which handles all types, converts the batch or raises the error.
     """
     n = load(array, LENGTH)
     unknown = 0

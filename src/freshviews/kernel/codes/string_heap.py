@@ -1,18 +1,6 @@
 """Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
 
-See ``string_slots`` for the layout. Only one thread at a time may make changes. A change may move the heap, so no other
-thread may read a string meanwhile.
-
-- A new string gets the lowest free *code*, or the next code after the last. A string keeps its code, but its record may
-  move.
-- A new array of *slots* (``NEXT``) is written in small steps. While strings are added, a few codes at a time are
-  written to it, in rising order; codes below ``CURSOR`` are in it. Searches read the old slots until the new ones are
-  complete. A larger array is begun when 23/32 of the slots are filled, a smaller array when less than a quarter are.
-- The *heap* is *packed* when a third of it is dead: live records move down, in order. When a record moves, the place of
-  its code changes. A record does not hold its code, so the code is found by looking up the string. Below ``WRITE`` the
-  heap is packed; between ``WRITE`` and ``READ`` it has no live record.
-- Large blocks grow by only a sixteenth at a time. That is cheap, because ``realloc`` moves their pages without copying.
-  They shrink piece by piece, because the system needs time to release each page.
+``string_slots`` describes the memory. Only one thread at a time may make changes.
 """
 
 from __future__ import annotations
@@ -228,7 +216,12 @@ def begin_slots(block: int) -> int:
 
 @jit
 def write_slots(block: int, n: int) -> None:
-    """Write the next ``n`` codes into the new slots, and use these once they have all codes."""
+    """Write the next ``n`` codes into the new slots, and use these once they have all codes.
+
+    A new array of *slots* (``NEXT``) is written in small steps. While strings are added, a few codes at a time are
+    written to it, in rising order; codes below ``CURSOR`` are in it. Searches read the old slots until the new ones are
+    complete. A larger array is begun when 23/32 of the slots are filled, a smaller array when less than a quarter are.
+    """
     slots = load(block, NEXT)
     count = load(block, NEXT_COUNT)
     first = load(block, CURSOR)
@@ -545,7 +538,12 @@ def slot_of_place(block: int, h: int, place: int) -> int:
 
 @jit
 def pack(block: int, n: int) -> int:
-    """Pack ``n`` records, or all that are left; returns the number packed."""
+    """Pack ``n`` records, or all that are left; returns the number packed.
+
+    The *heap* is *packed* when a third of it is dead: live records move down, in order. When a record moves, the place
+    of its code changes. A record does not hold its code, so the code is found by looking up the string. Below ``WRITE``
+    the heap is packed; between ``WRITE`` and ``READ`` it has no live record.
+    """
     heap = load(block, HEAP)
     end = load(block, END)
     read = load(block, READ)
@@ -583,7 +581,11 @@ def pack(block: int, n: int) -> int:
 
 @jit
 def cut(block: int, address: int, room: int, words: int) -> int:
-    """Cut a piece off a block that uses ``words``; returns 1 if there was one. Its words: ``address``, ``room``."""
+    """Cut a piece off a block that uses ``words``; returns 1 if there was one. Its words: ``address``, ``room``.
+
+    Large blocks grow by only a sixteenth at a time. That is cheap, because ``realloc`` moves their pages without
+    copying. They shrink piece by piece, because the system needs time to release each page.
+    """
     have = load(block, room)
     keep = max(words + (words >> 4), FIRST_WORDS, have - PIECE)
     # A block that has just grown by a quarter stays.

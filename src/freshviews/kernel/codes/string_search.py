@@ -1,4 +1,4 @@
-"""Looks up the codes of an array of strings, without adding any."""
+"""Looks up the codes of an array of strings, without adding strings to the dictionary."""
 
 from __future__ import annotations
 

@@ -1,16 +1,7 @@
-"""Maps strings to codes and back: hash slots over a heap of all strings of a dictionary.
+"""Maps strings to codes and back: hash slots over a block of bytes, the *heap*, with all strings of a dictionary.
 
-The *heap* is one block of bytes with a *record* per string: a head, then the bytes. The head is the number of bytes,
-shifted left by one; the lowest bit is 1 if the string is dead. The head is stored in bytes of seven bits, the lowest
-first; the eighth bit is 1 if another byte follows. Each code has a *place* of five bytes: the start of its record, or
-FREE or HOLE.
-
-A *slot* is five bytes: code + 1 in the low four, the low byte of the hash in the highest. An empty slot is 0; GONE
-replaces the code of a removed string. A search starts at the *home* of a hash and ends at an empty slot. The home is
-the hash scaled to the number of slots, which need not be a power of two. A search reads a string only if the byte of
-its hash is equal.
-
-A block of words has the addresses of the heap, the places and the slots; ``string_heap`` changes them.
+- A code has a *place*: where its string begins in the heap.
+- A *slot* has a code and 8 bits of the hash of its string.
 """
 
 from __future__ import annotations
@@ -103,7 +94,13 @@ def place_of(block: int, code: int) -> int:
 
 @jit
 def head_of(at: int) -> tuple[int, int]:
-    """The address of the bytes of a record, and the number in its head."""
+    """The address of the bytes of a record, and the number in its head.
+
+    The *heap* is one block of bytes with a *record* per string: a head, then the bytes. The head is the number of
+    bytes, shifted left by one; the lowest bit is 1 if the string is dead. The head is stored in bytes of seven bits,
+    the lowest first; the eighth bit is 1 if another byte follows. Each code has a *place* of five bytes: the start of
+    its record, or FREE or HOLE.
+    """
     byte = load8(at, 0)
     number = byte & 127
     bits = 7
@@ -135,7 +132,13 @@ def home_of(h: int, count: int) -> int:
 
 @inlined
 def slot_at(slots: int, i: int) -> int:
-    """A slot; there are three bytes more behind the last one."""
+    """A slot; there are three bytes more behind the last one.
+
+    A *slot* is five bytes: code + 1 in the low four, the low byte of the hash in the highest. An empty slot is 0; GONE
+    replaces the code of a removed string. A search starts at the *home* of a hash and ends at an empty slot. The home
+    is the hash scaled to the number of slots, which need not be a power of two. A search reads a string only if the
+    byte of its hash is equal.
+    """
     return word_at(slots + PLACE * i) & LOW_40
 
 

@@ -1,7 +1,4 @@
-"""Computes functions of texts over columns of strings in Arrow's memory, or over columns of codes.
-
-The module is separate from ``ingest``, so that tables without text functions need not compile this code.
-"""
+"""Computes functions of texts over columns of strings in Arrow's memory, or over columns of codes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Functions of one text, computed over its UTF-8 bytes: they take a part of the text, and test or measure it.
+"""Computes functions of one text over its UTF-8 bytes, such as LIKE, LENGTH and SUBSTRING.
 
-A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps except the last
-one take a part of the text; the last step returns a code. Positions and lengths count characters (code points). The
-table has the result of each step, then the words of the step.
+A function is a list of steps: all but the last take a part of the text, the last returns a code.
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``
@@ -17,11 +15,6 @@ ONE_OF   whether it is one of some constants: the address of a list with address
 LIKE     whether it contains segments in order: the address of a list with
          ``SEGMENT_WORDS`` words for each, the number of segments
 ======== ============================================================================================
-
-The first segment of LIKE is at the beginning of the text and the last at its end (``freshviews.expr.like``). The words
-of a segment are its address, its numbers of bytes and of characters, and 1 if it contains ``ANY``. ``ANY`` is a byte
-that no text has; it matches any one character. If no segment has ``ANY``, a search takes time linear in the length of
-the text.
 """
 
 from __future__ import annotations
@@ -159,7 +152,13 @@ def _found(segment: int, size: int, plain: bool, at: int, end: int) -> int:
 
 @jit
 def _like(segments: int, count: int, at: int, end: int) -> bool:
-    """Whether a text has the segments of a pattern."""
+    """Whether a text has the segments of a pattern.
+
+    The first segment of LIKE is at the beginning of the text and the last at its end (``freshviews.expr.like``). The
+    words of a segment are its address, its numbers of bytes and of characters, and 1 if it contains ``ANY``. ``ANY`` is
+    a byte that no text has; it matches any one character. If no segment has ``ANY``, a search takes time linear in the
+    length of the text.
+    """
     if count == 1:
         return _matched(load(segments, 0), load(segments, 1), at, end) == end
     at = _matched(load(segments, 0), load(segments, 1), at, end)

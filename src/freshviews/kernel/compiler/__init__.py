@@ -1,9 +1,7 @@
-"""Compiles kernels and generated functions with Numba, and stores their machine code (``kernel.machine.native``).
-
-Nothing else imports Numba. A process that finds its machine code in the cache never imports this package.
+"""Compiles kernels and generated functions with Numba, and stores their machine code on disk.
 
 - ``primitives`` and ``arithmetic`` write the machine code of functions that are not compiled from their Python bodies.
-- ``dispatch`` compiles all other functions; Numba's own cache stores functions that Numba links into others.
+- ``dispatch`` compiles all other functions.
 - ``entries`` writes the functions through which Python calls machine code.
 """
 

@@ -1,4 +1,4 @@
-"""The machine code of ``kernel.scalar.checked``: arithmetic in 128 bits, and float functions."""
+"""Writes the machine code of ``kernel.scalar.checked``: arithmetic in 128 bits, and float functions."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Writes entries, through which Python calls machine code.
-
-An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a compiled function of
-words. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a Python value of
-the result. An entry raises no exception: in a process with Numba, symbols of exceptions such as PyExc_TypeError have
-another meaning.
-"""
+"""Writes entries: functions of Python's C interface that call a compiled function of words."""
 
 from __future__ import annotations
 
@@ -28,7 +22,13 @@ def entry_name(kinds: str, result: str) -> str:
 
 
 def entry_code(kinds: str, result: str) -> bytes:
-    """The object file of an entry."""
+    """The object file of an entry.
+
+    An entry is a function of Python's C interface (METH_FASTCALL). Its ``self`` is the address of a compiled function
+    of words. The entry unpacks the arguments, calls that function without the interpreter's lock, and makes a Python
+    value of the result. An entry raises no exception: in a process with Numba, symbols of exceptions such as
+    PyExc_TypeError have another meaning.
+    """
     module = binding.parse_assembly(str(_Entry(kinds, result).module))
     module.verify()
     code: bytes = target_machine().emit_object(module)

@@ -1,4 +1,4 @@
-"""The machine code of primitives: the functions of ``kernel`` whose Python bodies access memory through ctypes."""
+"""Writes the machine code of primitives: functions of ``kernel`` whose Python bodies use ctypes."""
 
 from __future__ import annotations
 

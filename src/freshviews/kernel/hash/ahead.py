@@ -1,8 +1,4 @@
-"""Prefetches slots, rows, groups and blocks, a few updates ahead.
-
-Each function prefetches one level: a slot, then its row or group, then the rows of the group. Each level is prefetched
-when the level before it has arrived.
-"""
+"""Prefetches memory for later updates of a batch: slots, then rows and groups, then the rows of a group."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reads a stored base table: broken constraints, the changes of a batch, and rows by number or key.
-
-``base_store`` describes the tables. Checks of constraints read only the rows in the journal of the batch, except
-``matching_row``, which scans the table.
-"""
+"""Reads a stored base table: rows that break constraints, the changes of a batch, and rows by number or key."""
 
 from __future__ import annotations
 

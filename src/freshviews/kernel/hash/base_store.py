@@ -1,27 +1,11 @@
 """Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table and *sides*. The row table maps all columns, packed into words, to the multiplicity. A side
-counts rows by the columns of a UNIQUE key or foreign key, without rows that have a NULL there. A primary key has no
-side: its columns come first in the row table, and only these words are hashed. So one lookup finds the stored row, or
-another row with its key.
-
-The row table and each side keep a journal from one ``settle_base`` to the next. Checks read only rows in the journals,
-and ``undo_base`` restores exactly these rows. A row is journaled once: SEEN has a bit per row number that says whether
-its row is in the journal.
-
-In a base table without keys and foreign keys, only deletes look rows up. Until the first batch with a delete, inserts
-are deferred (see ``pending``) and not journaled; ``undo_base`` removes their rows from the end.
+A base table is a table of rows, and a *side* per UNIQUE or foreign key, which counts rows by that key.
 
 The block ``spec`` of a base table::
 
     row table | columns | sides | address of a scratch block | mixed | fresh | flags | packing
         | per side: table, count, positions ...
-
-``mixed`` is set if a batch changed one row twice and had both inserts and deletes. ``fresh`` is the number of rows
-appended since the last ``settle_base``. ``flags`` combines the flags of the rows added since then (see ``add_count``).
-``packing``: see ``hash.packing``. The scratch block has room for a key, and for AHEAD rows: unpacked, packed, their
-hashes, and their probable row numbers in each table. The columns of a batch are given by a block of two words per
-column: the address, and the stride in words.
 """
 
 from __future__ import annotations
@@ -422,7 +406,22 @@ def enter_base(spec: int) -> int:
 
 @jit
 def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
-    """Add a batch; 0, or ``row << 2 | status`` of the row that failed: the caller must then call ``undo_base``."""
+    """Add a batch; 0, or ``row << 2 | status`` of the row that failed: the caller must then call ``undo_base``.
+
+    A base table is a row table and *sides*. The row table maps all columns, packed into words, to the multiplicity. A
+    side counts rows by the columns of a UNIQUE key or foreign key, without rows that have a NULL there. A primary key
+    has no side: its columns come first in the row table, and only these words are hashed. So one lookup finds the
+    stored row, or another row with its key.
+
+    In a base table without keys and foreign keys, only deletes look rows up. Until the first batch with a delete,
+    inserts are deferred (see ``pending``) and not journaled; ``undo_base`` removes their rows from the end.
+
+    ``mixed`` is set if a batch changed one row twice and had both inserts and deletes. ``fresh`` is the number of rows
+    appended since the last ``settle_base``. ``flags`` combines the flags of the rows added since then (see
+    ``add_count``). ``packing``: see ``hash.packing``. The scratch block has room for a key, and for AHEAD rows:
+    unpacked, packed, their hashes, and their probable row numbers in each table. The columns of a batch are given by a
+    block of two words per column: the address, and the stride in words.
+    """
     t = load(spec, ROW_TABLE)
     words = load(t, KEY)
     stored = load(spec, COLUMNS)
@@ -553,7 +552,12 @@ def settle_table(t: int, flags: int) -> None:
 
 @jit
 def undo_base(spec: int) -> None:
-    """Undo all changes since the last ``settle_base``."""
+    """Undo all changes since the last ``settle_base``.
+
+    The row table and each side keep a journal from one ``settle_base`` to the next. Checks read only rows in the
+    journals, and ``undo_base`` restores exactly these rows. A row is journaled once: SEEN has a bit per row number that
+    says whether its row is in the journal.
+    """
     store(spec, MIXED, 0)
     store(spec, FLAGS, 0)
     t = load(spec, ROW_TABLE)

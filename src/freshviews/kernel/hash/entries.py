@@ -1,15 +1,6 @@
-"""Numbered entries and their slots: the common structure of a table's rows and an index's groups.
+"""Numbered entries and their slots: what the rows of a table and the groups of an index have in common.
 
-Rows and groups are *entries*: words of equal number, the key first, in one array. Slots lead from the hash of a key to
-the number of its entry. The headers of tables and indexes begin with the words that this module names. An entry whose
-payload words are all zero is absent, and its number is free. (The payload of a group is its number of rows.)
-
-Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, it fills free
-numbers from the lowest up, and has come to PACKED. A number below PACKED that becomes free is chained. A number above
-PACKED becomes a *hole*, which packing reaches later.
-
-The *home* of an entry is the slot where a search for its hash starts. While ``shrink`` writes a smaller array of slots
-(NEXT), entries with homes below NEXT_HOMES are in both arrays.
+An entry is a key and a payload; it is absent if its payload is zero.
 """
 
 from __future__ import annotations
@@ -77,7 +68,12 @@ def is_absent(e: int, entry: int) -> bool:
 
 @inlined
 def free_number(e: int, number: int) -> None:
-    """Free the number of an entry that is in no slot: chain it, or leave a hole."""
+    """Free the number of an entry that is in no slot: chain it, or leave a hole.
+
+    Free numbers are chained through the first word of their entries. While ``shrink`` packs the entries, it fills free
+    numbers from the lowest up, and has come to PACKED. A number below PACKED that becomes free is chained. A number
+    above PACKED becomes a *hole*, which packing reaches later.
+    """
     if number < load(e, PACKED):
         store(entry_at(e, number), 0, load(e, FREE))
         store(e, FREE, number + 1)
@@ -140,7 +136,11 @@ def make_slots(e: int, more: int) -> int:
 
 @jit
 def put_slots(e: int, mask: int) -> int:
-    """Replace the slots by more, ``mask`` + 1; 0 without memory."""
+    """Replace the slots by more, ``mask`` + 1; 0 without memory.
+
+    The *home* of an entry is the slot where a search for its hash starts. While ``shrink`` writes a smaller array of
+    slots (NEXT), entries with homes below NEXT_HOMES are in both arrays.
+    """
     slots = widen_slots(load(e, SLOTS), load(e, MASK), mask, load(e, LOW), load(e, HIGH))
     if slots == 0:
         return 0

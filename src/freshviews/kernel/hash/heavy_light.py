@@ -1,7 +1,6 @@
-"""The block of a program's balance: threshold base, thresholds, and counts of rebalancing steps.
+"""The memory block of the heavy-light threshold of a program (``program.heavy_light``).
 
-``program.heavy_light`` defines these terms. ``strict``, ``rise`` and ``sink`` are the three degrees that
-``program.heavy_light.thresholds`` returns. The layout::
+::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

@@ -1,14 +1,6 @@
 """A secondary index: maps part of a table's key to the rows that have it.
 
-A group stands for the rows that agree on the indexed positions. Its words are the key part, the number of rows, and the
-capacity and the distance of its block. A block has the row numbers of a group in contiguous half words, so a loop over
-a slice reads memory in order. A block of up to two rows lies in the group itself. A group stores the distance to a
-larger block, not its address. So an index works at any address where its file is mapped. A row stores the number of its
-group and its position in the block. So removal is O(1): the last row of the block moves into the gap.
-
-An index on all positions except one can store *digests*: 31-bit hashes of the word at the remaining position. A block
-has the digests after its row numbers. To find a word in a slice, its digest is compared with the digests of the block,
-eight at a time. Digests are adjacent in memory, while reading each row would be a cache miss.
+A *group* has the rows with equal values of the indexed columns; a *block* lists their row numbers.
 """
 
 from __future__ import annotations
@@ -80,6 +72,13 @@ def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
     """Handle of an empty index on the key positions listed in a word block.
 
     ``digested`` is 1 + the position whose words have digests, or 0.
+
+    A group stands for the rows that agree on the indexed positions. Its words are the key part, the number of rows, and
+    the capacity and the distance of its block. A block has the row numbers of a group in contiguous half words, so a
+    loop over a slice reads memory in order. A block of up to two rows lies in the group itself. A group stores the
+    distance to a larger block, not its address. So an index works at any address where its file is mapped. A row stores
+    the number of its group and its position in the block. So removal is O(1): the last row of the block moves into the
+    gap.
     """
     x = allocate(POSITIONS + count)
     store(x, SLOTS, allocate(2 * FIRST_GROUPS))
@@ -147,7 +146,12 @@ def slice_rows(group: int) -> int:
 
 @inlined
 def digest_of(word: int) -> int:
-    """31 bits of the hash of a word."""
+    """31 bits of the hash of a word.
+
+    An index on all positions except one can store *digests*: 31-bit hashes of the word at the remaining position. A
+    block has the digests after its row numbers. To find a word in a slice, its digest is compared with the digests of
+    the block, eight at a time. Digests are adjacent in memory, while reading each row would be a cache miss.
+    """
     return mix(0, word) & 0x7FFFFFFF
 
 

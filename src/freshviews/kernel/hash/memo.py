@@ -1,9 +1,4 @@
-"""A cache of sums for a join: a direct-mapped table of fixed size, where a new sum replaces the old one at its place.
-
-In the join R(a, b) S(b, c), the sum over c depends only on b. So the join computes the sum when b first occurs, and
-looks it up by b for every later a (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is
-``taken | key ... | sum ...``, at the position given by the hash of its key.
-"""
+"""A cache of sums for a join: a table of fixed size, where a new sum replaces the sum in its place."""
 
 from __future__ import annotations
 
@@ -14,7 +9,12 @@ PLACES = 1 << 16
 
 @jit
 def new_memo(words: int) -> int:
-    """An empty memo; ``words`` is the size of key and sum together. 0 without memory."""
+    """An empty memo; ``words`` is the size of key and sum together. 0 without memory.
+
+    In the join R(a, b) S(b, c), the sum over c depends only on b. So the join computes the sum when b first occurs, and
+    looks it up by b for every later a (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An
+    entry is ``taken | key ... | sum ...``, at the position given by the hash of its key.
+    """
     memo = allocate(PLACES * (words + 1))
     return memo
 

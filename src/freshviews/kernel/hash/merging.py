@@ -1,4 +1,4 @@
-"""Adds the rows of one table to another, to unite the tables that several threads have made."""
+"""Adds the rows of one table to another, for tables that several threads have made."""
 
 from __future__ import annotations
 

@@ -1,13 +1,8 @@
-"""Packing of columns: columns of stored rows share words.
-
-A column whose codes need fewer than 64 bits shares its word with other columns. So a row takes less memory, and
-comparing or hashing a row reads fewer words. The *packing* of a table is a block with five words for each column, in
-the order of a stored row::
+"""Packs columns of a stored row into shared words. Each column has five words::
 
     word | shift | mask | base | nullable
 
-A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of a
-word has the shift 0. A column with a word of its own has the mask -1 and the base 0, and NULL is stored as its code.
+A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL.
 """
 
 from __future__ import annotations
@@ -49,6 +44,10 @@ def pack(packing: int, columns: int, batch: int, start: int, n: int, rows: int, 
     """Pack ``n`` rows of a batch, from ``start`` on, into rows of ``width`` words; returns 0 if a code does not fit.
 
     ``batch`` has the address of each of the first columns, and its stride in words.
+
+    A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL. The first column of
+    a word has the shift 0. A column with a word of its own has the mask -1 and the base 0, and NULL is stored as its
+    code.
     """
     misfits = 0
     for i in range(columns):

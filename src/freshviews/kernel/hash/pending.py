@@ -1,27 +1,9 @@
-"""Deferred inserts: rows are appended to a table, and added to slots and indexes at the first lookup.
+"""Deferred inserts: rows appended to a table, and added to slots and indexes at the first lookup.
 
-A deferred row has two stages (`docs/architecture.md`, Memory):
+- A *pending* row is in no slot and no index; ``enter_slots`` adds it to the slots.
+- An *unlinked* row is in a slot and in no index; ``enter_pending`` adds it to the indexes.
 
-- A *pending* row is in no slot and no index. The last ``PENDING`` rows of the table are pending; several of them may
-  have one key. ``enter_slots`` flushes them to the slots and merges rows with equal keys. Operations that need a row by
-  key, or each key once, call it first.
-- An *unlinked* row is in a slot but in no index; its words for indexes are NOWHERE. Its number plus 1 is at least
-  UNLINKED. ``enter_pending`` flushes all pending and unlinked rows to the indexes. Operations that need a slice call it
-  first.
-
-The content of the table is the sum of its rows by key. A row is flushed at most once to the slots and once to an index,
-so time bounds hold amortised. If memory runs out, flushing stops between two rows: the table is consistent, and the
-remaining rows stay deferred.
-
-- At most ``MOST`` rows are deferred. At this limit, a batch flushes as many of the oldest rows as it appends.
-- At ``FIRST_LOOK`` rows, and whenever the rows have doubled, ``repeats`` estimates the number of keys. If more than an
-  eighth of the rows are repetitions, all rows are flushed, and no insert is deferred until the table has doubled.
-- Merging rows cannot overflow. The components of all deferred rows add up to less than ``LARGE`` in magnitude; ``ROOM``
-  is the remaining amount. The components of every other row are less than ``LARGE``, too. A table that once had a
-  larger component never defers again.
-- ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with an ordered index never has
-  deferred rows. A table with a journal has none either. The row table of a base table is an exception: it flushes
-  deferred rows before it journals a row.
+``docs/architecture.md``, Memory, gives the time bounds.
 """
 
 from __future__ import annotations
@@ -269,6 +251,10 @@ def enter_pending(t: int, status: int) -> int:
     """Flush all deferred rows, to slots and indexes. Returns how many were pending; -1 without memory.
 
     An overflow is stored at ``status`` (see ``scalar.payload``).
+
+    The content of the table is the sum of its rows by key. A row is flushed at most once to the slots and once to an
+    index, so time bounds hold amortised. If memory runs out, flushing stops between two rows: the table is consistent,
+    and the remaining rows stay deferred.
     """
     if not is_deferred(t):
         return 0
@@ -408,6 +394,17 @@ def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) 
     """1 if the inserts of a batch are deferred, 0 if not and all rows are in the slots, -1 without memory.
 
     Defers if the batch only inserts, and is large or the table has deferred rows.
+
+    - At most ``MOST`` rows are deferred. At this limit, a batch flushes as many of the oldest rows as it appends.
+    - At ``FIRST_LOOK`` rows, and whenever the rows have doubled, ``repeats`` estimates the number of keys. If more than
+      an eighth of the rows are repetitions, all rows are flushed, and no insert is deferred until the table has
+      doubled.
+    - Merging rows cannot overflow. The components of all deferred rows add up to less than ``LARGE`` in magnitude;
+      ``ROOM`` is the remaining amount. The components of every other row are less than ``LARGE``, too. A table that
+      once had a larger component never defers again.
+    - ``base_store`` and triggers (``codegen.writing.appending``) append rows. A table with an ordered index never has
+      deferred rows. A table with a journal has none either. The row table of a base table is an exception: it flushes
+      deferred rows before it journals a row.
     """
     if n < load(t, APPEND_FROM) and load(t, PENDING) == 0:
         return 0

@@ -1,8 +1,4 @@
-"""Empties a table or index, or packs its rows, and releases memory.
-
-Rebalancing calls these functions before it scans tables, so that the time of a scan depends only on the live rows. The
-functions accept only tables without an ordered index and without a journal.
-"""
+"""Empties a table or index, or packs its rows, and releases memory."""
 
 from __future__ import annotations
 

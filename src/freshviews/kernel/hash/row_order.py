@@ -1,9 +1,4 @@
-"""Sorts the rows of a table by words of their keys.
-
-The sort moves pairs of words, a sort key and a row number, instead of rows. Neighbouring columns are packed into one
-sort key while their ranges fit 63 bits, so most keys need one sort. Longer keys need several stable sorts, from the
-last columns to the first.
-"""
+"""Sorts the rows of a table by words of their keys; narrow columns are packed into one sort key."""
 
 from __future__ import annotations
 

@@ -1,24 +1,4 @@
-"""Releases memory after removals, in bounded steps: packs rows and groups, and makes arrays of slots smaller.
-
-``shrink`` takes one step for a table and its indexes. ``shrink`` is called between batches. Then the journal of the
-table is empty, and nothing refers to a row number or an address (`docs/architecture.md`, Memory). The word ``REMOVED``
-is not 0 if there may be work. A step costs at most a constant, plus a fraction of the cost of the removals since the
-last step. Rows and groups are *entries*, and both are shrunk by the same steps:
-
-1. If more than half of the numbers are free, entries are *packed*: the entry with the highest number moves to the
-   lowest free number, until no lower number is free. A group moves in one piece, so a step may take longer than its
-   bound, by the rows of one group. Several entries move together, so that their cache misses overlap.
-2. Memory of the array above the used entries is cut off if it is more than a sixteenth of the used part.
-3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. Until the new
-   array is complete, inserts and removals change both arrays (``entries.fill``), and lookups read the old array. Then
-   the old array is released piece by piece, because the system needs time for each page.
-
-Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays until it
-has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
-numbers. A table with deferred inserts is not shrunk until they are flushed.
-
-Before ``shrink`` runs, all rows with a zero payload have been removed. So a zero payload marks a free number.
-"""
+"""Releases memory after removals, in bounded steps: packs rows and groups, and makes arrays of slots smaller."""
 
 from __future__ import annotations
 
@@ -405,7 +385,27 @@ def shrink_entries(e: int, t: int) -> None:
 
 @outside
 def shrink(t: int) -> None:
-    """Release memory in one step, for a table with removed rows; the module says when that is allowed."""
+    """Release memory in one step, for a table with removed rows; the module says when that is allowed.
+
+    ``shrink`` takes one step for a table and its indexes. ``shrink`` is called between batches. Then the journal of the
+    table is empty, and nothing refers to a row number or an address (`docs/architecture.md`, Memory). The word
+    ``REMOVED`` is not 0 if there may be work. A step costs at most a constant, plus a fraction of the cost of the
+    removals since the last step. Rows and groups are *entries*, and both are shrunk by the same steps:
+
+    1. If more than half of the numbers are free, entries are *packed*: the entry with the highest number moves to the
+       lowest free number, until no lower number is free. A group moves in one piece, so a step may take longer than its
+       bound, by the rows of one group. Several entries move together, so that their cache misses overlap.
+    2. Memory of the array above the used entries is cut off if it is more than a sixteenth of the used part.
+    3. If at most 5 of 32 slots are taken, a smaller array of slots is written, a range of homes in each step. Until the
+       new array is complete, inserts and removals change both arrays (``entries.fill``), and lookups read the old
+       array. Then the old array is released piece by piece, because the system needs time for each page.
+
+    Blocks of an index shrink when a row leaves them (``index.shrink_block``). An array in a mapped image stays until it
+    has become small. Rows of a table with an ordered index are not packed, because the shape of the tree depends on row
+    numbers. A table with deferred inserts is not shrunk until they are flushed.
+
+    Before ``shrink`` runs, all rows with a zero payload have been removed. So a zero payload marks a free number.
+    """
     if load(t, JOURNALED) != 0 or load(t, PENDING) != 0:
         return
     if load(t, REMOVED) > LEAST:

@@ -1,9 +1,6 @@
-"""Hash slots with open addressing and linear probing: they map a 32-bit hash to the number of a row or of a group.
+"""Hash slots with open addressing and linear probing: map a 32-bit hash to the number of an entry.
 
-A slot is one word, ``hash << 32 | number + 1``, and 0 if empty. The number of slots is a power of two, and ``mask`` is
-that number minus 1. A search starts at slot ``hash & mask`` and ends at an empty slot. A slot contains the hash. So the
-array grows without reading rows or groups, and most searches for an absent key read none. A deletion leaves no
-tombstone: it shifts later slots back.
+A slot is one word, ``hash << 32 | number + 1``, and 0 if empty.
 """
 
 from __future__ import annotations
@@ -14,7 +11,13 @@ from freshviews.kernel.memory.mem import allocate, inlined, jit, load, mix, shif
 
 @jit
 def hash_words(address: int, words: int) -> int:
-    """The 32-bit hash of a key in memory; equals ``mem.hash_key`` of the same words."""
+    """The 32-bit hash of a key in memory; equals ``mem.hash_key`` of the same words.
+
+    A slot is one word, ``hash << 32 | number + 1``, and 0 if empty. The number of slots is a power of two, and ``mask``
+    is that number minus 1. A search starts at slot ``hash & mask`` and ends at an empty slot. A slot contains the hash.
+    So the array grows without reading rows or groups, and most searches for an absent key read none. A deletion leaves
+    no tombstone: it shifts later slots back.
+    """
     state = 0
     for i in range(words):
         state = mix(state, load(address, i))

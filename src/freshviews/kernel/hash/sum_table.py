@@ -1,10 +1,6 @@
 """A hash table of sums by key that is emptied in constant time.
 
-A join caches sums for one binding of its outer variables, and empties the table at the next binding. So emptying must
-be cheap. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent. A table has
-several *areas*, each four times as large as the one before; only one area is in use. When this area is half full, its
-entries are copied to the next area. Emptying returns to the first area, so that a few keys are close together in
-memory. An entry whose sum becomes zero stays.
+An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent.
 """
 
 from __future__ import annotations
@@ -47,7 +43,14 @@ GROWTH = 2
 
 @jit
 def new_sums(key: int, words: int) -> int:
-    """An empty table with ``key`` words of key and ``words`` words of sum; 0 without memory."""
+    """An empty table with ``key`` words of key and ``words`` words of sum; 0 without memory.
+
+    A join caches sums for one binding of its outer variables, and empties the table at the next binding. So emptying
+    must be cheap. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent. A
+    table has several *areas*, each four times as large as the one before; only one area is in use. When this area is
+    half full, its entries are copied to the next area. Emptying returns to the first area, so that a few keys are close
+    together in memory. An entry whose sum becomes zero stays.
+    """
     table = allocate(FIRST_AREA + AREAS)
     if table == 0:
         return 0

@@ -1,20 +1,11 @@
 """The hash table of a relation or view: rows of words, found by key and by indexes on parts of the key.
 
-A table is a header block (its address is the handle), an array of rows, and slots (see ``slots``). A row keeps its
-number while it lives, so indexes and slots store row numbers. The words of a row::
+The words of a row::
 
     key ... | payload ... | one word per index | per ordered index: its words, folds and sums | stamp
 
-A row whose payload words are all zero is not in the relation. The row is removed immediately, or, in a table with a
-journal, when the journal is cleared. The journal has an entry for every row touched since the last ``clear_journal``:
-the number of the row, and its payload before. The delta of a view is read from the journal. ``stamp`` is the epoch in
-which the row was last touched, so that a row is journaled once. A table that never keeps a journal has no stamp, and a
-stored base table has bits in place of stamps. ``pending`` describes deferred inserts.
-
-When memory runs out, ``upsert`` returns a scratch row and sets the word FAILED, which the caller checks once after its
-batch.
-
-Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
+A row with a zero payload is not in the relation. The journal has the rows that a batch changed, with their old
+payloads.
 """
 
 from __future__ import annotations
@@ -349,6 +340,9 @@ def upsert(t: int, key: tuple[int, ...]) -> int:
     """Address of the row with the key; a new row with a zero payload if there was none.
 
     The address is valid until the next ``upsert`` on this table.
+
+    When memory runs out, ``upsert`` returns a scratch row and sets the word FAILED, which the caller checks once after
+    its batch.
     """
     row = find(t, key)
     if row != 0:
@@ -401,7 +395,14 @@ def journal_row(t: int, row: int) -> None:
 
 @inlined
 def touch(t: int, row: int) -> None:
-    """Call it before a payload changes: journals the old payload, once per row and batch, if a journal is kept."""
+    """Call it before a payload changes: journals the old payload, once per row and batch, if a journal is kept.
+
+    A row whose payload words are all zero is not in the relation. The row is removed immediately, or, in a table with a
+    journal, when the journal is cleared. The journal has an entry for every row touched since the last
+    ``clear_journal``: the number of the row, and its payload before. The delta of a view is read from the journal.
+    ``stamp`` is the epoch in which the row was last touched, so that a row is journaled once. A table that never keeps
+    a journal has no stamp, and a stored base table has bits in place of stamps. ``pending`` describes deferred inserts.
+    """
     if load(t, JOURNALING) != 0:
         stamp = load(t, WIDTH) - 1
         if load(row, stamp) != load(t, EPOCH) and row != load(t, SCRATCH):

@@ -1,16 +1,4 @@
-"""Runs functions as plain Python while another process compiles them.
-
-A first view has 80 to 110 functions, and compiling them takes seconds. So a call of a function that is not compiled can
-run its Python body, over the same memory (``kernel.memory.mem``). Meanwhile another process compiles the function into
-the cache on disk, and the next call loads it.
-
-Plain Python takes about a hundred times as long as machine code. So functions run as plain Python only while the
-database and the batch have few rows, and no call has taken long (``work_for``). Otherwise a call waits for the
-compiler.
-
-Functions for which a call waits are compiled first, all others in the order of requests. Functions that no open
-database needs any more are not compiled. After this process ends, the compiling process continues for at most a minute.
-"""
+"""Runs functions as plain Python while another process compiles them."""
 
 from __future__ import annotations
 
@@ -86,7 +74,12 @@ _thread = _Thread()
 
 
 def work_for(taken: TakenRows) -> None:
-    """Let functions that this thread calls from now on run as plain Python, while the database has few rows."""
+    """Let functions that this thread calls from now on run as plain Python, while the database has few rows.
+
+    Plain Python takes about a hundred times as long as machine code. So functions run as plain Python only while the
+    database and the batch have few rows, and no call has taken long (``work_for``). Otherwise a call waits for the
+    compiler.
+    """
     _thread.taken = taken
 
 
@@ -189,7 +182,12 @@ def machine_code(function: Function, kinds: str) -> MachineCode | None:
 
 
 def ordered(function: Function, kinds: str) -> MachineCode | None:
-    """The machine code of a function; None until the other process has compiled it."""
+    """The machine code of a function; None until the other process has compiled it.
+
+    Functions for which a call waits are compiled first, all others in the order of requests. Functions that no open
+    database needs any more are not compiled. After this process ends, the compiling process continues for at most a
+    minute.
+    """
     return function.made.get(kinds) or _compiler.made(function, kinds)
 
 

@@ -1,13 +1,6 @@
-"""The cache of compiled code on disk.
+"""The cache of compiled code on disk: ``FRESHVIEWS_CACHE_DIR``, else a folder in the user's cache folder.
 
-The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
-the folder is used only if no other user can put files there. Otherwise a private folder is used instead, and a warning
-says why. A container image may have a filled cache folder that this process cannot change. Then the private folder
-links to its files.
-
-The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel, Numba,
-Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No module here
-imports Numba: the import takes longer than the rest of the start of a process.
+The folder is used only if no other user can write to it.
 """
 
 from __future__ import annotations
@@ -38,6 +31,15 @@ def cache_folder() -> Path:
     """The folder for generated modules and compiled code of this version; created if missing.
 
     Warns if another folder than the requested one is used.
+
+    The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are
+    executed, so the folder is used only if no other user can put files there. Otherwise a private folder is used
+    instead, and a warning says why. A container image may have a filled cache folder that this process cannot change.
+    Then the private folder links to its files.
+
+    The subfolders are named by a hash of everything that compiled code depends on: the source of every kernel, Numba,
+    Python. A process that makes a subfolder deletes subfolders that no process has opened for ``KEPT`` days. No module
+    here imports Numba: the import takes longer than the rest of the start of a process.
     """
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
@@ -50,8 +52,8 @@ def cache_folder() -> Path:
         found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
     except OSError as error:
         raise FreshviewsError(
-            f"no folder can be written for compiled code: {fault}; {error.strerror or error}; set FRESHVIEWS_CACHE_DIR "
-            "to a folder of this user, in memory if need be"
+            f"compiled code cannot be stored: {fault}; {error.strerror or error}; set FRESHVIEWS_CACHE_DIR to a folder "
+            "that this user can write"
         ) from None
     if _link_prepared(wish, found):
         return found

@@ -1,10 +1,4 @@
-"""The process that compiles functions for another one (``kernel.machine.beside``).
-
-The process reads orders, and hands each to a worker, a child that compiles one function at a time. A second worker
-starts if a core is idle. Two workers use about 30 % more CPU time, because both compile the functions that their
-functions call. Functions for which a call waits come first. If a call waits, a worker whose function no database needs
-any more is ended.
-"""
+"""The process that compiles functions for the process of a database (``kernel.machine.beside``)."""
 
 from __future__ import annotations
 
@@ -217,7 +211,13 @@ def _is_useless(worker: _Worker) -> bool:
 
 def serve(asking: int) -> None:
     """Compile the functions that the input names, and write the number of each, also of failures. ``asking``: the
-    number of the requesting process."""
+    number of the requesting process.
+
+    The process reads orders, and hands each to a worker, a child that compiles one function at a time. A second worker
+    starts if a core is idle. Two workers use about 30 % more CPU time, because both compile the functions that their
+    functions call. Functions for which a call waits come first. If a call waits, a worker whose function no database
+    needs any more is ended.
+    """
     with contextlib.suppress(Exception):
         compiler()  # Each worker has it from the beginning.
     _Server(asking).run()

@@ -1,11 +1,6 @@
 """Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
 
-The decorators ``jit``, ``inlined`` and ``outside`` (``kernel.memory``) turn a kernel, or a function of a generated
-module, into a ``Function``. A Function has a Python body. Its machine code comes from the cache on disk
-(``kernel.machine.native``) or, if this process must compile it, from Numba (``kernel.compiler``).
-
-A function has machine code for each combination of the *kinds* of its arguments: ``w`` is a word, ``d`` a double,
-``t3`` a tuple of three words. Most functions take only words.
+The decorators ``jit``, ``inlined`` and ``outside`` of ``kernel.memory`` make a ``Function`` of a Python function.
 """
 
 from __future__ import annotations
@@ -40,6 +35,9 @@ class Function:
     ``first`` returns the code that a call runs before machine code is loaded; ``made``: machine code by kinds.
     ``inline``: LLVM must inline it. ``symbol``: the name by which machine code calls a function of words; without it,
     each caller links a copy.
+
+    A function has machine code for each combination of the *kinds* of its arguments: ``w`` is a word, ``d`` a double,
+    ``t3`` a tuple of three words. Most functions take only words.
     """
 
     __name__: str

@@ -1,4 +1,4 @@
-"""The request by which Ctrl-C ends a step early, while signal handlers wait (``engine.commit.interrupts``)."""
+"""Lets Ctrl-C end a step of a commit early, while signal handlers are deferred."""
 
 from __future__ import annotations
 

@@ -1,13 +1,6 @@
 """Stores machine code in files, and loads it into this process without Numba.
 
-A file of the cache folder has the code of one function for arguments of certain kinds. A line of JSON describes the two
-object files after it: the function, and an *entry*, through which Python calls the function
-(``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is loaded
-once.
-
-Only code for this processor is loaded: the processor's name and features are part of a file's name. NUMBA_CPU_NAME and
-NUMBA_CPU_FEATURES name another processor. Code for x86-64-v3 without further features runs on many machines. A file
-that is cut off or damaged counts as missing.
+Only code for this machine's processor is loaded; NUMBA_CPU_NAME and NUMBA_CPU_FEATURES choose another.
 """
 
 from __future__ import annotations
@@ -104,7 +97,13 @@ def is_compiled(function: Function) -> bool:
 
 
 def write(path: Path, stored: Stored) -> None:
-    """Write a file, whole or not at all."""
+    """Write a file, whole or not at all.
+
+    A file of the cache folder has the code of one function for arguments of certain kinds. A line of JSON describes the
+    two object files after it: the function, and an *entry*, through which Python calls the function
+    (``kernel.compiler.entries``). Functions with the same kinds of arguments and result share an entry, which is loaded
+    once.
+    """
     rest = stored.code + stored.entry_code
     head = {
         "symbol": stored.symbol,

@@ -1,3 +1,3 @@
-"""Words of memory: load and store by address, mapped files, radix sort, kernels that are called by name."""
+"""Memory by address: words, mapped files, radix sort, and kernels that are called by name."""
 
 __all__ = ["collection", "mapping", "mem", "outside", "row_sort", "triggers"]

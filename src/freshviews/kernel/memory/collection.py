@@ -1,4 +1,4 @@
-"""Switches Python's garbage collection off while many objects are made."""
+"""Pauses Python's garbage collection while many objects are made."""
 
 from __future__ import annotations
 

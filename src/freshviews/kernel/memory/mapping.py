@@ -1,9 +1,4 @@
-"""Private mappings of files: pages are read on demand and copied when written.
-
-The header of a table or index has two words, LOW and HIGH, the bounds of the mapping in which its arrays may lie; both
-are 0 without a mapping. A block between these bounds must not be passed to ``free`` or ``realloc``: ``release_block``
-and ``widen_block`` check that.
-"""
+"""Maps files into memory: pages are read on demand and copied when written."""
 
 from __future__ import annotations
 
@@ -68,7 +63,12 @@ def is_mapped(block: int, low: int, high: int) -> bool:
 
 @inlined
 def release_block(block: int, low: int, high: int) -> None:
-    """Free a block, unless it belongs to the mapping from ``low`` to ``high``; address 0 is allowed."""
+    """Free a block, unless it belongs to the mapping from ``low`` to ``high``; address 0 is allowed.
+
+    The header of a table or index has two words, LOW and HIGH, the bounds of the mapping in which its arrays may lie;
+    both are 0 without a mapping. A block between these bounds must not be passed to ``free`` or ``realloc``:
+    ``release_block`` and ``widen_block`` check that.
+    """
     if not is_mapped(block, low, high):
         release(block)
 

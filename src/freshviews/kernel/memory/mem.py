@@ -1,12 +1,6 @@
 """Loads and stores words by address; defines the decorators of kernels.
 
-Engine state is malloc'ed and addressed by int64. So compiled code can let tables grow, a call passes one integer per
-structure, and nothing is reference-counted on the hot path. Each primitive has two bodies: Python over ctypes, here,
-and machine code in ``kernel.compiler.primitives``. With ``FRESHVIEWS_PURE_PYTHON=1`` set before the first import,
-kernels and generated code run as plain Python over the same memory.
-
-Addresses count bytes. ``load(a, i)`` and ``store(a, i, v)`` count ``i`` in 8-byte words, ``load32`` and ``store32`` in
-4-byte half words. Nothing is checked: a wrong address crashes the process.
+Addresses count bytes. Nothing is checked: a wrong address crashes the process.
 """
 
 from __future__ import annotations
@@ -36,7 +30,13 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 
 def jit(function: F) -> F:
-    """A kernel, compiled and cached on disk; in plain-Python mode, the function unchanged."""
+    """A kernel, compiled and cached on disk; in plain-Python mode, the function unchanged.
+
+    Engine state is malloc'ed and addressed by int64. So compiled code can let tables grow, a call passes one integer
+    per structure, and nothing is reference-counted on the hot path. Each primitive has two bodies: Python over ctypes,
+    here, and machine code in ``kernel.compiler.primitives``. With ``FRESHVIEWS_PURE_PYTHON=1`` set before the first
+    import, kernels and generated code run as plain Python over the same memory.
+    """
     return function if PURE_PYTHON else Function(function, called_first)  # type: ignore[return-value]
 
 
@@ -52,7 +52,11 @@ def signed(value: int) -> int:
 
 
 def load(address: int, index: int) -> int:
-    """The word at ``address + 8 * index``."""
+    """The word at ``address + 8 * index``.
+
+    Addresses count bytes. ``load(a, i)`` and ``store(a, i, v)`` count ``i`` in 8-byte words, ``load32`` and ``store32``
+    in 4-byte half words. Nothing is checked: a wrong address crashes the process.
+    """
     return ctypes.c_int64.from_address(address + 8 * index).value
 
 

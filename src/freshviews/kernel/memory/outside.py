@@ -1,10 +1,4 @@
-"""Kernels that compiled code calls by name instead of linking a copy.
-
-Numba links into a function everything it calls, down to the last callee. So every trigger would contain its own copy of
-the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once per machine, defined in
-the process under a symbol, and called there. Use ``outside`` for code that is long or rarely runs, and ``jit`` for
-functions that must be inlined or run per row.
-"""
+"""The decorator ``outside``: compiled code calls such a kernel by name, instead of having a copy of it."""
 
 from __future__ import annotations
 
@@ -22,6 +16,11 @@ def outside(function: F) -> F:
     """Compile a kernel of words to a word or None, to be called by name.
 
     A call from Python works as usual. In plain-Python mode the kernel is unchanged.
+
+    Numba links into a function everything it calls, down to the last callee. So every trigger would contain its own
+    copy of the code that grows slots and maintains indexes. A kernel marked ``outside`` is compiled once per machine,
+    defined in the process under a symbol, and called there. Use ``outside`` for code that is long or rarely runs, and
+    ``jit`` for functions that must be inlined or run per row.
     """
     if PURE_PYTHON:
         return function

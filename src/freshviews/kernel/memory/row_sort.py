@@ -1,9 +1,4 @@
-"""Stable radix sort of rows of words by their first words.
-
-The sort begins with the least significant digit. It subtracts the least word of a column from all words of the column
-and skips the high bits that are then 0 in all of them. So a column of small numbers, such as most codes, takes one or
-two passes. A pass moves whole rows. Short inputs are sorted by insertion.
-"""
+"""Stable radix sort of rows of words by their first words."""
 
 from __future__ import annotations
 
@@ -97,6 +92,10 @@ def radix_sort(rows: int, other: int, counts: int, width: int, words: int, count
     """Sort one or more rows; returns the address of the sorted rows: ``rows`` or ``other``.
 
     ``other`` has room for the rows, ``counts`` for ``1 << DIGIT`` words.
+
+    The sort begins with the least significant digit. It subtracts the least word of a column from all words of the
+    column and skips the high bits that are then 0 in all of them. So a column of small numbers, such as most codes,
+    takes one or two passes. A pass moves whole rows. Short inputs are sorted by insertion.
     """
     source = rows
     target = other

@@ -1,8 +1,4 @@
-"""Calls triggers, conditions and readers by address, from compiled code.
-
-In Numba's calling convention, a function writes its result to an address and returns a status. The functions called
-here take words, return a word, and raise no exception.
-"""
+"""Calls triggers, conditions and readers by address, from compiled code."""
 
 from __future__ import annotations
 

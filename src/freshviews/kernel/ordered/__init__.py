@@ -1,9 +1,6 @@
 r"""Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
-The key of a row begins with a *prefix*, which identifies its group. The other words of the key order the rows of the
-group. The nodes of the search tree are the rows themselves: a row stores its two children, and the folds and sums of
-its subtree. The tree is a treap: priorities are hashes of row numbers, so it has O(log N) levels, expected. If the
-table has a hash index on the prefix, groups of up to 64 rows stay outside the tree and are scanned::
+An index is a search tree whose nodes are the rows; small groups stay outside the tree and are scanned::
 
     sales(part, price) -> count, sum        by [part]  ordered by price  summed by sum
 

@@ -1,13 +1,4 @@
-"""Folds of an ordered index: aggregates of the last key words of the rows that share a prefix.
-
-The prefix may have any number of key words, so one index serves groups and coarser groups. The folds LEAST and GREATEST
-compare in the order of the index.
-
-The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
-data structures): for each fold, a row stores the combined last key words of its subtree. The words are combined in
-order, so the operation need not commute. ``index_updates`` maintains the folds. ``ordered_fold`` combines the rows of a
-prefix from O(log n) subtrees, expected.
-"""
+"""Folds of an ordered index: aggregates, such as the minimum, of the last key words of the rows that share a prefix."""
 
 from __future__ import annotations
 
@@ -114,6 +105,14 @@ def ordered_fold(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
     """Fold ``f`` of the last key words of the rows whose key begins with ``prefix``; 0 if there is none.
 
     ``prefix`` has some or all of the key words without a kind.
+
+    The prefix may have any number of key words, so one index serves groups and coarser groups. The folds LEAST and
+    GREATEST compare in the order of the index.
+
+    The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on
+    augmenting data structures): for each fold, a row stores the combined last key words of its subtree. The words are
+    combined in order, so the operation need not commute. ``index_updates`` maintains the folds. ``ordered_fold``
+    combines the rows of a prefix from O(log n) subtrees, expected.
     """
     write_key(prefix_of(o), prefix)
     return _fold_of_prefix(o, t, f, len(prefix))

@@ -1,12 +1,4 @@
-"""Groups of few rows, which stay outside the tree of an ordered index.
-
-A group has the rows that agree on the prefix of the key. Scanning a small group is faster than keeping it in order. If
-the table has a hash index on the prefix (``SLICES`` of the header), a group enters the tree only when it has more than
-``SMALL`` rows. It stays there until its last row is removed. Searches are still O(log n), as ``SMALL`` is constant.
-
-A row outside the tree has OUTSIDE in the word of its children. A row with a zero payload, kept only for the journal, is
-in its slice, but not in the ordered index.
-"""
+"""Groups of few rows, which stay outside the tree of an ordered index and are scanned."""
 
 from __future__ import annotations
 
@@ -30,7 +22,16 @@ OUTSIDE = -1
 
 
 def leave_small_outside(o: int, slices: int) -> None:
-    """Keep the rows of small groups outside the tree; ``slices`` is the hash index on the prefix."""
+    """Keep the rows of small groups outside the tree; ``slices`` is the hash index on the prefix.
+
+    A group has the rows that agree on the prefix of the key. Scanning a small group is faster than keeping it in order.
+    If the table has a hash index on the prefix (``SLICES`` of the header), a group enters the tree only when it has
+    more than ``SMALL`` rows. It stays there until its last row is removed. Searches are still O(log n), as ``SMALL`` is
+    constant.
+
+    A row outside the tree has OUTSIDE in the word of its children. A row with a zero payload, kept only for the
+    journal, is in its slice, but not in the ordered index.
+    """
     store(o, SLICES, slices)
     store(slices, LEAST_BLOCK, SMALL + EIGHT)
 

@@ -1,13 +1,4 @@
-"""The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys.
-
-The first words of a key, the *prefix*, compare as integers. Each other word has a *kind*, the order in which it is
-compared: as an integer, a double or a string, ascending or descending, NULL first or last. Strings are read from the
-dictionary that ``set_strings`` sets (``codes.string_slots``).
-
-A row stores its two children in the halves of one word (see ``hash.table``). A child is its row number + 1, or 0 if
-there is none. The priority of a row is a hash of its number. A search reads O(log n) rows, expected, for any order of
-insertion.
-"""
+"""The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys."""
 
 from __future__ import annotations
 
@@ -50,6 +41,10 @@ def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
     The last ``words`` key words have kinds. The caller stores the kinds at KINDS, and descriptions of the folds, before
     the first row. The table must have room for the index, and have all its secondary indexes. The header ends with
     ``extra`` words, for sums.
+
+    The first words of a key, the *prefix*, compare as integers. Each other word has a *kind*, the order in which it is
+    compared: as an integer, a double or a string, ascending or descending, NULL first or last. Strings are read from
+    the dictionary that ``set_strings`` sets (``codes.string_slots``).
     """
     n = load(t, ORDERED)
     o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS + extra)
@@ -137,7 +132,12 @@ def right_link(o: int, t: int, child: int) -> int:
 
 @jit
 def tree_insert(o: int, t: int, number: int) -> None:
-    """Insert row ``number`` into the tree, unless it is there."""
+    """Insert row ``number`` into the tree, unless it is there.
+
+    A row stores its two children in the halves of one word (see ``hash.table``). A child is its row number + 1, or 0 if
+    there is none. The priority of a row is a hash of its number. A search reads O(log n) rows, expected, for any order
+    of insertion.
+    """
     row = row_at(t, number)
     own = number + 1
     priority = priority_of(own)

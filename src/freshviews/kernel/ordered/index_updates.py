@@ -1,12 +1,8 @@
-"""Maintains an ordered index under inserts, removals and updates of its table.
+"""Updates an ordered index when a row of its table is inserted, removed or changed.
 
-When a row appears, the caller writes its key and payload, then calls ``ordered_insert``. When a row vanishes, the
-caller calls ``ordered_remove``, *before* ``settle`` or ``remove_row``. When the payload of a stored row has changed,
-the caller calls ``ordered_update``. If memory ran out and the row is not in the table, these functions do nothing.
-
-After a change, folds and sums are recomputed along one path of the tree: O(log n) rows, expected. The path needs no
-array. On the way down each link is reversed to point to the row above; on the way up it is restored (Schorr and Waite,
-CACM 1967). The sign of a reversed link says whether it led to the left or to the right child.
+- After a row is inserted, call ``ordered_insert``.
+- Before a row is removed, call ``ordered_remove``.
+- After the payload of a row has changed, call ``ordered_update``.
 """
 
 from __future__ import annotations
@@ -114,7 +110,12 @@ def _recompute_row(o: int, t: int, child: int) -> None:
 
 @jit
 def _recompute_path(o: int, t: int, own: int, top: int) -> None:
-    """Recompute the rows on the search path for row ``own`` from ``top`` on, the lowest one first."""
+    """Recompute the rows on the search path for row ``own`` from ``top`` on, the lowest one first.
+
+    After a change, folds and sums are recomputed along one path of the tree: O(log n) rows, expected. The path needs no
+    array. On the way down each link is reversed to point to the row above; on the way up it is restored (Schorr and
+    Waite, CACM 1967). The sign of a reversed link says whether it led to the left or to the right child.
+    """
     row = row_at(t, own - 1)
     child = top
     above = 0

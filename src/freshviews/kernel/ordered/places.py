@@ -1,15 +1,4 @@
-"""The places of rows in an ordered index: a row with n copies takes n places.
-
-The search tree is an order-statistic tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on
-augmenting data structures): a row stores the number of copies in its subtree. The one payload word of a row is its
-count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in O(log n) steps,
-expected.
-
-The rows that agree on the prefix of the key are a group. Places begin at 0 in each group.
-
-The caller maintains the tree with ``placed_insert``, ``placed_remove`` and ``placed_update`` instead of
-``ordered_insert`` and ``ordered_remove``.
-"""
+"""The places of rows in an ordered index: a row with n copies takes n places, counted from 0 in each group."""
 
 from __future__ import annotations
 
@@ -158,7 +147,13 @@ def copies_before(o: int, t: int, row: int, words: int) -> int:
 
 @jit
 def row_at_place(o: int, t: int, place: int) -> int:
-    """The row at a place in the order of all groups, as row number + 1; 0 after the last."""
+    """The row at a place in the order of all groups, as row number + 1; 0 after the last.
+
+    The search tree is an order-statistic tree (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter
+    on augmenting data structures): a row stores the number of copies in its subtree. The one payload word of a row is
+    its count; a negative count means no copy. A descent finds the place of a row, or the row at a place, in O(log n)
+    steps, expected.
+    """
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
         left = load32(left_link(o, t, child), 0)

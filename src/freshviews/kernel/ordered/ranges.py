@@ -1,10 +1,6 @@
-"""Reads an ordered index: the ends of a group, and the sums and the rows of a range.
+"""Reads an ordered index: the first and last row of a group, and the sums and the rows of a range.
 
-A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is added up
-from whole subtrees, in O(log n), expected. For a group outside the tree it is added up row by row. NULL lies in no
-range. Sums need an ascending order with NULL first.
-
-A loop over a range visits its rows in the order of the tree, or in any order if their group is outside the tree::
+A loop over a range::
 
     child = range_first(o, t, prefix, low, high, has)
     last = range_last(o, t, prefix, low, high, has)
@@ -109,7 +105,12 @@ def _add_to_totals(o: int, t: int, child: int, side: int) -> None:
 
 @outside
 def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> None:
-    """Write the totals of the rows of a range to the header, which has the prefix. ``group``: its slice, or 0."""
+    """Write the totals of the rows of a range to the header, which has the prefix. ``group``: its slice, or 0.
+
+    A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is
+    added up from whole subtrees, in O(log n), expected. For a group outside the tree it is added up row by row. NULL
+    lies in no range. Sums need an ascending order with NULL first.
+    """
     for f in range(load(o, SUMS)):
         clear_total(o, sum_at(o, t, f))
     if _is_empty(o, low, high, has):

@@ -1,11 +1,4 @@
-"""Sums of payloads over the subtrees of an ordered index.
-
-For each summed component, a row stores the sum over its subtree. ``index_updates`` maintains the sums; ``ranges`` reads
-them.
-
-The sum of an integer component has two words, low and high, so it cannot overflow. Reading a total that does not fit
-one word reports an error. Doubles are summed as in ``kernel.scalar.real``.
-"""
+"""Sums of payloads over the subtrees of an ordered index; each row stores the sum over its subtree."""
 
 from __future__ import annotations
 
@@ -54,7 +47,11 @@ def describe_sums(o: int, t: int, places: Sequence[int], sizes: Sequence[int]) -
 
 @inlined
 def sum_at(o: int, t: int, f: int) -> int:
-    """The description of a sum of an index."""
+    """The description of a sum of an index.
+
+    The sum of an integer component has two words, low and high, so it cannot overflow. Reading a total that does not
+    fit one word reports an error. Doubles are summed as in ``kernel.scalar.real``.
+    """
     return o + 8 * (KINDS + load(o, WORDS) + load(t, KEY) + load(o, FOLDS) * FOLD_WORDS + f * DESCRIPTION_WORDS)
 
 

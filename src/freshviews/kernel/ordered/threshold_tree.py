@@ -1,22 +1,4 @@
-"""Selects the points whose running sum is within a limit, in a search tree.
-
-A point is a row of the table, for example a price. Its payload has the number of ``rows`` of the query at this point,
-their ``weight``, the ``number`` of weights that are not NULL, and whether the point is ``selected``. The points of a
-group agree on all key words except the last. They form a tree in the order of the last word.
-
-Each point has a value F. The statement chooses F for all points: the sum of the weights before the point, that sum plus
-the point's own weight, or the point's last key word, perhaps negated. ``threshold_next`` selects each point that has
-rows and whose F is within the limit of its group. It unselects all other points. Weights may be negative, so F need not
-be monotone.
-
-A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
-points. In a subtree, F is relative to its first point. A selected point must change if its F is beyond the limit, an
-unselected point if its F is within the limit. A descent finds such a point in time proportional to the height of the
-tree.
-
-The tree is a treap with links to parents. A change only marks the nodes above the changed point. ``threshold_start``
-recomputes the marked nodes from the leaves up.
-"""
+"""Selects the rows whose running sum is within a limit, in a search tree per group."""
 
 from __future__ import annotations
 
@@ -288,6 +270,9 @@ def threshold_start(o: int, t: int, group: int, limit: int, strict: int, is_open
     """Start with a group, given by its slice or 0, and its limit.
 
     ``strict``: 1 if F must be below the limit. ``is_open``: 0 if no point is within the limit.
+
+    The tree is a treap with links to parents. A change only marks the nodes above the changed point.
+    ``threshold_start`` recomputes the marked nodes from the leaves up.
     """
     store(o, TOP + ROOT_NOW, 0)
     if load(t, FAILED) != 0:
@@ -324,7 +309,22 @@ def _hits(o: int, extreme: int, leaving: int, before: int) -> bool:
 
 @outside
 def threshold_next(o: int, t: int) -> int:
-    """Change the next point that must change, and return its address, 0 at the end. Its SELECTED has the new state."""
+    """Change the next point that must change, and return its address, 0 at the end. Its SELECTED has the new state.
+
+    A point is a row of the table, for example a price. Its payload has the number of ``rows`` of the query at this
+    point, their ``weight``, the ``number`` of weights that are not NULL, and whether the point is ``selected``. The
+    points of a group agree on all key words except the last. They form a tree in the order of the last word.
+
+    Each point has a value F. The statement chooses F for all points: the sum of the weights before the point, that sum
+    plus the point's own weight, or the point's last key word, perhaps negated. ``threshold_next`` selects each point
+    that has rows and whose F is within the limit of its group. It unselects all other points. Weights may be negative,
+    so F need not be monotone.
+
+    A subtree stores the sum of its weights, the greatest F of its selected points, and the least F of its unselected
+    points. In a subtree, F is relative to its first point. A selected point must change if its F is beyond the limit,
+    an unselected point if its F is within the limit. A descent finds such a point in time proportional to the height of
+    the tree.
+    """
     root = load(o, TOP + ROOT_NOW)
     if root == 0:
         return 0

@@ -1,20 +1,9 @@
 """Finds how the change of one row moves other rows of its group, for ``ORDER BY ... LIMIT`` and window functions.
 
-The copies of a group's rows are a sequence, in the order of the index. Each copy has a place in the sequence
-(``places``). The caller has already changed the count of one row, in the table and in the tree. The old sequence is not
-stored: it differs from the new one only in the copies of that row. One descent finds the row at a place of the old or
-the new sequence.
-
 The caller calls ``top_start``, then one of these until it returns 0:
 
-- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. If n copies change, at most
-  n copies cross either end;
+- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``;
 - ``beside_next``: pairs of a row and the row ``shift`` places away, first the former pairs, then the new ones.
-
-A change shifts the ROW_NUMBER of all later rows, so these numbers are updated only once per version. For each changed
-row, the caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
-
-Each returned row takes a few descents, O(log n).
 """
 
 from __future__ import annotations
@@ -47,6 +36,11 @@ def top_start(o: int, t: int, row: int, before: int) -> None:
 
     A row that appeared is in the index; a row that vanished is not, but is still in the table. Nothing is reported
     after memory ran out.
+
+    The copies of a group's rows are a sequence, in the order of the index. Each copy has a place in the sequence
+    (``places``). The caller has already changed the count of one row, in the table and in the tree. The old sequence is
+    not stored: it differs from the new one only in the copies of that row. One descent finds the row at a place of the
+    old or the new sequence.
     """
     was = min(max(before, 0), MOST)
     now = copies_of(t, row)
@@ -171,7 +165,11 @@ NUMBER = 2
 
 @outside
 def renumber_start(o: int, t: int) -> None:
-    """Start at the place of the key in the header, whose row has changed or vanished."""
+    """Start at the place of the key in the header, whose row has changed or vanished.
+
+    A change shifts the ROW_NUMBER of all later rows, so these numbers are updated only once per version. For each
+    changed row, the caller calls ``renumber_start``, then ``renumber_next`` until it returns 0.
+    """
     key = prefix_of(o)
     words = words_of_group(o, t)
     begin = copies_before(o, t, key, words) if words > 0 else 0

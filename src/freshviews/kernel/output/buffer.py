@@ -1,9 +1,4 @@
-"""A growing array of rows of words, which triggers emit and enumeration returns.
-
-Only ``consolidate`` reads the last word of a row as its multiplicity. ``consolidate_payloads`` merges rows with equal
-keys and adds their payloads, of any rings (``kernel.rings.elements``). If FAILED is set, memory ran out, and the buffer
-lacks rows.
-"""
+"""A growing array of rows of words, to which triggers and readers append rows."""
 
 from __future__ import annotations
 

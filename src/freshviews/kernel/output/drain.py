@@ -1,4 +1,4 @@
-"""Small kernels that generated code calls to fill the output buffer."""
+"""Small kernels by which generated code appends rows to the output."""
 
 from __future__ import annotations
 

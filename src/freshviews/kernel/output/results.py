@@ -1,8 +1,4 @@
-"""Computes the values of aggregates, as codes, from the payload of a group.
-
-The parameter ``nonnull`` is the number of rows of the group for which the aggregated value is not NULL. If it is 0, all
-aggregates except COUNT are NULL.
-"""
+"""Computes the values of aggregates, as codes, from the payload of a group."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Payloads of several words: the operations of their rings over memory (``freshviews.ring`` has the definitions)."""
+"""Payloads of several words: the operations of the rings that ``freshviews.ring`` defines."""
 
 __all__ = ["cofactor", "cofactor_results", "doubles", "elements", "narrow", "steps", "wide"]

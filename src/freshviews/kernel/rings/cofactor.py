@@ -1,20 +1,6 @@
 """Adds sums and products of elements of cofactor rings to a payload.
 
-An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products (``freshviews.ring.cofactor``). The
-products x_i * x_j, i <= j, are ordered by i, then by j. For integers each number is a word. For doubles a sum has two
-words, and a sum of products has four (``kernel.rings.wide``).
-
-A product of elements is added to a *target*; the factors are the *parts* of the product. Generated code describes the
-product by these words, its *shape*:
-
-0 PARTS   number of parts
-1 DEGREE  degree of the target
-2 ROOM    offset in the shape, in words, of room_words(parts, degree, size of a sum) scratch words
-3 + 4 i   for part i: address of its element, its degree, offset in the shape of the places of its variables, and
-          IS_LIFTED: 1 if the part is lifted from one row. Such a part has no products: they follow from its sums
-
-The places of a part are the positions of its variables among the variables of the target, in ascending order. No
-variable is in two parts.
+An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products (``freshviews.ring.cofactor``).
 """
 
 from __future__ import annotations
@@ -115,7 +101,20 @@ def room_words(parts: int, degree: int, size: int) -> int:
 
 @outside
 def cofactor_add(target: int, shape: int, k: int, status: int) -> None:
-    """Add ``k`` times the product of the parts of a shape to an element of integers."""
+    """Add ``k`` times the product of the parts of a shape to an element of integers.
+
+    A product of elements is added to a *target*; the factors are the *parts* of the product. Generated code describes
+    the product by these words, its *shape*:
+
+    0 PARTS   number of parts
+    1 DEGREE  degree of the target
+    2 ROOM    offset in the shape, in words, of room_words(parts, degree, size of a sum) scratch words
+    3 + 4 i   for part i: address of its element, its degree, offset in the shape of the places of its variables, and
+              IS_LIFTED: 1 if the part is lifted from one row. Such a part has no products: they follow from its sums
+
+    The places of a part are the positions of its variables among the variables of the target, in ascending order. No
+    variable is in two parts.
+    """
     parts = load(shape, PARTS)
     m = load(shape, DEGREE)
     room = shape + 8 * load(shape, ROOM)

@@ -1,8 +1,4 @@
-"""Computes results of a cofactor element, as codes: sums, covariances and correlations.
-
-A comoment of x_i and x_j, n * sum(x_i x_j) - sum(x_i) * sum(x_j), is computed exactly and rounded once. So a covariance
-is accurate even if means are large compared to deviations.
-"""
+"""Computes the sums, covariances and correlations of a cofactor element, exactly and rounded once."""
 
 from __future__ import annotations
 

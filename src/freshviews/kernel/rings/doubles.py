@@ -1,8 +1,4 @@
-"""Adds to many exact sums of doubles at a time: one loop computes the values of a row, another adds them to a payload.
-
-Generated code passes each loop a list of words that says what to compute. So a view with hundreds of sums compiles as
-fast as a view with a few.
-"""
+"""Adds to many exact sums of doubles in two loops: the first computes the values of a row, the second adds them."""
 
 from __future__ import annotations
 

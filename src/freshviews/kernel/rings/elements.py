@@ -1,9 +1,4 @@
-"""Adds payloads of any rings, by a layout that lists the kinds of their elements.
-
-A *layout* is a status word, the number of runs, and two words per run: its kind and its size. A run is one or more
-elements of the same kind. Its size counts words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor
-element of doubles (WIDE). Integers add modulo 2^64; an overflow is not reported here.
-"""
+"""Adds payloads that consist of elements of several rings."""
 
 from __future__ import annotations
 
@@ -36,7 +31,12 @@ def words_of_run(kind: int, size: int) -> int:
 
 @outside
 def add_elements(target: int, source: int, layout: int, k: int) -> None:
-    """Add ``k`` times a payload to another one."""
+    """Add ``k`` times a payload to another one.
+
+    A *layout* is a status word, the number of runs, and two words per run: its kind and its size. A run is one or more
+    elements of the same kind. Its size counts words (INTEGERS), sums (REALS, NARROWS) or the variables of one cofactor
+    element of doubles (WIDE). Integers add modulo 2^64; an overflow is not reported here.
+    """
     for run in range(load(layout, RUNS)):
         kind = load(layout, FIRST_RUN + 2 * run)
         size = load(layout, FIRST_RUN + 2 * run + 1)

@@ -1,12 +1,6 @@
 """Exact sums of doubles in four words, for values that are neither very small nor very large.
 
-A narrow sum is a two's-complement number of four words in units of 2^-114. It can add doubles below 2^78 in magnitude
-that are multiples of the unit. All doubles between 10^-18 and 10^23 in magnitude are such multiples. The other 63 bits
-are for multiplicities.
-
-Any other addend is ignored, and a sum that overflows is taken modulo 2^256. Both cases store TOO_NARROW at ``status``.
-Then the engine undoes the batch by its negation, widens the sums to the 37 words of ``scalar.real``, and repeats the
-batch.
+A narrow sum is a two's-complement number in units of 2^-114.
 """
 
 from __future__ import annotations
@@ -39,6 +33,14 @@ def narrow_add_double(target: int, code: int, k: int, status: int) -> None:
     """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
 
     The NULL of DOUBLE has the bits of -0.0 and adds nothing.
+
+    A narrow sum is a two's-complement number of four words in units of 2^-114. It can add doubles below 2^78 in
+    magnitude that are multiples of the unit. All doubles between 10^-18 and 10^23 in magnitude are such multiples. The
+    other 63 bits are for multiplicities.
+
+    Any other addend is ignored, and a sum that overflows is taken modulo 2^256. Both cases store TOO_NARROW at
+    ``status``. Then the engine undoes the batch by its negation, widens the sums to the 37 words of ``scalar.real``,
+    and repeats the batch.
     """
     exponent = shift_right(code, 52) & 0x7FF
     significand = code & _FRACTION

@@ -1,8 +1,4 @@
-"""The arithmetic of users' rings: the steps of a formula (``freshviews.ring.formula``) over words and doubles.
-
-Integers are checked as in ``kernel.scalar.payload``. A result that does not fit 64 bits, or is the least int64, is
-reported at ``status``. The arithmetic then continues modulo 2^64.
-"""
+"""The arithmetic of users' rings over words and doubles: the steps of a formula (``freshviews.ring.formula``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Integers of several words in two's complement, the least word first.
-
-Arithmetic is modulo 2^(64 * words), so a batch is undone by its negation even after an overflow.
-"""
+"""Integers of several words in two's complement, the least word first."""
 
 from __future__ import annotations
 

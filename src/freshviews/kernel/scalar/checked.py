@@ -1,8 +1,4 @@
-"""Exact arithmetic beyond 64 bits, and float functions whose machine code is not compiled from Python.
-
-The Python bodies here are the definitions; ``kernel.compiler.arithmetic`` has the machine code. A result of NULL means
-that the value does not fit int64.
-"""
+"""Exact arithmetic beyond 64 bits, and float functions; ``kernel.compiler.arithmetic`` has their machine code."""
 
 from __future__ import annotations
 

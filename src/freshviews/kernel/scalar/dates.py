@@ -1,8 +1,4 @@
-"""The compiled operations on DATE codes (days) and TIMESTAMP codes (microseconds).
-
-``freshviews.expr.ops`` defines each operation. Division rounds down, so dates before 1970 are right. A result that no
-DATE (int32 days) or TIMESTAMP (int64 microseconds) can hold is an error.
-"""
+"""The compiled operations on dates (days since 1970) and timestamps (microseconds since 1970)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors of compiled operations: the word at ``status`` keeps the first error."""
+"""Records the first error of compiled operations in the word at ``status``."""
 
 from __future__ import annotations
 

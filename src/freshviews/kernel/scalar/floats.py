@@ -1,7 +1,4 @@
-"""Compiled operations on doubles, and conversions from and to doubles, over codes.
-
-``freshviews.expr.ops`` defines each operation.
-"""
+"""The compiled operations on doubles, and conversions from and to doubles (``freshviews.expr.ops``)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The compiled, checked operations on integers and decimals, over codes.
-
-``freshviews.expr.ops`` defines each operation. Decimals are unscaled int64. Scale factors and rounding units are
-positive.
-"""
+"""The compiled operations on integers and decimals, with checks of overflow (``freshviews.expr.ops``)."""
 
 from __future__ import annotations
 

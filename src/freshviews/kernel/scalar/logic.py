@@ -1,5 +1,4 @@
-"""Compiled comparisons and logic over codes: results are 1, 0 or NULL. ``freshviews.expr.ops`` defines each operation.
-"""
+"""The compiled comparisons and logic over codes, whose results are 1, 0 or NULL (``freshviews.expr.ops``)."""
 
 from __future__ import annotations
 

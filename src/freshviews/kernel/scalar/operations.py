@@ -1,8 +1,6 @@
-"""Every compiled scalar operation by name, for code generation: functions over int64 codes.
+"""Lists every compiled scalar operation by name, for code generation (``freshviews.expr.ops``).
 
-``freshviews.expr.ops`` defines each operation. Unless the definition says otherwise, NULL in any argument gives NULL. A
-fallible operation takes ``status``, the address of a word. On an error the operation returns NULL, and stores a key of
-``ERRORS`` in this word if the word is still 0.
+NULL in any argument gives NULL, unless the operation says otherwise.
 """
 
 # ruff: noqa: F403

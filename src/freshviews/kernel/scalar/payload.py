@@ -1,9 +1,4 @@
-"""Checked arithmetic on integer payloads.
-
-Payloads are integers modulo 2^64. The word at ``status`` keeps the first overflow, and the arithmetic continues. The
-caller checks the word once, after its batch. As integers modulo 2^64 are a ring, the negated batch undoes the batch
-even after an overflow. A sum that is the least int64 counts as an overflow too: as a result it would mean NULL.
-"""
+"""Arithmetic on integer payloads modulo 2^64, which records the first overflow in the word at ``status``."""
 
 from __future__ import annotations
 
@@ -49,7 +44,13 @@ PAYLOAD_ERRORS = MappingProxyType(
 
 @inlined
 def plus(a: int, b: int, status: int) -> int:
-    """a + b modulo 2^64; SUM_OVERFLOW if that is not a + b, or is the least int64."""
+    """a + b modulo 2^64; SUM_OVERFLOW if that is not a + b, or is the least int64.
+
+    Payloads are integers modulo 2^64. The word at ``status`` keeps the first overflow, and the arithmetic continues.
+    The caller checks the word once, after its batch. As integers modulo 2^64 are a ring, the negated batch undoes the
+    batch even after an overflow. A sum that is the least int64 counts as an overflow too: as a result it would mean
+    NULL.
+    """
     total = add_wrapping(a, b)
     if add_overflows(a, b) != 0 or total == NULL:
         fail(status, SUM_OVERFLOW)

@@ -1,11 +1,7 @@
-"""Exact sums of doubles, independent of the order of inserts and deletes.
+"""Exact sums of doubles, which do not depend on the order of inserts and deletes.
 
-A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal. Every finite double is an
-integer number of units, so the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
-multiplicities. Three more words count NaN, +inf and -inf, so these values can be removed again. All 37 words are zero
-exactly if the sum is zero and contains no NaN and no infinity.
-
-An addition changes few words, unless the sum changes sign.
+A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal. Three more words count NaN, +inf
+and -inf.
 """
 
 from __future__ import annotations
@@ -113,6 +109,13 @@ def real_add_double(target: int, code: int, k: int) -> None:
     """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
 
     The NULL of DOUBLE has the bits of -0.0 and adds nothing.
+
+    A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal. Every finite double is an
+    integer number of units, so the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
+    multiplicities. Three more words count NaN, +inf and -inf, so these values can be removed again. All 37 words are
+    zero exactly if the sum is zero and contains no NaN and no infinity.
+
+    An addition changes few words, unless the sum changes sign.
     """
     exponent = shift_right(code, 52) & 0x7FF
     if exponent == 0x7FF:

@@ -1,7 +1,4 @@
-"""The incremental leapfrog triejoin: maintains the derivations of a rule by its trace.
-
-Words in memory describe a rule, so no code is compiled for it. ``variable_join`` lists these words: levels (variables),
-cursors (one per atom and variable), atoms, and ordered trees.
+"""The incremental leapfrog triejoin: maintains the rows of a join by its *trace*, the recorded steps of the join.
 
 - ``variable_join``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
 - ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings to evaluate again.

@@ -1,10 +1,4 @@
-"""Checks conditions, then negated atoms, when all iterators of a level stand at the same code, the candidate.
-
-A condition compares the codes of two variables, or is a function of the codes bound so far. Its result for given codes
-cannot change, so the trace does not record it. A negated atom is read through its complement: the codes that its last
-column lacks. A seek of the complement returns the first such code from the candidate on. If this code is the candidate,
-the atom does not exclude it. The result of the seek depends on all codes from the candidate to the returned code.
-"""
+"""Checks conditions, then negated atoms, when all iterators of a level stand at the same code, the *candidate*."""
 
 from __future__ import annotations
 
@@ -98,7 +92,14 @@ def all_hold(r: int, number: int, code: int) -> bool:
 
 @inlined
 def holds(sign: int, a: int, b: int) -> bool:
-    """Whether two codes satisfy a comparison."""
+    """Whether two codes satisfy a comparison.
+
+    A condition compares the codes of two variables, or is a function of the codes bound so far. Its result for given
+    codes cannot change, so the trace does not record it. A negated atom is read through its complement: the codes that
+    its last column lacks. A seek of the complement returns the first such code from the candidate on. If this code is
+    the candidate, the atom does not exclude it. The result of the seek depends on all codes from the candidate to the
+    returned code.
+    """
     if sign == SAME:
         return a == b
     if sign == DISTINCT:

@@ -1,16 +1,8 @@
-"""Interval trees: a lookup finds the intervals with a given prefix that contain a given value.
+"""Interval trees: find the intervals with a given prefix that contain a given value.
 
-An interval tree is an ordered tree that stores the greatest end below each child, as a fold (Veldhuizen, Incremental
-Maintenance for Leapfrog Triejoin, 2013, section 3.2). Its keys:
+An interval tree is an ordered tree that stores the greatest end below each child. Its keys::
 
     prefix ... | start | end | context ...
-
-Intervals are closed; the least and the greatest word stand for minus and plus infinity. In a sensitivity index (section
-4), the prefix has the codes of the atom's bound arguments. The context has the codes of the other bound variables.
-
-``stab`` takes a prefix and a value, and appends the intervals that it finds, with their contexts, to a buffer
-(``output.buffer``). The search skips all children whose greatest end is less than the value. So it reads at most
-(answers + 2) * levels pages. ``remove_found`` deletes the rows of a buffer from the tree.
 """
 
 from __future__ import annotations
@@ -63,6 +55,14 @@ def stab(root: int, prefix: int, k: int, end: int, width: int, key: int, buffer:
     Rows have ``k`` key words, ends are in column ``end``, and the first fold is of the greatest end. ``key`` has the
     words of the prefix and then the value. ``stack`` has room for STACK_WORDS. ``root`` may be that of a version.
     Without memory, the buffer's FAILED is set and intervals are missing.
+
+    An interval is closed; the least and the greatest word stand for minus and plus infinity. In a sensitivity index
+    (Veldhuizen, Incremental Maintenance for Leapfrog Triejoin, 2013, sections 3.2 and 4), the prefix has the codes of
+    the atom's bound arguments. The context has the codes of the other bound variables.
+
+    ``stab`` takes a prefix and a value, and appends the intervals that it finds, with their contexts, to a buffer
+    (``output.buffer``). The search skips all children whose greatest end is less than the value. So it reads at most
+    (answers + 2) * levels pages. ``remove_found`` deletes the rows of a buffer from the tree.
     """
     seen = 1
     level = load(root, LEVEL)

@@ -1,13 +1,6 @@
 """Maintains a rule by its trace, as ``program.reference.incremental_trie_join.maintenance`` does, over words in memory.
 
-For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``, which computes the change
-oracle and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must
-resume (``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every contribution.
-Then it visits codes of the level, from the least to the greatest. A code is visited if one of these is true:
-
-- only one version emits it;
-- the payload of a row with it has changed;
-- the oracle has contributions below it.
+The caller calls ``keep_version``, edits the trees, and calls ``maintain``.
 """
 
 from __future__ import annotations
@@ -98,6 +91,16 @@ def maintain(r: int) -> None:
     """Evaluate the rule where the old and the new version differ; the derivations are in DERIVED.
 
     If OUT_OF_MEMORY is set, derivations are missing and the caller must initialise the rule again.
+
+    For a batch, the caller calls ``keep_version``, edits the trees, and calls ``maintain``, which computes the change
+    oracle and walks the levels of the rule. A *contribution* of the oracle says where the leapfrog join of a level must
+    resume (``oracle``). Below a binding that both versions have, ``maintain`` first resumes the join at every
+    contribution. Then it visits codes of the level, from the least to the greatest. A code is visited if one of these
+    is true:
+
+    - only one version emits it;
+    - the payload of a row with it has changed;
+    - the oracle has contributions below it.
     """
     clear_buffer(load(r, DERIVED + OLD))
     clear_buffer(load(r, DERIVED + NEW))

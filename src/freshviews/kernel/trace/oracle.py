@@ -1,16 +1,6 @@
-"""Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
+"""Computes the change oracle: the bindings at which a rule must be evaluated again.
 
-The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define both. Surgery lists the
-differences of two versions of a tree (``btree.difference``), one row per operation:
-
-    length of the path | kind | path ...
-
-The oracle has sorted *contributions* per level. A contribution names a binding and says that, below it, the level's
-join must run again from ``candidate`` up to ``high``:
-
-    codes of the variables before ... | candidate | agreed | high | first | ahead | since
-
-``variable_join`` defines the other words. The codes at which payloads changed are stored separately.
+``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define it.
 """
 
 from __future__ import annotations
@@ -87,7 +77,11 @@ def keep_version(r: int) -> int:
 
 @jit
 def find_surgery(r: int, tree: int) -> None:
-    """Write the operations that turn the trie of the old version into that of the new one."""
+    """Write the operations that turn the trie of the old version into that of the new one.
+
+    Lists the differences of two versions of a tree (``btree.difference``), one row per operation: length of the path,
+    kind, path.
+    """
     d = load(tree, DELTA)
     operated = load(tree, OPERATED)
     k = load(load(tree, HANDLE), KEY)
@@ -116,7 +110,13 @@ def find_surgery(r: int, tree: int) -> None:
 
 @outside
 def ask_oracle(r: int) -> None:
-    """Compute the change oracle from the difference of the versions; removes matched records from the indices."""
+    """Compute the change oracle from the difference of the versions; removes matched records from the indices.
+
+    The oracle has sorted *contributions* per level. A contribution names a binding and says that, below it, the level's
+    join must run again from ``candidate`` up to ``high``: codes of the variables before, candidate, agreed, high,
+    first, ahead, since. ``variable_join`` defines the last words. The codes at which payloads changed are stored
+    separately.
+    """
     for i in range(load(r, TREE_COUNT)):
         tree = tree_of(r, i)
         store(tree, NEW_ROOT, load(load(tree, HANDLE), ROOT))

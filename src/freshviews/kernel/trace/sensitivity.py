@@ -1,15 +1,10 @@
-"""Sensitivity records: which changes would alter a step of a trace, in interval trees.
+"""Records, in interval trees, the codes at which a change would alter a step of a trace.
 
-The index of a cursor is an ordered tree of records (``program.reference.incremental_trie_join.sensitivity``)::
+The tree of a cursor has a row per step::
 
     codes of the atom ... | low | other codes ... || high | turn | since
 
-A change at a code from ``low`` to ``high`` alters the step. The words before ``||`` are the key. They identify a
-record, because under one binding a cursor seeks a code only once. The fold of the tree is the greatest ``high``
-(``intervals``). ``low``, ``turn`` and ``since`` are the place of the step in the leapfrog join.
-
-Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
-keys.
+A change at a code from ``low`` to ``high`` alters the step.
 """
 
 from __future__ import annotations
@@ -82,7 +77,15 @@ def write_record_key(r: int, c: int, low: int, row: int) -> int:
 
 @jit
 def note_record(r: int, c: int, low: int, high: int, turn: int, since: int, sign: int) -> None:
-    """Collect a record to insert or delete."""
+    """Collect a record to insert or delete.
+
+    A change at a code from ``low`` to ``high`` alters the step. The words before ``||`` are the key. They identify a
+    record, because under one binding a cursor seeks a code only once. The fold of the tree is the greatest ``high``
+    (``intervals``). ``low``, ``turn`` and ``since`` are the place of the step in the leapfrog join.
+
+    Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order
+    of keys.
+    """
     pending = load(c, PENDING)
     if load(pending, COUNT) >= MOST_PENDING:
         enter_records(r, c)

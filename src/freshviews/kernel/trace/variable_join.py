@@ -1,14 +1,4 @@
-"""The leapfrog join of one variable over ordered trees: cursors, walks, and the array that describes a rule.
-
-``program.reference.incremental_trie_join.leapfrog`` defines a step and its ``Position``, here called *place*; ``step``
-makes the steps. An array of words describes a rule, so no code is compiled for it. A rule has levels, one per variable.
-A level has cursors, one per atom with the variable. All cursors of an atom share two iterators (``trie.iterator``),
-over the old and the new version. There is one ordered tree per relation and order of columns.
-
-In a place, the least word stands for the start. The greatest word is a code or stands for the end (``is_at_end``).
-
-Negated atoms and conditions have no iterators: ``filters`` evaluates them.
-"""
+"""The leapfrog join of one variable over ordered trees: its cursors, and the array of words that describes a rule."""
 
 from __future__ import annotations
 
@@ -245,7 +235,17 @@ def seek_all(r: int, level: int, side: int, code: int) -> bool:
 
 @inlined
 def begin_walk(w: int) -> None:
-    """Put a walk at the start."""
+    """Put a walk at the start.
+
+    ``program.reference.incremental_trie_join.leapfrog`` defines a step and its ``Position``, here called *place*;
+    ``step`` makes the steps. An array of words describes a rule, so no code is compiled for it. A rule has levels, one
+    per variable. A level has cursors, one per atom with the variable. All cursors of an atom share two iterators
+    (``trie.iterator``), over the old and the new version. There is one ordered tree per relation and order of columns.
+
+    In a place, the least word stands for the start. The greatest word is a code or stands for the end (``is_at_end``).
+
+    Negated atoms and conditions have no iterators: ``filters`` evaluates them.
+    """
     store(w, CANDIDATE, LEAST)
     store(w, FIRST, 0)
     store(w, AGREED, 0)

@@ -1,10 +1,4 @@
-"""The complement of a trie at its last level: the codes that the trie lacks.
-
-Inner pages count the rows below each child. If the trie has as many rows in an interval as there are codes in it, the
-interval has no gap. So one descent finds the end of a run of consecutive codes.
-
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 3.1.2.
-"""
+"""The complement of a trie at its last level: the codes that the trie lacks."""
 
 from __future__ import annotations
 
@@ -43,6 +37,11 @@ def run_length(root: int, k: int, key: int) -> int:
 
     Reads O(log n) pages: one descent to the key; if the run continues after that leaf, one descent that counts the rows
     before it, and one to its end.
+
+    Inner pages count the rows below each child. If the trie has as many rows in an interval as there are codes in it,
+    the interval has no gap. So one descent finds the end of a run of consecutive codes.
+
+    Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 3.1.2.
     """
     page = root
     while load(page, LEVEL) > 0:

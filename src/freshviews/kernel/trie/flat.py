@@ -1,16 +1,6 @@
-"""A flat trie: sorted rows as arrays, read by the leapfrog join of ``trie_join``.
+"""A flat trie: sorted rows as arrays, one level per column, for the leapfrog join.
 
-Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. The *values* of a level are the
-last words of these prefixes, in order. The children of node ``p`` are the nodes of the next level from ``children[p]``
-up to ``children[p + 1]``. A node of the last level is a row, with a copy of its payload. If every payload is the single
-word 1, this word is stored only once.
-
-The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
-the bounds of the children, *next* adds one, *seek* gallops. A walk of k seeks in rising order over n values takes O(k
-log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a seek there
-reads one word.
-
-Positions are local variables of generated code (``codegen.writing.leapfrog_loops``); *up* leaves a loop.
+The children of node ``p`` are the nodes of the next level from ``children[p]`` up to ``children[p + 1]``.
 """
 
 from __future__ import annotations
@@ -41,7 +31,20 @@ def level_word(trie: int, level: int, word: int) -> int:
 
 @inlined
 def seek(values: int, at: int, end: int, wanted: int) -> int:
-    """The first position after ``at`` whose value is not below ``wanted``, or ``end``; the value at ``at`` is below."""
+    """The first position after ``at`` whose value is not below ``wanted``, or ``end``; the value at ``at`` is below.
+
+    Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. The *values* of a level are
+    the last words of these prefixes, in order. The children of node ``p`` are the nodes of the next level from
+    ``children[p]`` up to ``children[p + 1]``. A node of the last level is a row, with a copy of its payload. If every
+    payload is the single word 1, this word is stored only once.
+
+    The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open*
+    reads the bounds of the children, *next* adds one, *seek* gallops. A walk of k seeks in rising order over n values
+    takes O(k log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: with dense keys, a
+    seek there reads one word.
+
+    Positions are local variables of generated code (``codegen.writing.leapfrog_loops``); *up* leaves a loop.
+    """
     return gallop(values, at + 1, end, wanted - 1)
 
 

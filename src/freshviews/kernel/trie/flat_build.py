@@ -1,4 +1,4 @@
-"""Builds a flat trie of the rows of a hash table, for any order of its key words."""
+"""Builds a flat trie of the rows of a hash table, for any order of the key words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The galloping search behind every seek of a leapfrog join: over flat tries and over leaves of ordered trees."""
+"""The galloping search of a leapfrog join, over flat tries and leaves of ordered trees."""
 
 from __future__ import annotations
 

@@ -1,17 +1,6 @@
-"""The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
+"""The trie iterator over an ordered tree: key, next, seek_lub, open, at_end (Veldhuizen, Leapfrog Triejoin, 2014).
 
-Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3. As the proof there requires, a walk over m of N keys in
-rising order reads O(1 + log(N / m)) pages per key, amortised. Unlike ``flat``, the iterator needs no copy of the rows,
-and it can read a version while the tree is written.
-
-A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller passes its depth to every
-operation. The iterator has a frame per depth: the current leaf and row, and whether the end is reached. The paper's
-*up* needs no operation: the caller uses the frame of the depth above.
-
-Within a leaf, a seek gallops in one column, from the row of the frame. A seek that leaves the leaf climbs only as far
-as the sought key requires, and descends again.
-
-Iterators allocate nothing. No two threads may share an iterator.
+A tree of rows of k words is read as a trie of k levels.
 """
 
 from __future__ import annotations
@@ -110,7 +99,14 @@ def open_top(it: int) -> None:
 
 @inlined
 def iter_open(it: int, depth: int) -> None:
-    """Open a depth at its first key under the keys above; no depth above is at the end."""
+    """Open a depth at its first key under the keys above; no depth above is at the end.
+
+    A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller passes its depth to every
+    operation. The iterator has a frame per depth: the current leaf and row, and whether the end is reached. The paper's
+    *up* needs no operation: the caller uses the frame of the depth above.
+
+    Iterators allocate nothing. No two threads may share an iterator.
+    """
     if depth == 0:
         open_top(it)
         return
@@ -138,6 +134,13 @@ def iter_seek_lub(it: int, depth: int, value: int) -> None:
     """Move to the least key at a depth that is not less than a value, or to the end; not at the end.
 
     A key that is not less stays.
+
+    Source: Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3. As the proof there requires, a walk over m of N keys
+    in rising order reads O(1 + log(N / m)) pages per key, amortised. Unlike ``flat``, the iterator needs no copy of the
+    rows, and it can read a version while the tree is written.
+
+    Within a leaf, a seek gallops in one column, from the row of the frame. A seek that leaves the leaf climbs only as
+    far as the sought key requires, and descends again.
     """
     if value > load(it, VALUES + depth):
         go_beyond(it, depth, value - 1)

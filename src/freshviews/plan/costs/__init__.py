@@ -1,8 +1,6 @@
-"""The cost of an update under a program, computed from assumed degrees or from degrees that the engine measures.
+"""Computes the cost of an update under a program, from assumed or measured degrees of values.
 
-``cost`` walks the triggers. ``origins`` finds the relation from which each value in a view comes. ``degrees`` defines
-the statistics of the data. ``comparison`` computes the cost of each strategy for a block. ``lanes`` divides a trigger
-into parts that may run at the same time.
+``cost`` walks the triggers, ``degrees`` has the statistics, and ``comparison`` compares strategies.
 """
 
 __all__ = ["comparison", "cost", "degrees", "lanes"]

@@ -1,4 +1,4 @@
-"""The cost of updates of a view under each strategy that accepts the view."""
+"""Compares the cost of updates of a view under each strategy that accepts the view."""
 
 from __future__ import annotations
 

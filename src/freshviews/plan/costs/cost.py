@@ -1,13 +1,4 @@
-"""The cost of an update: the number of lookups, visited rows and writes, as the mean over the rows of a relation.
-
-A walk over the triggers computes the cost. Degrees say how often, on average, a statement runs its body. A loop runs
-its body once per row of its slice; a lookup runs its body with the probability that it finds a row. Steps are counted
-as in ``program.reference.interpreter``.
-
-Assumptions: values from different relations are independent; half of the updates are deletes; no subscriber wants
-changes; every condition over several relations holds; a range holds half of the rows. The cost of rebalancing is left
-out.
-"""
+"""Computes the cost of an update: its lookups, visited rows and writes, as the mean over the rows of a relation."""
 
 from __future__ import annotations
 
@@ -68,7 +59,16 @@ def costs_of(program: Program, degrees: Degrees) -> dict[str, Cost] | None:
 
 
 def cost_of(program: Program, number: int, degrees: Degrees) -> Cost:
-    """The cost of one trigger, of a program that triggers alone maintain."""
+    """The cost of one trigger, of a program that triggers alone maintain.
+
+    A walk over the triggers computes the cost. Degrees say how often, on average, a statement runs its body. A loop
+    runs its body once per row of its slice; a lookup runs its body with the probability that it finds a row. Steps are
+    counted as in ``program.reference.interpreter``.
+
+    Assumptions: values from different relations are independent; half of the updates are deletes; no subscriber wants
+    changes; every condition over several relations holds; a range holds half of the rows. The cost of rebalancing is
+    left out.
+    """
     return _Walk(program, degrees).cost(number)
 
 

@@ -1,8 +1,4 @@
-"""The statistics from which the cost of a program is computed: numbers of rows, and degrees of values.
-
-The *bindings* of a trigger are the values of its parameters, one tuple for each row of its relation that passes the
-filters.
-"""
+"""The statistics from which costs are computed: numbers of rows, and degrees of values."""
 
 from __future__ import annotations
 

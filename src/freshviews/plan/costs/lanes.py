@@ -1,15 +1,4 @@
-"""Lanes: parts of a trigger that change different views and may run in parallel.
-
-A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that another
-lane changes. So lanes may run over a batch at the same time, and each view gets the same additions in the same order.
-The trigger of a self-join has one lane, because its statements read views that other statements change. Lanes are not
-valid for a batch that causes a major rebalancing.
-
-A row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost little.
-
-Threads may share the rows of a lane that reads none of the views it adds to. Each thread adds to tables of its own,
-which are added up in the end. That pays if a row costs more lookups than additions.
-"""
+"""Lanes: parts of a trigger that change different views and may run in parallel."""
 
 from __future__ import annotations
 
@@ -95,7 +84,18 @@ class _Part:
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
-    """The lanes of a trigger; None if it has one, whose rows threads cannot share."""
+    """The lanes of a trigger; None if it has one, whose rows threads cannot share.
+
+    A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that
+    another lane changes. So lanes may run over a batch at the same time, and each view gets the same additions in the
+    same order. The trigger of a self-join has one lane, because its statements read views that other statements change.
+    Lanes are not valid for a batch that causes a major rebalancing.
+
+    A row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost little.
+
+    Threads may share the rows of a lane that reads none of the views it adds to. Each thread adds to tables of its own,
+    which are added up in the end. That pays if a row costs more lookups than additions.
+    """
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS:
         return None

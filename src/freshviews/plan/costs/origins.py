@@ -1,4 +1,4 @@
-"""Finds the origins of values in views: the triggers that add to a view, and the parameters that its columns copy."""
+"""Finds where the values in a view come from: the relations and columns that its triggers copy."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Isomorphic bags of a cyclic query: one program maintains all of them and updates all their nodes.
+"""Finds isomorphic bags of a cyclic query, which one program maintains.
 
-Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one bag into the atoms and
-conditions of the other. Relations and filters must be equal. The two triangles of a dumbbell over one table are an
-example. Nodes may read different projections of their bags. Then the output of the program has the variables of all
-projections. A strategy that stores joins is an exception: there, bags share a program only if their projections are
-equal. A larger stored join may cost more than sharing saves.
+Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one bag into those of the other.
+The two triangles of a dumbbell over one table are an example.
 """
 
 from __future__ import annotations
@@ -33,7 +30,14 @@ class Kept:
 
 
 def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
-    """The bags, grouped by being alike. ``widened``: also if they are projected differently."""
+    """The bags, grouped by being alike. ``widened``: also if they are projected differently.
+
+    Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one bag into the atoms and
+    conditions of the other. Relations and filters must be equal. The two triangles of a dumbbell over one table are an
+    example. Nodes may read different projections of their bags. Then the output of the program has the variables of all
+    projections. A strategy that stores joins is an exception: there, bags share a program only if their projections are
+    equal. A larger stored join may cost more than sharing saves.
+    """
     found: list[Kept] = []
     for name, bag in bags.items():
         for i, one in enumerate(found):

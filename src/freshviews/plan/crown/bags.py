@@ -1,24 +1,9 @@
-"""Bags of atoms under change propagation without joins: another strategy maintains their rows.
+"""Bags under change propagation without joins: another strategy computes their rows.
 
-The program of a bag adds the rows of the bag to a view Q. Q is not stored: each addition becomes an update of a node of
-the join tree::
+Each addition to the view Q of a bag becomes an update of a node of the join tree::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; update the node by (a, b) += delta
-
-One program may serve several isomorphic bags (``plan.crown.alike``). Then each of their nodes gets each change. If the
-variables of a node are bound before a loop, the node gets the sum of the changes in the loop. In this program of
-triangles over one table, one node reads the last corner, c, and another node reads the first corner, a::
-
-    for c, s in E[b]:                     becomes          first = sum:
-        if t := E[a, c]:                                       for c, s in E[b]:
-            Q[a, c] += m * s * t                                   if t := E[a, c]:
-                                                                       last = sum: last += m * s * t
-                                                                       if last: update one node by (c) += last
-                                                                       first += m * s * t
-                                                           if first: update the other by (a) += first
-
-If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch.
 
 A guard of a bag has the distinct rows of a projection of another atom::
 
@@ -79,19 +64,33 @@ def attached(program: Program, guards: Mapping[str, Atom], readers: tuple[Reader
 
     ``guards``: the atoms behind relations that are guards. Raises PlanError if the program recomputes the bag, has
     parts to rebalance, or does not hold the bag in a view that it only adds to.
+
+    One program may serve several isomorphic bags (``plan.crown.alike``). Then each of their nodes gets each change. If
+    the variables of a node are bound before a loop, the node gets the sum of the changes in the loop. In this program
+    of triangles over one table, one node reads the last corner, c, and another node reads the first corner, a::
+
+        for c, s in E[b]:                     becomes          first = sum:
+            if t := E[a, c]:                                       for c, s in E[b]:
+                Q[a, c] += m * s * t                                   if t := E[a, c]:
+                                                                           last = sum: last += m * s * t
+                                                                           if last: update one node by (c) += last
+                                                                           first += m * s * t
+                                                               if first: update the other by (a) += first
+
+    If a traced leapfrog triejoin maintains the bag, the node gets the derivations of that join as a batch.
     """
     if isinstance(program.upkeep, Evaluated):
         raise PlanError(
-            f"{program.name}: a strategy that reports no changes, such as {program.strategy}, cannot maintain a bag"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it reports no changes"
         )
     if program.balancing is not None:
         raise PlanError(
-            f"{program.name}: a strategy with heavy and light parts, such as {program.strategy}, cannot maintain a bag"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it has heavy and light parts"
         )
     result = program.result
     if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
         raise PlanError(
-            f"{program.name}: a strategy that reads its result, such as {program.strategy}, cannot maintain a bag"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it reads its own result"
         )
     bag = readers[0].name
     prefix = _Prefix(bag, names)

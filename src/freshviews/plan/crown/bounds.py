@@ -1,4 +1,4 @@
-"""Writes what EXPLAIN shows of a CROWN plan: its bounds, its join tree and its bags."""
+"""Writes the lines of EXPLAIN about a CROWN plan: its bounds, its join tree and its bags."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The strategy ``crown``: chooses one of its programs, and says when the planner prefers ``crown``.
-
-The result is enumerated if possible, otherwise held in a view. ``plan.crown.propagation`` makes the programs.
-"""
+"""The strategy ``crown``: enumerates the result if possible, otherwise holds it in a view."""
 
 from __future__ import annotations
 
@@ -159,7 +156,8 @@ def _inner(request: Request) -> BagPlanner:
     able = {known: one.bags for known, one in request.strategies.items() if one.bags is not None}
     if name not in able:
         raise PlanError(
-            f"view {request.view.name}: no strategy '{name}' maintains bags; '{BAG_STRATEGY}' takes {', '.join(able)}"
+            f"view {request.view.name}: strategy '{name}' cannot maintain bags; '{BAG_STRATEGY}' takes "
+            f"{', '.join(able)}"
         )
     return able[name](request)
 

@@ -1,14 +1,8 @@
-"""Puts a query in the form that change propagation without joins needs: filters at the leaves, acyclic, free-connex.
+"""Transforms a query for change propagation without joins: makes it acyclic and free-connex.
 
 - A condition on the variables of one atom becomes a filter of the atom.
-- If the query is cyclic, atoms are grouped into the *bags* of a generalised hypertree decomposition of least width
-  (``freshviews.query.hypertree``). A bag becomes an atom of the query: the join of its atoms, projected on the
-  variables that other bags, conditions and the output need. Another strategy maintains its rows (``plan.crown.bags``).
-- A *guard* of a bag is an atom of another bag, or a projection of that atom. A guard only restricts the rows of the
-  bag: the payload of the atom counts in the other bag.
+- A cyclic query becomes an acyclic query of *bags* (``freshviews.query.hypertree``).
 - If the query is not free-connex, variables are added to the output until it is (section 7 of the CROWN paper).
-
-These steps leave out optional and negated atoms; ``plan.crown.placing`` attaches them to the join tree.
 """
 
 from __future__ import annotations
@@ -64,7 +58,17 @@ class Prepared:
 
 @lru_cache(maxsize=64)
 def prepared(query: Query) -> Prepared:
-    """The query with filters at the leaves, bags if it is cyclic, and its output."""
+    """The query with filters at the leaves, bags if it is cyclic, and its output.
+
+    - A condition on the variables of one atom becomes a filter of the atom.
+    - If the query is cyclic, atoms are grouped into the *bags* of a generalised hypertree decomposition of least width
+      (``freshviews.query.hypertree``). A bag becomes an atom of the query: the join of its atoms, projected on the
+      variables that other bags, conditions and the output need. Another strategy maintains its rows
+      (``plan.crown.bags``).
+    - A *guard* of a bag is an atom of another bag, or a projection of that atom. A guard only restricts the rows of the
+      bag: the payload of the atom counts in the other bag.
+    - If the query is not free-connex, variables are added to the output until it is (section 7 of the CROWN paper).
+    """
     made, bags = with_bags(query)
     greedy = bool(bags) and not searches_all(hypergraph(required(_filtered(query))))
     return Prepared(made, bags, output_of(made), greedy)

@@ -1,17 +1,8 @@
 """The nodes of a join tree in change propagation without joins, and the views that they store.
 
-A node of a generalised join tree becomes a ``TreeNode``. Its rows are the rows of a relation, or projections of some
-children (its ``fillers``). The rows that match all children of the node are the subset ``joined``, V_s of the CROWN
-paper. An index of ``joined`` by the variables shared with the parent is the projection view V_p: a slice of the index
-is a row of V_p. So one operation adds a row to V_s and V_p.
-
-A node is *free* if all its variables and all variables of the nodes above it are in the output. In a program whose rows
-have payloads (``counted``), every other node is *closed*. The projection of a closed node is a separate view, which
-stores sums of payloads.
-
-An *optional* node has the rows of an optional atom or of a projection of an optional atom. An optional node does not
-filter the rows of its parent. A *negated* node does: a row of its parent is joined only while the negated node has no
-matching row.
+- A node's rows are the rows of a relation, or projections of its children.
+- ``joined`` is the subset of rows that match all children: V_s of the CROWN paper.
+- An index of ``joined`` by the variables shared with the parent is the projection V_p.
 """
 
 from __future__ import annotations
@@ -36,6 +27,14 @@ class TreeNode:
 
     ``rows`` stores the node's own rows, None if no statement reads them. ``sums`` stores the payloads of a closed node,
     by key. ``wanted`` collects the indexes that statements need, by subset (empty name: of all rows).
+
+    A node is *free* if all its variables and all variables of the nodes above it are in the output. In a program whose
+    rows have payloads (``counted``), every other node is *closed*. The projection of a closed node is a separate view,
+    which stores sums of payloads.
+
+    An *optional* node has the rows of an optional atom or of a projection of an optional atom. An optional node does
+    not filter the rows of its parent. A *negated* node does: a row of its parent is joined only while the negated node
+    has no matching row.
     """
 
     name: str

@@ -1,17 +1,11 @@
 """Finds places for optional and negated atoms in a join tree of the ordinary atoms.
 
-A negated atom is a child of a node that has all of its variables. An optional atom is a child of a node that has its
-given variables; this may be the node of another optional atom. An example is ``Q(x, k, y, z) = R(x, k), S?(k | y),
-T?(y | z), !U(x)``::
+For ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
 
     R(x, k)
       !U(x)
       S?(k, y)
         T?(y, z)
-
-If only some variables of an optional atom are needed, a projection on these variables, ``[k, y]?``, is inserted above
-it. A tree without a node that has the needed variables is refused with the reason. This happens to ``S?(k, l | y)`` if
-k and l are in different atoms.
 """
 
 from __future__ import annotations
@@ -31,7 +25,15 @@ Path = tuple[int, ...]
 
 def placed(tree: JoinTree, made: Prepared, counted: bool) -> JoinTree:
     """The tree with the optional and negated atoms of the query. ``counted``: nodes have payloads; otherwise only the
-    presence of rows counts. Raises PlanError, with the reason, if an atom finds no place."""
+    presence of rows counts. Raises PlanError, with the reason, if an atom finds no place.
+
+    A negated atom is a child of a node that has all of its variables. An optional atom is a child of a node that has
+    its given variables; this may be the node of another optional atom.
+
+    If only some variables of an optional atom are needed, a projection on these variables, ``[k, y]?``, is inserted
+    above it. A tree without a node that has the needed variables is refused with the reason. This happens to ``S?(k, l
+    | y)`` if k and l are in different atoms.
+    """
     for atom in made.query.negated:
         tree = _with_negated(tree, atom, made)
     for atom in _in_order(made.query):

@@ -1,13 +1,7 @@
 r"""Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Algorithms 1 to 6. No join is stored,
-so space is linear. An update takes O(lambda) steps amortised; lambda is the enclosureness of the stream (section 6).
-The result and its change are enumerated with constant delay. See `docs/crown.md`, also for departures.
-
-A row of a node stores ``joins``, the number of children that have a matching row (the horizontal count of Algorithm 3).
-A row that matches all children is in V_s, the subset ``joined``. The slices of this subset by the key shared with the
-parent are V_p; see ``plan.crown.nodes``. V_l, the subset ``live``, has the rows that are part of the result; it is
-maintained only while a subscriber wants changes. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), Algorithms 1 to 6. The plan of Q(a, b, c, d) = R(a,
+b) S(b, c) T(c, d)::
 
         V_s[b]               on T(c, d) += m:
         /    \                   T[c, d] += m
@@ -19,11 +13,11 @@ maintained only while a subscriber wants changes. The plan of Q(a, b, c, d) = R(
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: the payload of a group
-is the product of the payloads of its rows in free nodes (``plan.crown.nodes``).
+- A row is in V_s, the subset ``joined``, if it matches all children; it counts the matching children in ``joins``.
+- V_p is ``joined``, indexed by the key shared with the parent.
+- V_l, the subset ``live``, has the rows that are part of the result.
 
-``plan.crown.free_connex_query`` prepares the query. ``plan.crown.bags`` attaches the bags of cyclic queries,
-``plan.crown.alike`` groups isomorphic bags, and ``plan.crown.tree_choice`` chooses the tree by numbers of updates.
+`docs/crown.md` gives the bounds and the departures from the paper.
 """
 
 from __future__ import annotations
@@ -96,7 +90,11 @@ def plan(
     one is named, see ``freshviews.query.join_trees.parse_tree``. ``inner`` maintains the bags of cyclic queries.
     ``limit``: the most statements that enumerate or mark rows. If the result is not ``stored``, its groups are
     enumerated with their payloads; ``why_groups_are_stored`` is None then. PlanError if the named tree is not valid,
-    TooLarge if there would be more statements."""
+    TooLarge if there would be more statements.
+
+    ``plan`` makes a program that holds the result in a view. ``plan_enumerated`` stores no result: the payload of a
+    group is the product of the payloads of its rows in free nodes (``plan.crown.nodes``).
+    """
     made = prepared(query)
     chosen = tree_of(made, updates or {}, tree)
     return _Crown(made, chosen, inner, True, stored, tree is not None, limit).program()

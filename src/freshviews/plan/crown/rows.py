@@ -1,9 +1,4 @@
-"""Enumeration over a join tree: the whole result, and the rows of the result that contain given rows.
-
-A change is enumerated from a *chain*: the nodes from the one that changed up to the last one that the change reached.
-From there, loops go up through live rows, which are part of the result. Other loops go down through joined rows, which
-match rows below. So no loop is empty, and the delay is constant, except in two cases: a condition across atoms may skip
-rows, and rows repeat if variables were added to the output.
+"""Enumerates the result over a join tree, or the rows of the result that contain given rows.
 
 Source: Algorithms 5 and 6 of the CROWN paper (``plan.crown.propagation``).
 """
@@ -82,7 +77,13 @@ class _State:
 @dataclass(frozen=True)
 class TreeRows:
     """Writes the enumerations of one query. ``names`` names the rows of nodes; ``finish`` writes the statements for a
-    row of the result."""
+    row of the result.
+
+    A change is enumerated from a *chain*: the nodes from the one that changed up to the last one that the change
+    reached. From there, loops go up through live rows, which are part of the result. Other loops go down through joined
+    rows, which match rows below. So no loop is empty, and the delay is constant, except in two cases: a condition
+    across atoms may skip rows, and rows repeat if variables were added to the output.
+    """
 
     query: Query
     root: TreeNode

@@ -1,10 +1,6 @@
 """Chooses a join tree: the tree that the view names, or the tree of least cost for the expected updates.
 
-The view names the expected numbers of updates (``'freshviews.updates' = 'likes 5000, users 20'``), its tables declare
-them, or the engine measures them. For a bag of a cyclic query, the updates of its rows are counted.
-
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
-6.3.
+Source: "Query plan optimization" in section 6.3 of the CROWN paper (``plan.crown.propagation``).
 """
 
 from __future__ import annotations
@@ -53,7 +49,11 @@ def _choose_tree(made: Prepared, updates: Mapping[str, float], named: str | None
 
 def rates_of(view: ViewDef, query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
     """The expected updates of atoms and bags: those that the view names, else those that its tables declare, else the
-    declared rows of the tables. PlanError if the named ones cannot be read."""
+    declared rows of the tables. PlanError if the named ones cannot be read.
+
+    The view names the expected numbers of updates (``'freshviews.updates' = 'likes 5000, users 20'``), its tables
+    declare them, or the engine measures them. For a bag of a cyclic query, the updates of its rows are counted.
+    """
     named = named_updates(view, inputs)
     if named is not None:
         atoms = {a.name: named[a.relation] for a in query.atoms if a.relation in named}
@@ -81,8 +81,8 @@ def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> di
             known = {bag.lower(): bag for bag in _bags(view)} | known
         if name not in known or not number.isdecimal():
             raise PlanError(
-                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a table or bag of the view and its "
-                f"number of updates, as '{next(iter(inputs))} 1000'; the view reads {', '.join(inputs)}"
+                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} must be a name and its number of updates, "
+                f"as '{next(iter(inputs))} 1000'; the names are {', '.join(inputs)}"
             )
         found[known[name]] = float(number)
     return found

@@ -1,6 +1,7 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation and view trees. Shared modules:
-``nest`` (nested loops), ``exponents`` (the time of an update), ``range_sums`` (range sums instead of loops), ``keyed``
-(lookups by a key).
+"""Strategies that propagate deltas: first order, higher order, change propagation and view trees.
+
+Shared modules: ``nest`` (nested loops), ``exponents`` (the time of an update), ``range_sums``, ``keyed`` (lookups by
+key).
 """
 
 __all__ = [

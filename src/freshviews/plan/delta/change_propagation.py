@@ -1,17 +1,6 @@
 r"""Standard change propagation: a plan of binary joins that stores every intermediate result.
 
-Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995).
-Stream processors work in this way. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023,
-section 2.3).
-
-The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. The key of a
-stored result has the free variables, and the variables that later joins, conditions and lifts need. An update of an
-atom is joined with the stored join of the atoms before it, then with each atom after it. Each stored result on the way
-is updated, row by row.
-
-Atoms are joined in the order of the query, but an atom that shares a variable with an earlier atom goes first.
-
-The plan of Q(a) = R(a, b) S(b, c) T(c)::
+Source: Blakeley, Larson and Tompa (SIGMOD 1986). The plan of Q(a) = R(a, b) S(b, c) T(c)::
 
           Q(a)                on S(b, c) += m:
          /    \                   for a, r in R[_, b]:
@@ -49,7 +38,19 @@ from freshviews.query.query import Atom, Query
 
 
 def plan(query: Query) -> Program:
-    """The program that stores every intermediate result of a left-deep plan of binary joins."""
+    """The program that stores every intermediate result of a left-deep plan of binary joins.
+
+    Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995).
+    Stream processors work in this way. This plan is the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5),
+    2023, section 2.3).
+
+    The plan is left-deep: atoms are joined one after the other, and the result after each join is stored. The key of a
+    stored result has the free variables, and the variables that later joins, conditions and lifts need. An update of an
+    atom is joined with the stored join of the atoms before it, then with each atom after it. Each stored result on the
+    way is updated, row by row.
+
+    Atoms are joined in the order of the query, but an atom that shares a variable with an earlier atom goes first.
+    """
     return _LeftDeep(query).program()
 
 

@@ -1,8 +1,6 @@
 """Looks up negated atoms when a value of a group appears, instead of when rows are joined.
 
-If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``. Then
-``D`` also has the excluded rows, but they do not count in their groups. An update of the negated atom finds them by an
-index of ``D``. For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
+For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 
     on R(a, k) += m:                            on T(x) += m:
         for x, s in S[k]:                           T[x] += m
@@ -11,8 +9,6 @@ index of ``D``. For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)`
                     if no T[x]:                                 Q[a] += (count: -1, number: -1)
                         Q[a] += (count: 1, number: 1)   vanishes: the same with 1
         R[a, k] += m
-
-An update takes no longer than if the join looked up the atom. ``D`` is as large as the result without the atom.
 """
 
 from __future__ import annotations
@@ -69,6 +65,12 @@ class Exclusion:
 
 
 def exclusion(query: Query, atoms: Sequence[Atom], names: Namer) -> Exclusion:
-    """The exclusion by some negated atoms of a query, all of whose variables are free. ``names`` names their views."""
+    """The exclusion by some negated atoms of a query, all of whose variables are free. ``names`` names their views.
+
+    If all variables of a negated atom are in the key of a store ``D[g, x]``, the atom excludes whole rows of ``D``.
+    Then ``D`` also has the excluded rows, but they do not count in their groups. An update of the negated atom finds
+    them by an index of ``D``. An update takes no longer than if the join looked up the atom. ``D`` is as large as the
+    result without the atom.
+    """
     views = (leaf_view(query, atom, names.view(atom.name)) for atom in atoms)
     return Exclusion(query, tuple(atoms), tuple(views), names)

@@ -1,12 +1,4 @@
-"""The exponent of the time of an update: the innermost statement of a nest of loops runs at most N^exponent times.
-
-Choose as few loops as possible such that their rows and the updated row together determine the variables of all
-loops. The number of chosen loops is the exponent; in nests of more than 8 loops the choice is greedy, and may not be
-the least. The columns of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in S[b]`` is
-1 if b is a key of S, otherwise 2.
-
-A set of variables is an integer with one bit per variable, for speed: a join of 60 tables has thousands of loops.
-"""
+"""Computes the exponent of the time of an update: its innermost statement runs at most N^exponent times."""
 
 from __future__ import annotations
 
@@ -31,7 +23,13 @@ _Rules = tuple[tuple[int, int], ...]
 
 
 def update_exponent(body: Body, unique: Mapping[str, Keys]) -> int:
-    """The exponent of a trigger's body: the worst over all nests of loops. ``unique``: the keys of each view."""
+    """The exponent of a trigger's body: the worst over all nests of loops. ``unique``: the keys of each view.
+
+    Choose as few loops as possible such that their rows and the updated row together determine the variables of all
+    loops. The number of chosen loops is the exponent; in nests of more than 8 loops the choice is greedy, and may not
+    be the least. The columns of a declared key determine the whole row: the exponent of ``for b in R[a]: for c in
+    S[b]`` is 1 if b is a key of S, otherwise 2.
+    """
     return _worst(body, _Numbered(unique), _Nest())
 
 

@@ -1,19 +1,6 @@
-"""First-order maintenance: delta queries over stored base relations.
+"""First-order maintenance: joins each update with the stored base relations.
 
-Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2, "First-Order IVM".
-Base relations and the result are stored. An update is joined with the other relations when it arrives.
-
-Departures:
-
-- If two relations bind the same variables, the program loops over the smaller slice and probes the larger slice.
-- Occurrences of one relation with the same columns and filters share a store. An update changes all of them at once. So
-  the delta of two occurrences has three terms: the update in the first and the old rows in the second, the reverse, and
-  the update in both.
-- Terms that are equal after renaming are computed once and multiplied by their number. For the triangle count over one
-  edge relation, the three deltas are one loop.
-- A relation with a declared key whose columns are bound is joined first: at most one row matches.
-
-The plan of Q() = R(a, b) S(b, c) T(c, a)::
+Source: Chirkova and Yang, Materialized Views (2012). The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
     on R(a, b) += m:
         u = sum:
@@ -108,7 +95,18 @@ class Store:
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
-    """The first-order program of a query. ``dependencies`` are keys of its atoms."""
+    """The first-order program of a query. ``dependencies`` are keys of its atoms.
+
+    Departures:
+
+    - If two relations bind the same variables, the program loops over the smaller slice and probes the larger slice.
+    - Occurrences of one relation with the same columns and filters share a store. An update changes all of them at
+      once. So the delta of two occurrences has three terms: the update in the first and the old rows in the second, the
+      reverse, and the update in both.
+    - Terms that are equal after renaming are computed once and multiplied by their number. For the triangle count over
+      one edge relation, the three deltas are one loop.
+    - A relation with a declared key whose columns are bound is joined first: at most one row matches.
+    """
     deltas = _deltas(query, dependencies)
     stores, triggers, indexes = deltas.stores, deltas.triggers, deltas.indexes
     stored = [] if len(stores) == 1 == len(query.atoms) else [view for store in stores for view in store.views]

@@ -1,22 +1,7 @@
-r"""Higher-order maintenance: joins an update with views of the other atoms, and maintains these views recursively.
+r"""Higher-order maintenance: joins an update with views of the other atoms, which are maintained in the same way.
 
-Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
-DBToaster". An update of one atom is joined with the other atoms. Once the variables of the updated atom are fixed, the
-other atoms fall into connected components. Each component is stored as a view. The view keeps the variables of the
-updated atom and the free variables, and sums out all others. The view is a query of fewer atoms, so the construction is
-recursive. Equal views are shared.
-
-Departures:
-
-- Programs are made from the join structure, not by rewriting AGCA expressions.
-- Only components are stored. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the trigger
-  joins R and V_T: they are separate components once a, c and e are fixed.
-- A condition or lift across atoms is applied in a component that has all its variables, otherwise in the trigger.
-- Occurrences of one relation are updated one after the other, each with its own first-order delta.
-- A component of optional atoms alone is an optional view (``plan.optional``). Negated atoms belong to no component: the
-  triggers that change the result look them up.
-
-The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
+Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014). The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with
+the views that an update of each relation is joined with::
 
     R -- V_ST(a, c)            S -- R(a, b)               T -- R(a, b)
           /      \             S -- V_T(a, c)             T -- V_S(a, c)
@@ -69,7 +54,24 @@ MOST_VIEWS = 256
 
 def plan(query: Query) -> Program:
     """The program that stores, for every update, the rest of the query. PlanError if that takes more than
-    ``MOST_VIEWS`` views."""
+    ``MOST_VIEWS`` views.
+
+    Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
+    DBToaster". An update of one atom is joined with the other atoms. Once the variables of the updated atom are fixed,
+    the other atoms fall into connected components. Each component is stored as a view. The view keeps the variables of
+    the updated atom and the free variables, and sums out all others. The view is a query of fewer atoms, so the
+    construction is recursive. Equal views are shared.
+
+    Departures:
+
+    - Programs are made from the join structure, not by rewriting AGCA expressions.
+    - Only components are stored. For updates of S in the example below, the lecture stores V_RT(a, b, c). Here the
+      trigger joins R and V_T: they are separate components once a, c and e are fixed.
+    - A condition or lift across atoms is applied in a component that has all its variables, otherwise in the trigger.
+    - Occurrences of one relation are updated one after the other, each with its own first-order delta.
+    - A component of optional atoms alone is an optional view (``plan.optional``). Negated atoms belong to no component:
+      the triggers that change the result look them up.
+    """
     return _Recursion(query).program()
 
 

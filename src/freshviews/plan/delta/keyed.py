@@ -1,9 +1,4 @@
-"""Looks up rows of a result by values of some free variables, without reading other rows.
-
-If values are given for all variables of a loop over the result, the loop becomes a lookup. If values are given for some
-of the variables, the loop runs over a slice, and the view gets an index for it. This pass rewrites programs, so it
-serves every strategy whose result is held or enumerated.
-"""
+"""Looks up rows of a result by values of some free variables, without reading other rows."""
 
 from __future__ import annotations
 
@@ -25,7 +20,12 @@ class _Unable(Exception):
 
 
 def with_key(program: Program, key: tuple[str, ...]) -> Program:
-    """The program of a bag with a lookup of the rows of a key; unchanged if its result allows none."""
+    """The program of a bag with a lookup of the rows of a key; unchanged if its result allows none.
+
+    If values are given for all variables of a loop over the result, the loop becomes a lookup. If values are given for
+    some of the variables, the loop runs over a slice, and the view gets an index for it. This pass rewrites programs,
+    so it serves every strategy whose result is held or enumerated.
+    """
     result = program.result
     needed: _Indexes = {}
     if isinstance(result, Held):

@@ -1,16 +1,4 @@
-"""Loop nests: the join of bound variables with a list of views, as nested statements.
-
-Every strategy joins stored views with bound variables. ``nest`` orders the views greedily:
-
-1. a view whose key is bound: a lookup, before any loop;
-2. a view with a bound declared key: a loop over at most one row;
-3. a view that shares a bound variable. Of several, the one whose rows determine most variables by keys comes first; in
-   a tie, the one with the fewest unbound variables.
-
-If two views would bind the same variables, the program decides at run time: it loops over the smaller slice and probes
-the larger slice. At most ``CHOICES`` decisions are nested. Conditions and lifts across atoms are applied as soon as
-their variables are bound.
-"""
+"""Writes the join of bound variables with a list of views as nested loops."""
 
 from __future__ import annotations
 
@@ -141,6 +129,17 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
     """Statements that join all steps, followed by those that ``finish`` writes for the completed Join.
 
     The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
+
+    Every strategy joins stored views with bound variables. ``nest`` orders the views greedily:
+
+    1. a view whose key is bound: a lookup, before any loop;
+    2. a view with a bound declared key: a loop over at most one row;
+    3. a view that shares a bound variable. Of several, the one whose rows determine most variables by keys comes first;
+       in a tie, the one with the fewest unbound variables.
+
+    If two views would bind the same variables, the program decides at run time: it loops over the smaller slice and
+    probes the larger slice. At most ``CHOICES`` decisions are nested. Conditions and lifts across atoms are applied as
+    soon as their variables are bound.
     """
     applied = join.pending.applied(join, lambda ready: nest(ready, finish, indexes, smaller))
     if applied is not None:
@@ -186,7 +185,7 @@ def _choose(join: Join) -> tuple[Step, Step | None]:
             return step, None
     steps = [s for s in join.steps if s.can_be_looped_over(bound)]
     if not steps:
-        raise PlanError("no joined view binds the given variables of an optional view")
+        raise PlanError("an outer join cannot be looked up, because no other table has its join columns")
     touching = [s for s in steps if not bound.isdisjoint(s.key)] or steps
     step = min(touching, key=lambda s: (not s.is_one_row(bound), -s.determined, len(s.variables - bound)))
     if step.given is not None or step.is_one_row(bound):

@@ -1,23 +1,7 @@
-r"""View trees: factorised maintenance over a variable order (F-IVM).
+r"""View trees: factorised maintenance over a variable order (F-IVM; Nikolic and Olteanu, SIGMOD 2018).
 
-Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD 2018);
-Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". At each variable X of the order, W_X joins the views below X,
-and V_X sums X out of W_X. An update of a relation climbs from its leaf to the root. At each node it is joined with the
-sibling views. One tree serves updates of all relations.
-
-There are two forms. ``plan`` holds the result in a view: free variables are not summed out. ``plan_factorised`` needs
-an order with the free variables on top. The result stays factorised over the tree and is enumerated top-down.
-
-Departures:
-
-- Subtrees of optional atoms have optional views (``plan.optional``).
-- A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are computed
-  there, too.
-- A view is stored only if the update of a sibling or the enumeration reads it.
-- An update climbs row by row. A node X that does not store W_X may be an exception. If the loop over the siblings binds
-  only variables that are summed out at X, the rows of the loop climb as one row: their sum.
-
-The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
+At each variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. The plan of Q(a, b, c) = R(a,
+b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}::
 
               W_a(a)                    on S(a, c, e) += m:
              /      \                       V_e[a, c] += m
@@ -112,13 +96,27 @@ class Tree:
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
-    """The view tree whose result is held by its free variables, over an order of least dynamic width."""
+    """The view tree whose result is held by its free variables, over an order of least dynamic width.
+
+    Departures:
+
+    - Subtrees of optional atoms have optional views (``plan.optional``).
+    - A negated atom is looked up at the first node that has its variables. Conditions and lifts across atoms are
+      computed there, too.
+    - A view is stored only if the update of a sibling or the enumeration reads it.
+    - An update climbs row by row. A node X that does not store W_X may be an exception. If the loop over the siblings
+      binds only variables that are summed out at X, the rows of the loop climb as one row: their sum.
+    """
     order = best_order(query, False, dependencies)
     return _program(query, order, dependencies, factorised=False)
 
 
 def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program | None:
-    """The view tree whose result stays factorised; None if no order allows it."""
+    """The view tree whose result stays factorised; None if no order allows it.
+
+    There are two forms. ``plan`` holds the result in a view: free variables are not summed out. ``plan_factorised``
+    needs an order with the free variables on top. The result stays factorised over the tree and is enumerated top-down.
+    """
     order = _factorised_order(query, dependencies)
     return None if order is None else _program(query, order, dependencies, factorised=True)
 

@@ -1,21 +1,7 @@
 """Makes programs with heavy and light values from tables of cases, over any number of relations.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). The sum that an update adds to the result is split
-into cases, by which values are heavy. Each case is a join of few rows, or a lookup in a view that is stored for the
-case. A strategy defines the cases (``Case``) and the views (``Auxiliary``). This module makes the program.
-
-A ``Part`` names variables and relations. A value of the variables is heavy if one of the relations has many rows with
-the value. There are few heavy values, and a light value has few rows in each relation.
-
-A join may loop over the rows of a light value, over the rows with a heavy value, or over the heavy values. It takes the
-loop with the least bound on its length. A loop over all rows that agree with the bound variables is always possible. If
-two loops bind the same variables, the program takes the shorter loop at run time.
-
-If a value becomes heavy or light, each view loses the rows of the value's old case and gains the rows of its new case
-(``turn_``). A major rebalancing recomputes the views from the stored rows.
-
-Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over sets of
-atoms, as in ``first_order``.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, section 3). The sum that an update adds is split into cases, by
+which values are heavy. An update of R(a, b) with a light ``a`` loops over the few rows of T(c, a).
 """
 
 from __future__ import annotations
@@ -188,6 +174,19 @@ class Cases:
 
     ``epsilon``: the exponents by atom. ``stores``: by default one for each atom. ``added`` gets the name of an
     auxiliary view and each Add to it, and may return an Add that does more.
+
+    A ``Part`` names variables and relations. A value of the variables is heavy if one of the relations has many rows
+    with the value. There are few heavy values, and a light value has few rows in each relation.
+
+    A join may loop over the rows of a light value, over the rows with a heavy value, or over the heavy values. It takes
+    the loop with the least bound on its length. A loop over all rows that agree with the bound variables is always
+    possible. If two loops bind the same variables, the program takes the shorter loop at run time.
+
+    If a value becomes heavy or light, each view loses the rows of the value's old case and gains the rows of its new
+    case (``turn_``). A major rebalancing recomputes the views from the stored rows.
+
+    Atoms over the same rows may share a store, and its parts. Then a view or the result changes by a sum over sets of
+    atoms, as in ``first_order``.
     """
 
     def __init__(

@@ -1,9 +1,4 @@
-"""Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation.
-
-In a cycle, each relation shares variables with the relation before it and with the one after it. A variable that occurs
-in all three relations is shared with both neighbours. A variable that occurs in only one relation is summed out if
-nothing reads it.
-"""
+"""Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation."""
 
 from __future__ import annotations
 
@@ -127,6 +122,10 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
     """The roles of a query's atoms, in the order in which most of them share a store.
 
     PlanError if the query has other than three atoms, or a variable of one atom that cannot be dropped.
+
+    In a cycle, each relation shares variables with the relation before it and with the one after it. A variable that
+    occurs in all three relations is shared with both neighbours. A variable that occurs in only one relation is summed
+    out if nothing reads it.
     """
     query = forgotten(query)
     if len(query.atoms) != 3:
@@ -138,8 +137,8 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
         lonely = [v for v in atom.variables if sum(v in other.variables for other in query.atoms) == 1]
         if lonely:
             raise PlanError(
-                f"{query.name}: {atom.name} has {', '.join(lonely)} in GROUP BY or in a comparison, but in no join, so "
-                f"ivm_eps cannot partition {atom.name}; set 'first_order'"
+                f"{query.name}: ivm_eps cannot maintain {atom.name}, because no join uses its {', '.join(lonely)}; set "
+                "'first_order'"
             )
     one, two, three = query.atoms
     orders = ((one, two, three), (one, three, two))

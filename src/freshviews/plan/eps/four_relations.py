@@ -1,12 +1,7 @@
-"""IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
+"""IVM^eps over four relations: counts 4-cycles, 4-paths and Loomis-Whitney joins of degree 4 in sublinear time.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts; the
-tables of cases are our own. `docs/ivm-eps.md` derives them, with their bounds; ``cases`` makes the programs. A value is
-heavy if some relation has many rows with the value. A light value has few rows in each relation. Views sum out all
-variables that are not in their key.
-
-The tables below have the views, and what an update adds to the count. ``W_d[b] U`` means: loop over ``W_d[b]`` and look
-up U for each row. Updates of the other relations are symmetric.
+`docs/ivm-eps.md` derives the cases and their bounds. ``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each
+row.
 
 **4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps::
 
@@ -17,8 +12,7 @@ up U for each row. Updates of the other relations are symmetric.
     on R(b): W_d[b] U;  b light: S[b] V_TU;  b heavy: X_b[b], and S[b] V_TU where c is heavy
     on S(b, c): c heavy: R V_TU;  c light: R T[c] U
 
-**4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Each view stores a
-path of two or three relations, by the two ends of the path::
+**4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3::
 
     H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
@@ -27,11 +21,6 @@ path of two or three relations, by the two ends of the path::
                 a heavy, b light: S[b] H_TU where c is heavy, and S[b] T[c] U where c is light
                 a light, b heavy: U[a] T[d] S where d is light
                 a and b heavy: S[b] L_TU where c is heavy, and V_STU
-
-**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. Here
-pairs of values are heavy or light, not single values. An update of R needs the values of a that occur in S with (c, d),
-in T with (d, b) and in U with (b, c). If one of these pairs is light, its few rows are joined. If all three are heavy,
-``V_STU(b, c, d)`` has the sum.
 """
 
 from __future__ import annotations
@@ -180,7 +169,13 @@ def cycle(order: tuple[str, ...], sides: Sides) -> Table:
 
 
 def loomis_whitney(order: tuple[str, ...], sides: Sides) -> Table:
-    """R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): the i-th relation lacks the i-th side."""
+    """R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): the i-th relation lacks the i-th side.
+
+    **Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. Here
+    pairs of values are heavy or light, not single values. An update of R needs the values of a that occur in S with (c,
+    d), in T with (d, b) and in U with (b, c). If one of these pairs is light, its few rows are joined. If all three are
+    heavy, ``V_STU(b, c, d)`` has the sum.
+    """
 
     def pair(i: int, j: int) -> Part:
         return Part((*sides[i], *sides[j]), tuple(name for k, name in enumerate(order) if k not in (i, j)))

@@ -1,21 +1,9 @@
 """IVM^eps for hierarchical queries: light values are joined in views, heavy ones when the result is read.
 
-Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020),
-as presented in Olteanu's lecture, Part 3. `docs/ivm-eps.md` has the general construction, which is our own, its bounds,
-and the departures from the paper.
+Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020).
 
-In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Each value of
-X is heavy or light, separately for each binding of the variables above X. A heavy value has many rows in a relation
-that is below X and has a free variable.
-
-- Light: a view L_X stores the join of everything below X, by F and the variables above X. An update joins only light
-  rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
-- Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for which
-  everything below X joins. Reading the result loops over the heavy values in W_X, with O(N^(1 - eps)) delay.
-
-P_X counts the rows of W_X by the variables above X. V_X is the sum of a subtree without free variables. If values of
-X can be heavy in several relations, H_X counts, for each heavy value, in how many of them it is heavy. The view D
-gathers changes, only while a subscriber or another view wants them.
+- A light value of a bound variable X has few rows. A view L_X stores the join below X.
+- A heavy value has many rows. A view W_X has the values of X whose join is not empty; reading loops over them.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 
@@ -30,8 +18,7 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
         balance R by b                                balance
     result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
 
-For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. In both cases
-there are no heavy and light parts.
+`docs/ivm-eps.md` has the general construction and its bounds.
 """
 
 from __future__ import annotations
@@ -87,11 +74,26 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """The program of a query for which ``is_kept`` holds. PlanError for other queries.
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom.
+
+    In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Each
+    value of X is heavy or light, separately for each binding of the variables above X. A heavy value has many rows in a
+    relation that is below X and has a free variable.
+
+    - Light: a view L_X stores the join of everything below X, by F and the variables above X. An update joins only
+      light rows: O(N^(i eps)) steps for a delta_i-hierarchical query.
+    - Heavy: there are O(N^(1 - eps)) heavy values, and their join is not stored. A view W_X has the values of X for
+      which everything below X joins. Reading the result loops over the heavy values in W_X, with O(N^(1 - eps)) delay.
+
+    P_X counts the rows of W_X by the variables above X. V_X is the sum of a subtree without free variables. If values
+    of X can be heavy in several relations, H_X counts, for each heavy value, in how many of them it is heavy. The view
+    D gathers changes, only while a subscriber or another view wants them.
+
+    For eps = 0 nothing is joined before the result is read. For eps = 1 everything is joined in advance. In both cases
+    there are no heavy and light parts.
     """
     if not is_kept(query):
         raise PlanError(
-            f"{query.name}: ivm_eps lists only hierarchical queries that are not q-hierarchical, without NOT EXISTS, "
-            "and without conditions or sums over several relations; set 'view_tree'"
+            f"{query.name}: ivm_eps does not list the rows of this query, as docs/ivm-eps.md explains; set 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

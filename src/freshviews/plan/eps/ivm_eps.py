@@ -1,8 +1,6 @@
 """The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose the program of a block, and the exponent eps.
 
-``ivm_eps`` takes every query that a module of ``plan.eps`` can plan, in O(N^(1 + min(eps, 1 - eps))) space.
-``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. The property ``'freshviews.epsilon'``
-gives one exponent for all atoms, or one for each atom; with 'auto', the stream of updates determines it.
+``ivm_eps_linear`` uses linear space, and plans only queries over three relations in a cycle.
 """
 
 from __future__ import annotations
@@ -59,8 +57,8 @@ def _plan_square(request: Request) -> Program:
             return _with_choices(request, hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {request.view.name}: ivm_eps stores no groups of this query, but MIN, MAX, DISTINCT aggregates "
-                "and grouping sets need stored groups; set 'view_tree'"
+                f"view {request.view.name}: ivm_eps does not store the groups, which MIN, MAX, DISTINCT aggregates and "
+                "grouping sets need; set 'view_tree'"
             )
     if block.kind == "bag" or (request.is_distinct and not request.negative):
         listing = triangle_listing.plan(main, given, block.kind != "bag")
@@ -101,6 +99,9 @@ def epsilons_of(request: Request) -> Mapping[str, float]:
     """The named exponents by atom, and under the empty name the one for all others.
 
     '0.5', or 'r 0, s 0, t 1'; empty if the option is 'auto' or missing. PlanError if it cannot be read.
+
+    The property ``'freshviews.epsilon'`` gives one exponent for all atoms, or one for each atom; with 'auto', the
+    stream of updates determines it.
     """
     text = request.options.get(EPSILON, AUTO)
     if text == AUTO:

@@ -1,10 +1,6 @@
-"""The canonical variable order of a hierarchical query, on which ``plan.eps.hierarchical`` builds its program.
+"""Builds the canonical variable order of a hierarchical query, for ``plan.eps.hierarchical``.
 
-In a hierarchical query, the sets of atoms of two variables are disjoint or nested. Variable X is above variable Y if
-the atoms of X properly contain the atoms of Y. Variables with the same atoms form a node. If some are free and others
-bound, they form two nodes, free above bound. An atom is a child of the node of its lowest variables. A node is *open*
-if a free variable is at the node or below. The rows of open nodes are enumerated; subtrees without free variables are
-summed up.
+Variable X is above variable Y if the atoms of X properly contain the atoms of Y.
 """
 
 from __future__ import annotations
@@ -78,7 +74,14 @@ Item = Atom | CanonicalNode
 
 
 def tree_of(query: Query) -> CanonicalNode:
-    """The root of the order: the node that has all atoms below it, or else a node without variables."""
+    """The root of the order: the node that has all atoms below it, or else a node without variables.
+
+    In a hierarchical query, the sets of atoms of two variables are disjoint or nested. Variable X is above variable Y
+    if the atoms of X properly contain the atoms of Y. Variables with the same atoms form a node. If some are free and
+    others bound, they form two nodes, free above bound. An atom is a child of the node of its lowest variables. A node
+    is *open* if a free variable is at the node or below. The rows of open nodes are enumerated; subtrees without free
+    variables are summed up.
+    """
     sets: dict[frozenset[str], list[str]] = {}
     for variable in query.variables:
         names = frozenset(atom.name for atom in query.atoms if variable in atom.variables)

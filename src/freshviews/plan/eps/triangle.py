@@ -1,22 +1,11 @@
-"""IVM^eps: counts over three relations in sublinear time, by heavy and light values.
+"""IVM^eps: counts over three relations R(a, b), S(b, c), T(c, a) in sublinear time, by heavy and light values.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019):
-parts (Definition 6), auxiliary views (Figure 2), ApplyUpdate (Figure 3), OnUpdate and both rebalancings (Figure 4).
-See `docs/ivm-eps.md`, also for departures. This file is the table of cases of Figure 3. ``cases`` writes the program.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
+Figure 3. An update of R(a, b) needs the sum over c of S(b, c) T(c, a):
 
-The relations form a cycle R(a, b), S(b, c), T(c, a). Each is partitioned by its first variable. An update of R(a, b)
-needs the sum over c of S(b, c) T(c, a):
-
-- b is light in S: join the few rows of S with this b, as ``first_order`` does;
+- b is light in S: join the few rows of S with this b;
 - b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
 - b is heavy in S, c heavy in T: loop over the few heavy c that T has with this a.
-
-An update takes O(N^max(eps, 1 - eps)) steps. The views have O(N^(1 + min(eps, 1 - eps))) rows, and are recomputed in as
-many steps.
-
-``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none: in the chain
-R(b), S(b, c), T(c), ``a`` is empty. A variable that occurs in all three relations is part of ``a``, of ``b`` and of
-``c``.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
@@ -38,6 +27,8 @@ The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
         R[a, b] += m
             appears: if R_heavy[a]: the row enters R.heavy
         balance R by a
+
+An update takes O(N^max(eps, 1 - eps)) steps. `docs/ivm-eps.md` gives the departures.
 """
 
 from __future__ import annotations
@@ -58,6 +49,10 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """The program of a query over three relations.
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
+
+    ``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none: in the chain
+    R(b), S(b, c), T(c), ``a`` is empty. A variable that occurs in all three relations is part of ``a``, of ``b`` and of
+    ``c``.
     """
     return cycle.plan(query, epsilon, sums, placed=True)
 

@@ -1,19 +1,9 @@
-"""IVM^eps in linear space: counts over three relations, each partitioned by both of its variables.
+"""IVM^eps in linear space: counts over R(a, b), S(b, c), T(c, a), each partitioned by both of its variables.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and the extended version), the variant that partitions relations
-on both variables. See `docs/ivm-eps.md`. This file is its table of cases. ``cases`` writes the program.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, extended version). For an update of R(a, b):
 
-The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is partitioned by b
-and T by a:
-
-- b is light in S, or a is light in T: join the smaller of the two slices, as ``first_order`` does: O(N^eps) steps;
+- b is light in S, or a is light in T: join the smaller of the two slices: O(N^eps) steps;
 - both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
-
-An update takes O(N^max(eps, 1 - eps)) steps, and a minor rebalancing O(N^eps) times as many. There are at most
-2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows: 4 N for eps = 1/2.
-
-Departures from the paper: where both values are heavy, the views hold the sum over all c, heavy or light. Occurrences
-of one relation share a store and its parts.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
@@ -32,6 +22,8 @@ The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
         R[a, b] += m
             appears: the row enters R.heavy_a and R.heavy_b where its values are heavy
         balance R[a, b]
+
+`docs/ivm-eps.md` gives the bounds.
 """
 
 from __future__ import annotations
@@ -52,6 +44,12 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """The program of a query over three relations.
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
+
+    An update takes O(N^max(eps, 1 - eps)) steps, and a minor rebalancing O(N^eps) times as many. There are at most
+    2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows: 4 N for eps = 1/2.
+
+    Departures from the paper: where both values are heavy, the views hold the sum over all c, heavy or light.
+    Occurrences of one relation share a store and its parts.
     """
     return cycle.plan(query, epsilon, _sums, placed=False)
 

@@ -1,19 +1,8 @@
-"""IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
+"""IVM^eps for listing: enumerates the rows of a triangle join R(a, b), S(b, c), T(c, a) with constant delay.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps does this, without details.
-`docs/ivm-eps.md` explains the cases. ``cases`` makes the program. An update takes O(N^max(eps, 1 - eps)) steps
-amortised.
-
-R(a, b), S(b, c) and T(c, a) are each partitioned by their first variable. On the way around the triangle (a, b, c, then
-a again), a light value follows a heavy one at most once:
-
-- all heavy or all light: ``M`` stores these triangles;
-- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T. ``N_ST(a, b)`` counts the pairs.
-  The subset ``listed`` of R has the rows with such pairs;
-- likewise V_TR for rows of S, and V_RS for rows of T.
-
-The result is read from ``M`` and from the listed rows. A listed row of R yields the rows of V_ST with its a and b.
-Listed rows of S and T are read in the same way.
+- The view ``M`` stores the triangles whose three values are all heavy or all light.
+- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T, ``N_ST(a, b)`` their number.
+- The subset ``listed`` of R has the rows with such pairs. Likewise V_TR for rows of S, and V_RS for rows of T.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
@@ -33,7 +22,7 @@ The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
             appears: if N_ST[a, b]: the row enters listed
         balance R by a
 
-DISTINCT counts each row of the result once. DISTINCT requires relations without negative multiplicities.
+`docs/ivm-eps.md` explains the cases. An update takes O(N^max(eps, 1 - eps)) steps, amortised.
 """
 
 from __future__ import annotations
@@ -64,6 +53,11 @@ def plan(query: Query, epsilon: float | Mapping[str, float], distinct: bool = Fa
     """The program of a join of three relations in a cycle whose result has all their variables; None for others.
 
     ``distinct``: the result has each row once. ``epsilon`` as for ``triangle``.
+
+    The result is read from ``M`` and from the listed rows. A listed row of R yields the rows of V_ST with its a and b.
+    Listed rows of S and T are read in the same way.
+
+    DISTINCT counts each row of the result once. DISTINCT requires relations without negative multiplicities.
     """
     try:
         cycle = cycle_of(query, epsilon)

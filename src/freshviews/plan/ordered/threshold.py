@@ -1,16 +1,10 @@
 r"""Selects the rows of a relation whose running sum is within a limit.
 
-The query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012) selects the bids by
+An example is the query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012)::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
-The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The value
-of a point is the sum of the weights before it, or NULL if there are none (``runs before, or NULL``). The limit is a row
-of an internal view.
-
-A bid changes the values of all prices below its own, so values are not stored. The points form a search tree
-(``kernel.ordered.threshold_tree``). A subtree stores the greatest value of its selected points and the least value of
-its unselected points. Both are relative to the first point of the subtree::
+The prices form a search tree with their volumes as weights (``kernel.ordered.threshold_tree``)::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL
@@ -30,8 +24,6 @@ its unselected points. Both are relative to the first point of the subtree::
             for price, d in points by value < limit:
                 for volume, b in bids[price]:
                     Q[price, volume] += d * b
-
-Source: augmented search trees (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms).
 """
 
 from __future__ import annotations
@@ -63,7 +55,14 @@ def selects(request: Request) -> str | None:
 
 
 def plan(query: Query, selection: Selection) -> Program:
-    """The program of a selection."""
+    """The program of a selection.
+
+    The points are the prices, from the highest to the lowest. The weight of a point is the volume at that price. The
+    value of a point is the sum of the weights before it, or NULL if there are none (``runs before, or NULL``). The
+    limit is a row of an internal view. A bid changes the values of all prices below its own, so values are not stored.
+    A subtree stores the greatest value of its selected points and the least value of its unselected points, relative to
+    its first point (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, augmented search trees).
+    """
     namer = Namer(query)
     rows_atom, limits_atom = query.atom(selection.rows), query.atom(selection.limits)
     group, point = selection.group, selection.point

@@ -1,12 +1,8 @@
-"""Rows by their places in the order of their group: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours.
+"""Maintains rows by their places in the order of their group: first rows, row numbers, ranks and neighbours.
 
-The query has one relation; for the rows of a join, it reads an internal view of the join. The rows are the nodes of a
-search tree (``kernel.ordered.places``), in the order of the group, then of ORDER BY, then of all columns. A subtree
-stores the number of copies of its rows, so a descent finds the row at a place. There are three forms, here over
-``r(g, x, id)``, in the notation of ``program.printer``:
+There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``.
 
-*First form: the first rows of each group.* A row that appears before the last place moves one row out; a row that
-vanishes moves one in. Each takes O(log N). ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
+*The first rows of each group*, ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 
     r(g, x, id) -> count  ordered by x desc, id  placed
     Q(g, x, id) -> count  journal
@@ -17,15 +13,12 @@ vanishes moves one in. Each takes O(log N). ``ROW_NUMBER() OVER (PARTITION BY g 
                 for g_, x_, id_, d in first 10 of r, as r_row grows by m:
                     Q[g_, x_, id_] += d
 
-*Second form: rows with their neighbours.* A changed row affects only the rows within the distance of LAG or LEAD.
-``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
+*Rows with their neighbours*, ``LAG(id) OVER (PARTITION BY g ORDER BY x)``::
 
                 for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
                     Q[g_, x_, id_, there, id_beside] += d
 
-*Third form: rows with their numbers, or ranks.* A changed row shifts the numbers of all rows after it, so numbers are
-updated once per version. Each row stores the numbers that Q has for it. A walk begins at a changed row and ends at the
-first row whose stored numbers are right. It takes O(log N) for each row whose number changed::
+*Rows with their numbers or ranks*, which are updated once per version::
 
     r(g, x, id) -> count, held, number  ordered by x, id  placed
     touched(g, x, id) -> count
@@ -119,7 +112,11 @@ def _update_bound(limit: Limit) -> str:
 
 
 def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
-    """The trigger of a row, if the rows that a change moves are reported at once."""
+    """The trigger of a row, if the rows that a change moves are reported at once.
+
+    A row that appears before the last place moves one row out; a row that vanishes moves one in. Each takes O(log N).
+    With neighbours, a changed row affects only the rows within the distance of LAG or LEAD.
+    """
     alias, key, change = namer.alias(rows.name), _fresh_key(query, namer), namer.fresh("d")
     counted = (Add(RESULT, (*key, *limit.added), (COUNT,), (Monomial((Value(change),)),)),)
     report: Top | Beside
@@ -134,7 +131,11 @@ def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
 
 
 def _number_rows(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
-    """The trigger of a row whose place is a number, and the statements that settle the numbers."""
+    """The trigger of a row whose place is a number, and the statements that settle the numbers.
+
+    Each row stores the numbers that Q has for it. A walk begins at a changed row and ends at the first row whose stored
+    numbers are right. It takes O(log N) for each row whose number changed.
+    """
     places = Places(rows.name, limit.limit, limit.ranks)
     number = limit.number or namer.fresh("n")
 

@@ -1,10 +1,6 @@
-"""The initial state of a first-order view, computed by one leapfrog triejoin over the stored rows.
+"""Makes a program that initialises a first-order view by one leapfrog triejoin over the stored rows.
 
-Usually a view is initialised by running its triggers over the stored rows. Under ``first_order`` each row then
-evaluates a delta query. For a cyclic query the deltas of all rows may cost far more than one join. The program made
-here stores the rows and evaluates the result once. Then the first-order program takes over, with the same views and
-indexes (``first_order.stores_of``). The views for MIN, MAX and DISTINCT aggregates (``plan.assemble``) are initialised,
-too.
+For a cyclic query this is cheaper than a delta query per row.
 """
 
 from __future__ import annotations
@@ -23,6 +19,12 @@ def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = Non
     """The program that initialises the views of a first-order ``program`` of a block. ``sizes`` are rows by relation.
 
     None if its views differ from those of a trie join: a query over one relation stores only the result.
+
+    Usually a view is initialised by running its triggers over the stored rows. Under ``first_order`` each row then
+    evaluates a delta query. For a cyclic query the deltas of all rows may cost far more than one join. The program made
+    here stores the rows and evaluates the result once. Then the first-order program takes over, with the same views and
+    indexes (``first_order.stores_of``). The views for MIN, MAX and DISTINCT aggregates (``plan.assemble``) are
+    initialised, too.
     """
     made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes))
     if made.result != program.result:

@@ -1,11 +1,6 @@
 """Maintains a leapfrog triejoin by its trace: a batch repeats only the operations that it affects.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). See `docs/trie-join.md`, and
-``program.reference`` for an executable description. The time of a batch is, up to logarithms, its number of updates
-plus the edit distance of the traces before and after it.
-
-The trace produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The head
-of the rule is a separate program, of a query over the derivations. The plan of Q() = R(a, b) S(b, c) T(c, a)::
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c
 
@@ -18,30 +13,7 @@ of the rule is a separate program, of a query over the derivations. The plan of 
     on #Q(a, b, c) += m:
         Q[] += m
 
-A negated atom is looked up where the last of its variables is bound::
-
-    trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
-
-The head joins optional atoms with the derivations, by the given variables. The plan of Q(a, z) = R(a, b) S(b, c)
-T(c, a) U?(a | z)::
-
-    on #Q(a) += m:
-        for z, u in U[a] or default:
-            Q[a, z] += m * u
-        joined[a] += m
-
-    on U(a, z) += m:
-        if j := joined[a]:
-            Q[a, z] += m * j
-        ... and the default row, where the first row of a appears or the last one vanishes
-
-Departures, besides those of the reference:
-
-- If the head sums an expression over an atom, the atom gets a last variable: the value of the expression.
-- A condition that raises an error in the trace counts as TRUE there. The head evaluates it again, and reports the
-  error.
-- All derivations are counted, even if only their presence matters.
-- The rows are stored twice: in the tries, and in views, from which tries are rebuilt after a restart.
+`docs/trie-join.md` explains the algorithm; ``program.reference`` is its executable description.
 """
 
 from __future__ import annotations
@@ -78,7 +50,41 @@ def plan(
     sizes: Mapping[str, float] | None = None,
 ) -> Program:
     """The program of a query. ``dependencies`` are keys of its atoms, ``order`` is the key order if one is named,
-    ``sizes`` are rows by relation."""
+    ``sizes`` are rows by relation.
+
+    The trace produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
+    head of the rule is a separate program, of a query over the derivations. The plan of Q() = R(a, b) S(b, c) T(c, a)::
+
+        trace R(a, b), S(b, c), T(c, a) in order of a, b, c
+
+        on R(a, b) += m:
+            R[a, b] += m
+            R_edits[a, b] += m
+
+        (S and T in the same way)
+
+        on #Q(a, b, c) += m:
+            Q[] += m
+
+    A negated atom is looked up where the last of its variables is bound::
+
+        trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
+
+    The head joins optional atoms with the derivations, by the given variables. The plan of Q(a, z) = R(a, b) S(b, c)
+    T(c, a) U?(a | z)::
+
+        on #Q(a) += m:
+            for z, u in U[a] or default:
+                Q[a, z] += m * u
+            joined[a] += m
+
+        on U(a, z) += m:
+            if j := joined[a]:
+                Q[a, z] += m * j
+            ... and the default row, where the first row of a appears or the last one vanishes
+
+    Departures, besides those of the reference:
+    """
     query = _with_summed(query)
     body = _inner(query)
     chosen = _complete_order(body, order) if order else best_key_order(body, dependencies, sizes)

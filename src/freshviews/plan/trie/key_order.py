@@ -1,15 +1,4 @@
-"""The key order of a leapfrog triejoin: the order in which its variables are bound, chosen by estimated cost.
-
-Every order is worst-case optimal for a join whose rows are all listed. The orders differ in the number of bindings that
-lead to no row, and in the variables on which sums depend. The cost of an order is the sum, over the variables, of two
-estimates: the visited values, and the lookups of cached sums. The number of visited values of a variable is the size of
-a projection of the join: on the variable and the earlier variables that it depends on.
-
-Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. An unknown number of
-distinct values, in N rows of k variables, is estimated as the geometric mean of N^(1/k) and N. For up to ``EXHAUSTIVE``
-variables all orders are compared, by dynamic programming over sets of variables. For more variables the order is built
-greedily.
-"""
+"""Chooses the key order of a leapfrog triejoin: the order in which its variables are bound."""
 
 from __future__ import annotations
 
@@ -144,7 +133,18 @@ def best_key_order(
     query: Query, dependencies: tuple[FD, ...] = (), sizes: Mapping[str, float] | None = None
 ) -> tuple[str, ...]:
     """The order of least estimated cost. Ties go to the order nearest to FROM. It has the variables of the ordinary
-    atoms, by which the others are looked up."""
+    atoms, by which the others are looked up.
+
+    Every order is worst-case optimal for a join whose rows are all listed. The orders differ in the number of bindings
+    that lead to no row, and in the variables on which sums depend. The cost of an order is the sum, over the variables,
+    of two estimates: the visited values, and the lookups of cached sums. The number of visited values of a variable is
+    the size of a projection of the join: on the variable and the earlier variables that it depends on.
+
+    Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. An unknown number
+    of distinct values, in N rows of k variables, is estimated as the geometric mean of N^(1/k) and N. For up to
+    ``EXHAUSTIVE`` variables all orders are compared, by dynamic programming over sets of variables. For more variables
+    the order is built greedily.
+    """
     query = without_lookups(query)
     estimates = Estimates(query, dependencies, sizes or {})
     edges = edges_of(query)

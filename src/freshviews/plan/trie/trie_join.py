@@ -1,22 +1,7 @@
-"""Leapfrog triejoin: worst-case optimal evaluation, repeated after every batch.
+"""Leapfrog triejoin: worst-case optimal evaluation of a join, repeated after every batch.
 
-Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined together, one variable at a time, in a *key
-order*. The values of a variable are the intersection of sorted lists, one from each atom that has the variable. The
-time is at most the size of the largest result that relations of these sizes can have, up to a logarithm (the bound of
-Atserias, Grohe and Marx). See `docs/trie-join.md`.
-
-The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
-key order. Departures:
-
-- Variables that are not in the result are summed over, not listed. A sum that depends on only some of the bound
-  variables is cached by those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
-- A sum may be *tabulated* by a variable that is bound later: it is computed for all values of that variable together.
-- If only the presence of a row matters, a sum ends at the first match.
-- Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.
-- Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash.
-- The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
-
-The plan of Q() = R(a, b) S(b, c) T(c, a)::
+Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. Variables are bound one at a time, to the intersection of sorted
+lists. The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
     T_a_c = T in order of a, c
     evaluate:
@@ -90,7 +75,20 @@ def plan(
     sizes: Mapping[str, float] | None = None,
 ) -> Program:
     """The program of a query. ``dependencies`` are keys of its atoms, ``order`` is the key order if one is named,
-    ``sizes`` are rows by relation. ``once``: only the presence of a row of the result matters."""
+    ``sizes`` are rows by relation. ``once``: only the presence of a row of the result matters.
+
+    The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows
+    in key order. Departures:
+
+    - Variables that are not in the result are summed over, not listed. A sum that depends on only some of the bound
+      variables is cached by those variables (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+    - A sum may be *tabulated* by a variable that is bound later: it is computed for all values of that variable
+      together.
+    - If only the presence of a row matters, a sum ends at the first match.
+    - Atoms of the same relation, with the same order and the same variables bound so far, share a cursor.
+    - Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash.
+    - The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
+    """
     chosen = order or best_key_order(query, dependencies, sizes)
     names = Namer(query)
     stores = stores_of(query, dependencies, names)

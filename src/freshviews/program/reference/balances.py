@@ -1,11 +1,6 @@
-"""Rebalancing in the interpreter: values move between parts at a Balance statement, and before and after a batch.
+"""Rebalancing in the interpreter: values move between heavy and light parts (``program.heavy_light``).
 
-The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
-
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Figure 4, ONUPDATE. Departure: if a batch of inserts could more than double the stored rows, a major rebalancing before
-the batch raises N for all its rows. If fewer than N / 4 rows are stored after the batch, a second major rebalancing
-follows.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019), Figure 4, ONUPDATE.
 """
 
 from __future__ import annotations
@@ -21,6 +16,11 @@ class Balances:
     """The threshold base N of a State, and the numbers of its major and minor rebalancings.
 
     ``low``: the fewest rows that the stores may have. It is 0 during a batch for which the base was set.
+
+    Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
+    Figure 4, ONUPDATE. Departure: if a batch of inserts could more than double the stored rows, a major rebalancing
+    before the batch raises N for all its rows. If fewer than N / 4 rows are stored after the batch, a second major
+    rebalancing follows.
     """
 
     def __init__(self, tables: Tables, run: Run) -> None:

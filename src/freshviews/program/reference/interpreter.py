@@ -1,11 +1,4 @@
-"""Interprets the trigger language, in plain Python over dicts, and so defines its semantics for every back end.
-
-A view is a dict from key tuples to payload tuples. A row whose payload is zero in every component is absent. Integers
-are unbounded; compiled programs check for overflow.
-
-``State.steps`` counts the work: updates, rows that loops visit, lookups, changes of rows, emitted rows. Tests of the
-bounds on update time and delay use this count.
-"""
+"""Interprets the trigger language, in plain Python over dicts; this defines its meaning for compiled code."""
 
 from __future__ import annotations
 
@@ -73,6 +66,12 @@ class State(Tables):
     """The state of an interpreted program, empty at first. ``wanted``: whether a subscriber wants changes.
 
     If an expression fails, ``apply`` raises ScalarError, and the state must not be used any more.
+
+    A view is a dict from key tuples to payload tuples. A row whose payload is zero in every component is absent.
+    Integers are unbounded; compiled programs check for overflow.
+
+    ``State.steps`` counts the work: updates, rows that loops visit, lookups, changes of rows, emitted rows. Tests of
+    the bounds on update time and delay use this count.
     """
 
     dictionary: Dictionary | None = None

@@ -1,12 +1,6 @@
-"""Enumerates a listed result: the values that its sources bind, each once.
+"""Enumerates a listed result: the union of several sets, each value once.
 
-The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
-Query Problems with Second-order Variables, CSL 2011) reports each value once. The algorithm reads the first set. If the
-second set also contains the value that was read, the next value of the second set is reported instead. The values that
-remain in the second set come last. For example, the sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2. A third set is combined with
-this output.
-
-Between two reported values, the algorithm does one lookup and takes one value per set.
+Source: Durand and Strozecki (CSL 2011). The sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2.
 """
 
 from __future__ import annotations
@@ -21,7 +15,16 @@ Bound = dict[str, int]
 
 
 def listed(tables: Tables, run: Run, sources: tuple[Source, ...], bound: Bound) -> Iterator[Bound]:
-    """Values of the variables of the sources, together with those bound. The rows must not change meanwhile."""
+    """Values of the variables of the sources, together with those bound. The rows must not change meanwhile.
+
+    The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of
+    Logical Query Problems with Second-order Variables, CSL 2011) reports each value once. The algorithm reads the first
+    set. If the second set also contains the value that was read, the next value of the second set is reported instead.
+    The values that remain in the second set come last. For example, the sets 1, 2, 3 and 4, 2 give 1, 4, 3, 2. A third
+    set is combined with this output.
+
+    Between two reported values, the algorithm does one lookup and takes one value per set.
+    """
     if not sources:
         yield bound
         return

@@ -1,5 +1,4 @@
-"""Interprets the statements over ordered rows: Scan (an aggregate of rows), Top (the rows in a range of positions) and
-Cross (the rows whose running value is within a limit)."""
+"""Interprets the statements over ordered rows: Scan, Top and Cross."""
 
 from __future__ import annotations
 

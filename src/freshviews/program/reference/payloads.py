@@ -1,4 +1,4 @@
-"""Payloads in the interpreter: tuples of ring elements, one per component; and products of them."""
+"""Payloads in the interpreter: tuples of ring elements, one per component."""
 
 from __future__ import annotations
 

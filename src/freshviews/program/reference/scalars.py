@@ -1,8 +1,4 @@
-"""Scalar expressions over codes, one row at a time: the executable specification of ``freshviews.expr``.
-
-``freshviews.expr.ops.OPS`` names the operations. The functions of ``freshviews.kernel.scalar.operations`` compute them,
-here as plain Python. A host operation works on values: its arguments are decoded, and its result is encoded.
-"""
+"""Evaluates scalar expressions over codes, one row at a time: the executable specification of ``freshviews.expr``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stores of an interpreted program: its views, with their indexes and subsets, and the number of steps done."""
+"""The views of an interpreted program as dicts, with their indexes and subsets, and a count of steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Traced joins in the interpreter: turns the edits of views into a batch of derivations."""
+"""Maintains the traced joins of an interpreted program: edits of views become a batch of derivations."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Decides, from the declaration of a table in a script, whether workers may read its files by Arrow, without Spark.
-
-Spark finds the files of each micro-batch. Their rows need not pass through Java if Arrow reads them as Spark does.
-Later checks look at the opened source (``io.arrow_files``) and at each file (``worker.files``).
-"""
+"""Decides whether workers may read the files of a table by Arrow, without Spark."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Declares each known source and sink of Spark; options of other sources and sinks are passed on unchanged.
-
-This module works without Spark.
-"""
+"""Declares each known source and sink of Spark; options of others are passed on unchanged."""
 
 from __future__ import annotations
 

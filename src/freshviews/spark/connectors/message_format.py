@@ -1,4 +1,4 @@
-"""Options that map messages with a key and a value to a table's columns, and a view's columns to messages.
+"""Maps messages with a key and a value to a table's columns, and a view's columns to messages, by options.
 
 ::
 
@@ -7,9 +7,6 @@
     from.o_id 'key'                     column o_id is the key, as text
     from.trace 'headers.trace-id'       column trace is the last header of this name
     from.at 'timestamp'                 column at is the source's column timestamp
-
-``values.sep`` and ``keys.sep`` are options of the formats of value and key. ``values.fields`` names the fields of CSV
-in order. This module works without Spark.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Options of a polled database table. The table is read repeatedly, by a column whose values grow.
+"""Options of a database table that is read repeatedly, by a column whose values grow.
 
 ::
 
     poll 'updated_at'           each poll reads the rows whose updated_at is new since the last version
     poll_lag '5 minutes'        a row that is committed late may be up to 5 minutes below the greatest updated_at
     poll_every '2 seconds'      time between two reads
-
-This module works without Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Removes secrets from messages: passwords, and addresses that may contain a password."""
+"""Removes passwords, and addresses that may contain a password, from messages."""
 
 from __future__ import annotations
 

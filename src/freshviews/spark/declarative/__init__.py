@@ -1,4 +1,4 @@
-"""Projects of Spark's declarative pipelines (``spark-pipeline.yml``), with their materialized views maintained.
+"""Maintains the materialized views of projects of Spark's declarative pipelines (``spark-pipeline.yml``).
 
 ::
 

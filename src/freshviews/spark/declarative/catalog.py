@@ -1,8 +1,4 @@
-"""Stores the definitions of tables that are only in Spark's in-memory catalog, and declares them again in later runs.
-
-Spark's default catalog ends with its session, but the files of its tables stay. Without the stored definitions, Spark
-would refuse a second run: the table is new to Spark, but its folder has files.
-"""
+"""Stores the definitions of tables of Spark's in-memory catalog, so that the next run can declare them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a project to begin with: a folder of orders, a streaming table of them, and views."""
+"""Writes an example project: a folder of orders, a streaming table of them, and views."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The graph of a project: Spark's own classes make, resolve and run it in this session's Java.
-
-Spark parses the SQL files, resolves names and types, and runs streaming tables and sinks with its own checkpoints. So a
-project means the same as under ``spark-pipelines``.
-"""
+"""Hands a project to Spark's own classes in this session's Java, which parse, resolve and run it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Finds the streaming tables and file sinks in which Spark 4.1 would lose rows.
-
-The flows of a table share one log of its files, with a number per version. But each flow counts its versions from 0. If
-a number is already in the log, Spark takes the version for written, and skips it.
-"""
+"""Finds the streaming tables and file sinks in which Spark 4.1 would lose rows."""
 
 from __future__ import annotations
 

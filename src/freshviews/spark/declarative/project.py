@@ -1,8 +1,4 @@
-"""Runs a project: Spark updates streaming tables and sinks; the engine maintains the materialized views.
-
-Each view is written to its own table. The state of the views is in the project's storage. The state is rebuilt from the
-streaming tables if one of them was reset or has other columns.
-"""
+"""Runs a project: Spark updates streaming tables and sinks; the engine maintains the materialized views."""
 
 from __future__ import annotations
 

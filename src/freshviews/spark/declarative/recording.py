@@ -1,8 +1,4 @@
-"""Takes the place of the Spark session while a function of a project runs, and records the calls that define its query.
-
-If the calls are ``spark.sql(text)`` or ``spark.table(name)``, they give the query. If the rows come from elsewhere
-(``spark.readStream.format(...).load()``), the calls are repeated with the real session, and make a DataFrame.
-"""
+"""Replaces the Spark session while a function of a project runs, and records the calls that define its query."""
 
 from __future__ import annotations
 

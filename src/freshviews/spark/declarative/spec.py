@@ -1,4 +1,4 @@
-"""Reads the specification of a project of Spark's declarative pipelines, ``spark-pipeline.yml``, without Spark."""
+"""Reads ``spark-pipeline.yml``, the specification of a project of Spark's declarative pipelines, without Spark."""
 
 from __future__ import annotations
 
@@ -195,13 +195,14 @@ def _includes(file: Path, given: object) -> tuple[str, ...]:
         parts = PurePath(pattern)
         if parts.is_absolute() or ".." in parts.parts or "\0" in pattern:
             raise ProjectError(
-                f"{file}: libraries: the pattern {short(pattern)} leaves the folder of the project; name files below it"
+                f"{file}: libraries: the pattern {short(pattern)} is outside the folder of the project; name files "
+                "inside it"
             )
         everything = pattern.endswith("/**")
         if glob.has_magic(pattern[:-3] if everything else pattern):
             raise ProjectError(
-                f"{file}: libraries: the pattern {short(pattern)} has a wildcard other than /** at its end, which "
-                "Spark refuses too; name a file, or all files below a folder (transformations/**)"
+                f"{file}: libraries: the pattern {short(pattern)} is not supported; name a file, or a folder with /** "
+                "at the end, as transformations/**"
             )
         found.append(f"{pattern}/*" if everything else pattern)
     return tuple(found)

@@ -1,8 +1,4 @@
-"""The state of a project's views, under its storage; read without Spark.
-
-The name of the folder of a state depends on the tables that the views read. So a table that was reset, or has other
-columns, begins a new state. An object names the folder of the last run.
-"""
+"""Finds the state of a project's views in the project's storage, without Spark."""
 
 from __future__ import annotations
 

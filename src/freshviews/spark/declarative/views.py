@@ -1,8 +1,4 @@
-"""Finds the materialized views of a project that can be maintained, and makes a script of them.
-
-In the script, a streaming table is a table, and a temporary view is a plain view. Any other input, such as a file, is a
-table too. Each run compares the contents of such a table with its contents in the last run.
-"""
+"""Finds the materialized views of a project that can be maintained, and makes a script of them."""
 
 from __future__ import annotations
 
@@ -88,7 +84,11 @@ class _Refused(Exception):
 
 
 def maintained(graph: Graph, spark: SparkSession) -> Views:
-    """The views of a project that can be maintained, and why the others cannot."""
+    """The views of a project that can be maintained, and why the others cannot.
+
+    In the script, a streaming table is a table, and a temporary view is a plain view. Any other input, such as a file,
+    is a table too. Each run compares the contents of such a table with its contents in the last run.
+    """
     return _Planner(graph, spark).views()
 
 

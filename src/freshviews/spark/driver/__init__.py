@@ -1,3 +1,3 @@
-"""The driver's code: turns a micro-batch into a committed and delivered version."""
+"""Turns a micro-batch into a committed and delivered version, in Spark's driver."""
 
 __all__ = ["explain", "polling", "progress", "routing", "run", "version"]

@@ -1,4 +1,4 @@
-"""``freshviews explain --cells N``: shows how a pipeline would split its rows, and counts a sample of them by cell."""
+"""``freshviews explain --cells N``: shows how a pipeline would divide its rows among cells, and counts a sample."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Homes of cells: assigns each cell to an executor, where it stays in one Python worker from version to version.
-
-Spark offers a task to any executor, unless the task reads a cached partition. The *anchor* is a cached table of one key
-per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the rows of
-an executor's cells are one partition, and its task runs on that executor. The join adds no shuffle.
-
-A cell stays at its executor while the executor runs. If the executor is lost between two versions, the next version
-waits some seconds for a replacement. Without one, each of its cells goes to the executor with the fewest cells. A new
-executor gets cells only from executors with more than the average number of cells, rounded up.
-"""
+"""Assigns each cell to an executor, its home, where it stays in one Python worker from version to version."""
 
 from __future__ import annotations
 
@@ -135,6 +126,10 @@ def assigned(cells: int, before: Mapping[int, str], places: Sequence[str], *, ba
     """The executor of each cell, of those in ``places``: the one of ``before`` if it is there.
 
     Other cells go where the fewest are. ``balance``: cells also move from executors with more than their share.
+
+    A cell stays at its executor while the executor runs. If the executor is lost between two versions, the next version
+    waits some seconds for a replacement. Without one, each of its cells goes to the executor with the fewest cells. A
+    new executor gets cells only from executors with more than the average number of cells, rounded up.
     """
     executors = [one for one in dict.fromkeys(places) if one]
     found = {cell: executor for cell, executor in before.items() if executor in executors}
@@ -166,7 +161,12 @@ def homes_of(spark: SparkSession, address: str) -> Homes:
 
 @dataclass(frozen=True)
 class Anchor:
-    """A cached table of ``keys``, of which partition p has key p; ``places[p]``: host and port of its executor."""
+    """A cached table of ``keys``, of which partition p has key p; ``places[p]``: host and port of its executor.
+
+    Spark offers a task to any executor, unless the task reads a cached partition. The *anchor* is a cached table of one
+    key per executor. Each row of a version gets the key of its cell's executor, and is joined with the anchor. So the
+    rows of an executor's cells are one partition, and its task runs on that executor. The join adds no shuffle.
+    """
 
     keys: Sequence[int]
     cached: DataFrame

@@ -1,4 +1,4 @@
-"""A thread that polls tables of databases while a pipeline runs."""
+"""Polls tables of databases in a thread while a pipeline runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports the progress of each version of a run: fields of Spark's ``StreamingQueryProgress``, and further fields."""
+"""Reports the progress of each version of a run, with the fields of Spark's ``StreamingQueryProgress``."""
 
 from __future__ import annotations
 

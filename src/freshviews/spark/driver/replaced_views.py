@@ -1,9 +1,4 @@
-"""Deletes the old rows of views whose SELECT was replaced.
-
-In the first version with the new rows, the change of the view is its new rows minus its old rows. If the old rows do
-not fit the new columns, the change has only the new rows, and the old rows are stored separately (``Manifest.gone``). A
-sink that is written by key (``upsert``) then deletes the keys that have no new row.
-"""
+"""Deletes the old rows of views whose SELECT was replaced."""
 
 from __future__ import annotations
 
@@ -33,7 +28,12 @@ class TakenBack:
 
 
 def rows_taken_back(store: Store, at: Manifest, views: Collection[str]) -> dict[str, pa.Table]:
-    """The rows of each view at a version, with -1 as their ``_multiplicity``. Loads the cells of the views."""
+    """The rows of each view at a version, with -1 as their ``_multiplicity``. Loads the cells of the views.
+
+    In the first version with the new rows, the change of the view is its new rows minus its old rows. If the old rows
+    do not fit the new columns, the change has only the new rows, and the old rows are stored separately
+    (``Manifest.gone``). A sink that is written by key (``upsert``) then deletes the keys that have no new row.
+    """
     found = {}
     for name in views:
         rows = contents(store, at, name)

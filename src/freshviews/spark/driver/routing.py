@@ -1,8 +1,4 @@
-"""Writes the Spark expressions that compute to which cells a row of a table goes, and in which roles.
-
-A role fixes some coordinates of a row. The row goes to one cell per combination of all other coordinates; see
-``freshviews.cells``. The expressions are text, because calls into Spark cost more than parsing.
-"""
+"""Writes the Spark expressions that compute the cells of each row of a table."""
 
 from __future__ import annotations
 

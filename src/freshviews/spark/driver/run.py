@@ -4,9 +4,6 @@
 2. Changes of groups that several cells share go through the merge.
 3. The driver writes one manifest that names all files. This commits the version.
 4. Sinks get the version, and the delivery is recorded.
-
-Only then does the next micro-batch begin. So after a crash at most the last version is undelivered, except to a sink
-that is behind.
 """
 
 from __future__ import annotations
@@ -81,7 +78,11 @@ class Stopped(Exception):
 
 
 class Run:
-    """The versions of one pipeline while its process runs."""
+    """The versions of one pipeline while its process runs.
+
+    Only then does the next micro-batch begin. So after a crash at most the last version is undelivered, except to a
+    sink that is behind.
+    """
 
     def __init__(
         self,
@@ -354,9 +355,8 @@ class Run:
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
-                f"{self.store.address}: the rows of the trusted table {trusted[0]} are not stored, so the columns, the "
-                f"SELECTs and the number of cells ({old.cells}) cannot change; keep them as they were, or begin with a "
-                "new checkpoint"
+                f"{self.store.address}: columns, SELECTs and the number of cells ({old.cells}) cannot change, because "
+                f"table {trusted[0]} is trusted; keep them as they were, or begin with a new checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog
@@ -535,8 +535,8 @@ class Run:
             return
         if batch != before.batch + 1:
             raise checkpoint.CheckpointError(
-                f"micro-batch {batch} comes after micro-batch {before.batch} of version {before.version}: the folders "
-                f"in {self.store.address} are from different times; begin with a new checkpoint"
+                f"{self.store.address}: micro-batch {batch} does not follow micro-batch {before.batch} of version "
+                f"{before.version}; restore all folders from one copy, or begin with a new checkpoint"
             )
         names = [source.table.name for source in streaming]
         base = replace(

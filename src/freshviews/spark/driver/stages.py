@@ -1,4 +1,4 @@
-"""The two stages of a version: rows go through the cells, then changes of shared groups go through the merge."""
+"""Runs the two stages of a version: rows go through the cells, then changes of shared groups through the merge."""
 
 from __future__ import annotations
 

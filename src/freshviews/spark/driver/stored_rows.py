@@ -1,4 +1,4 @@
-"""Reads stored rows of a pipeline into a DataFrame, for an added view that needs them in other cells."""
+"""Reads stored rows of a pipeline into a DataFrame, for a new view that needs them in other cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a version, but does not commit it: runs both stages and makes a manifest of their results."""
+"""Makes a version without committing it: runs both stages and makes a manifest of their results."""
 
 from __future__ import annotations
 

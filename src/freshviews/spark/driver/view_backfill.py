@@ -1,14 +1,7 @@
-"""Backfill of added views, and of views with a replaced SELECT, while the stream continues.
+"""Backfills added views, and views with a replaced SELECT, while the stream continues.
 
-A pipeline with new views first continues with the views of its checkpoint. Meanwhile a Spark job loads a second copy of
-each cell, at one version. The job adds the new views and the rows that only they need, and writes the copy as an image.
-Then, between two micro-batches, the cells switch to the images, and read later changes from the logs.
-
-The switch is a version of its own, in which the change of an added view is its whole contents. ``replaced_views`` makes
-the change of a view with a replaced SELECT.
-
-The job uses at most half of the cores. Nothing is committed before the switch. If a run ends earlier, the next run
-starts the backfill again.
+A Spark job loads a copy of each cell at one version and adds the new views. Between two micro-batches, the cells switch
+to the copies.
 """
 
 from __future__ import annotations
@@ -43,6 +36,16 @@ class Filling:
     those that are ``replaced``, with another SELECT.
 
     Create it between two micro-batches; ``run`` blocks until the images are written.
+
+    A pipeline with new views first continues with the views of its checkpoint. Meanwhile a Spark job loads a second
+    copy of each cell, at one version. The job adds the new views and the rows that only they need, and writes the copy
+    as an image. Then, between two micro-batches, the cells switch to the images, and read later changes from the logs.
+
+    The switch is a version of its own, in which the change of an added view is its whole contents. ``replaced_views``
+    makes the change of a view with a replaced SELECT.
+
+    The job uses at most half of the cores. Nothing is committed before the switch. If a run ends earlier, the next run
+    starts the backfill again.
     """
 
     def __init__(

@@ -1,9 +1,4 @@
-"""The stage before the cells: one engine, in a Python worker, that maintains the windows of tables.
-
-The engine gets all rows of the tables with a window. Like a cell, it has an image and a log. Inserted rows, and deletes
-of rows that leave the window, go to the cells as signed rows. One manifest commits the states of this engine and of the
-cells.
-"""
+"""Runs the stage before the cells: one engine, in a Python worker, that maintains the windows of tables."""
 
 from __future__ import annotations
 
@@ -45,7 +40,12 @@ def through_windows(
     homes: Homes,
 ) -> tuple[Results, Input]:
     """Run the rows of tables with a window through their engine, for the version after ``base``. Return its results,
-    and the input with the changes of the windows instead of these rows. Raises PipelineError."""
+    and the input with the changes of the windows instead of these rows. Raises PipelineError.
+
+    The engine gets all rows of the tables with a window. Like a cell, it has an image and a log. Inserted rows, and
+    deletes of rows that leave the window, go to the cells as signed rows. One manifest commits the states of this
+    engine and of the cells.
+    """
     number = layout.cells
     views = tuple(layout.windowed.values())
     known = base.sizes.get(str(number), {})

@@ -1,4 +1,4 @@
-"""Sources and sinks of a pipeline."""
+"""Reads the sources of a pipeline and writes its sinks."""
 
 __all__ = [
     "arrow_files",

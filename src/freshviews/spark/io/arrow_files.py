@@ -1,7 +1,4 @@
-"""The files of a micro-batch that workers read by Arrow in place of Spark (``connectors.by_arrow``).
-
-``worker.files`` then checks the contents of the files.
-"""
+"""Lists the files of a micro-batch that workers read by Arrow instead of Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes columns of tables for Spark: their types, and the constants of their DEFAULTs."""
+"""Converts columns of tables for Spark: their types, and the constants of their DEFAULTs."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Delivers versions to all sinks; if one sink refuses a version, the others still get it.
-
-A refused delivery is retried, and each refusal is logged. If all retries fail, the sink is *behind*. A continuous run
-then continues, while a thread retries until the sink has every version, in order. A run that is not continuous delivers
-the version to all other sinks, and then ends with an error. The next run delivers the version to the refusing sink
-alone.
-
-A delivery is recorded after the sink has the version, so a crash may lead to a second delivery: see ``sinks``.
-"""
+"""Delivers versions to all sinks; if one sink refuses a version, the others still get it."""
 
 from __future__ import annotations
 
@@ -57,7 +49,15 @@ class Sinks:
 
 
 class Deliveries:
-    """The delivery of the versions of one run. ``patient``: the run continues while a sink is behind."""
+    """The delivery of the versions of one run. ``patient``: the run continues while a sink is behind.
+
+    A refused delivery is retried, and each refusal is logged. If all retries fail, the sink is *behind*. A continuous
+    run then continues, while a thread retries until the sink has every version, in order. A run that is not continuous
+    delivers the version to all other sinks, and then ends with an error. The next run delivers the version to the
+    refusing sink alone.
+
+    A delivery is recorded after the sink has the version, so a crash may lead to a second delivery: see ``sinks``.
+    """
 
     def __init__(self, sinks: Sinks) -> None:
         self.patient = False

@@ -1,8 +1,4 @@
-"""Reads the primary keys of Debezium envelopes in Spark, which routes the envelopes to cells by these keys.
-
-Spark converts a key as workers do. So an envelope goes to the same cell as rows of other tables with these values. All
-other fields of an envelope are read in its cell.
-"""
+"""Reads the primary keys of Debezium envelopes in Spark, to route the envelopes to cells."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Converts messages to rows: a column comes from the key, the value, a header or another column of the source.
-
-Text stays text until workers convert it. Workers never round: they refuse text that does not fit the type of its
-column. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals. Repeated fields, and text
-after the end of the object, are refused. A value that cannot be parsed is in the column CORRUPT, unchanged.
-"""
+"""Converts messages to rows: a column comes from the key, the value, a header or another column of the source."""
 
 from __future__ import annotations
 
@@ -30,6 +25,10 @@ def rows_of(
 
     ``defaults``: by column, the text that it has if JSON lacks its field. Raises Spark's error for a column that the
     source lacks.
+
+    Text stays text until workers convert it. Workers never round: they refuse text that does not fit the type of its
+    column. A JSON value is parsed as a VARIANT of Spark, which keeps the digits of decimals. Repeated fields, and text
+    after the end of the object, are refused. A value that cannot be parsed is in the column CORRUPT, unchanged.
     """
     known = {name.lower(): field for name, field in zip(frame.columns, frame.schema, strict=True)}
     parts = [part for part in _SPLIT if part in known]

@@ -1,4 +1,4 @@
-"""Finds where a row came from, for errors and bad rows. Row numbers in files are computed only for reported rows."""
+"""Finds the file and the row number of a row, for errors and bad rows."""
 
 from __future__ import annotations
 

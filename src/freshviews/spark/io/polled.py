@@ -1,10 +1,4 @@
-"""Reads the rows of a polled database table that are in no version yet, by a column whose values grow.
-
-A manifest has the poll's position: the value from which the next poll reads, and digests of the known rows with this
-value or a greater one. The next poll drops the known rows. So each row counts once, even if several rows have the same
-value. A row that is committed late is read if its value is within the lag. A row that was changed in place has a new
-digest, so it is read.
-"""
+"""Reads the new rows of a polled database table, by a column whose values grow."""
 
 from __future__ import annotations
 
@@ -50,6 +44,11 @@ def take(store: Store, source: Source, position: Mapping[str, Any] | None, loade
     before the first poll; ``loaded``: a version has rows of the table.
 
     Raises SourceError if the table cannot be read so, CheckpointError if the position is of another poll.
+
+    A manifest has the poll's position: the value from which the next poll reads, and digests of the known rows with
+    this value or a greater one. The next poll drops the known rows. So each row counts once, even if several rows have
+    the same value. A row that is committed late is read if its value is within the lag. A row that was changed in place
+    has a new digest, so it is read.
     """
     poll = source.spec.poll
     assert poll is not None
@@ -137,8 +136,8 @@ def _new_rows(
         lowest = lowered(found["highest"], kind, lag)
     except (ValueError, OverflowError) as error:
         raise SourceError(
-            f"table {source.table.name}: all rows have times before the year 1 in {column}, by which the table is "
-            "polled; give one of the rows a later time, or poll by another column"
+            f"table {source.table.name}: all values of the polled column {column} are before the year 1; give one row "
+            "a later time, or poll by another column"
         ) from error
     if position is not None:
         # Rows below are no longer known.

@@ -1,8 +1,4 @@
-"""Checks whether a pipeline can reach the places that it reads and writes: each is tried once, without reading rows.
-
-Every kind of connector has a probe for its sources and a probe for its sinks. A probe raises an error if the place
-cannot be reached.
-"""
+"""Checks whether a pipeline can reach the places that it reads and writes, without reading rows."""
 
 from __future__ import annotations
 

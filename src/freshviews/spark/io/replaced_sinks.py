@@ -1,10 +1,4 @@
-"""Checks whether the sink of a view works with a replaced SELECT; if not, refuses the SELECT before a row is read.
-
-If the columns stay, every sink works: the change of the version deletes the old rows. If the columns change, two
-outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message of
-each key. Output ``changes`` and database tables do not work. Delivered changes cannot be withdrawn, and a database
-table keeps its columns.
-"""
+"""Checks whether the sink of a view can take a replaced SELECT; if not, refuses the SELECT before a row is read."""
 
 from __future__ import annotations
 
@@ -26,7 +20,13 @@ def check_replaced(
 ) -> None:
     """Refuse views of a checkpoint whose sinks would have wrong rows: those that are ``replaced``, and those that are
     delivered by another key. ``functions``: the views whose sink is a function of the user. ``grown``: tables have
-    other columns, too. Raises CheckpointError, which names the view."""
+    other columns, too. Raises CheckpointError, which names the view.
+
+    If the columns stay, every sink works: the change of the version deletes the old rows. If the columns change, two
+    outputs work: ``complete`` delivers the whole contents, and ``upsert`` to a topic replaces or withdraws the message
+    of each key. Output ``changes`` and database tables do not work. Delivered changes cannot be withdrawn, and a
+    database table keeps its columns.
+    """
     known, wanted = catalog_of(before.script, before.aggregates), definition.catalog
     for view in definition.views:
         old, new = known.view(view.name), wanted.view(view.name)

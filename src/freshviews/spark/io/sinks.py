@@ -1,9 +1,4 @@
-"""Delivers the change of a view at a version, or the view's contents, to its sink.
-
-A version is delivered after its commit and before the next commit, or later to a sink that is behind. Its output is
-fixed at the commit, and its files are named by the version. After a crash a version may be delivered again, with equal
-rows. In files and tables it takes effect once; messages are repeated (``sink_kinds.message_sink``).
-"""
+"""Delivers the change of a view at a version, or the view's contents, to its sink."""
 
 from __future__ import annotations
 
@@ -65,7 +60,12 @@ class Due:
 
 
 def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, due: Due, receiver: Receiver | None) -> None:
-    """Deliver the rows of a version to the sink of a view. Raises SinkError."""
+    """Deliver the rows of a version to the sink of a view. Raises SinkError.
+
+    A version is delivered after its commit and before the next commit, or later to a sink that is behind. Its output is
+    fixed at the commit, and its files are named by the version. After a crash a version may be delivered again, with
+    equal rows. In files and tables it takes effect once; messages are repeated (``sink_kinds.message_sink``).
+    """
     version, connector = due.version, connector_of(view.provider)
     if view.output == CHANGES and view.written is None:
         rows = rows.append_column(pa.field(VERSION, pa.int64()), pa.array([version] * rows.num_rows, pa.int64()))

@@ -1,4 +1,4 @@
-"""Reads sources as DataFrames of change streams, and makes one union of them, for a single shuffle."""
+"""Reads sources as DataFrames of signed rows, and makes one union of them, for a single shuffle."""
 
 from __future__ import annotations
 
@@ -200,13 +200,12 @@ def _with_deletes(
     form = Upserts(_free(table)) if frame is None else form_of(spec.changes, spec.form_options, tuple(frame.columns))
     if not isinstance(form, Upserts | OpColumn):
         raise SourceError(
-            f"{who} can only come with changes 'upsert' or an op column; give changes of another format in a call of "
-            "their own"
+            f"{who} need changes 'upsert' or an op column; pass changes of another format in a separate call"
         )
     if isinstance(form, Upserts) and form.order is not None:
         raise SourceError(
-            f"{who} are applied before all rows of the DataFrame, whatever the values of {form.order}; give the keys "
-            f"in a call of their own, or as rows with {form.order} and an op column"
+            f"{who} are applied before the DataFrame's rows and ignore {form.order}; pass the keys in a separate call, "
+            f"or as rows with {form.order} and an op column"
         )
     op = form.column or _free(table)
     needed = table.keys[0]

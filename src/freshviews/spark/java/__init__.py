@@ -1,4 +1,4 @@
-"""Finds and starts the Java that Spark runs on, and keeps an archive that makes later starts faster."""
+"""Finds and starts the Java that Spark runs on, and archives its classes for faster starts."""
 
 from freshviews.spark.java.program import ACCEPTED, JavaError, JavaOutput, java_home, java_process, stand_in, version_of
 

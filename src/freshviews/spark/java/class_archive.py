@@ -1,9 +1,4 @@
-"""An archive of Spark's classes: Java maps it at each start instead of reading and checking thousands of files.
-
-When a process ends, Java makes the archive from the classes that the process loaded (dynamic class data sharing). Java
-ignores an archive of another Java or of other jars, but does not check whether an archive is complete. So only a
-complete archive gets its final name, which contains its size.
-"""
+"""Keeps an archive of Spark's classes, which Java maps at each start instead of reading thousands of files."""
 
 from __future__ import annotations
 
@@ -41,6 +36,10 @@ def making() -> Iterator[str]:
     """Yields options with which a session is started and stopped in the block; then Java writes the archive.
 
     Raises JavaError if Java does not write it. After an error Java is killed, as it would write an archive at its end.
+
+    When a process ends, Java makes the archive from the classes that the process loaded (dynamic class data sharing).
+    Java ignores an archive of another Java or of other jars, but does not check whether an archive is complete. So only
+    a complete archive gets its final name, which contains its size.
     """
     folder = _folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

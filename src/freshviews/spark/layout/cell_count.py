@@ -1,4 +1,4 @@
-"""Decides the number of cells of a pipeline: the requested number, or one cell per core if the script allows it."""
+"""Decides the number of cells of a pipeline: the requested number, or one cell per core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the cells and the merge of a pipeline, from its definition and its plan of cells."""
+"""Makes the cells and the merge of a pipeline from its definition and its plan of cells."""
 
 from __future__ import annotations
 

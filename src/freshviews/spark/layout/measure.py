@@ -1,4 +1,4 @@
-"""Measures the sizes of tables and their heavy values on a sample of the sources, when a pipeline begins."""
+"""Measures the sizes of tables and their frequent values on a sample of the sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads from Spark's own files (``state.spark_files``) when input arrived, and which input files are unread.
+"""Finds in Spark's own files when input arrived, and which input files are unread.
 
 ::
 

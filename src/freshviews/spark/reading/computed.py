@@ -1,8 +1,4 @@
-"""Computes the rows of a view, by the engines of its cells.
-
-If a cell has no image and is read once, its log is replayed only for the requested views. A short log is replayed by
-plain Python while another process compiles (``kernel.machine.beside``). So the reader does not wait for the compiler.
-"""
+"""Computes the rows of a view of a checkpoint, by the engines of its cells."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Reads a checkpoint from outside: a view's contents at a committed version, a view's changes, and the status.
+"""Reads a checkpoint from outside: a view's contents or changes at a committed version, and the status.
 
-This module works without Spark, and does not disturb a running pipeline. Files that a manifest names never change, and
-are kept for a number of versions.
+It needs no Spark, and does not disturb a running pipeline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Spark data source ``freshviews``: views of a checkpoint.
+"""The Spark data source ``freshviews``: reads views of a checkpoint. Call ``register(spark)`` first.
 
 ::
 
@@ -6,10 +6,7 @@
     spark.read.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true", after="7").load()
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
-Call ``register(spark)`` first; a Pipeline calls it too. The first form reads the contents at the last committed
-version, or at ``option("version", n)`` if that state is still stored. The second form reads the changes after version
-``after``, up to the last version or to ``version``, with the columns ``_multiplicity`` and ``_version``. Without
-``after``, only the last change is read. The third form reads all changes; their sum is the contents.
+The first form reads the contents, the second the changes after a version, the third all changes as a stream.
 """
 
 from __future__ import annotations
@@ -36,6 +33,10 @@ VERSION = "_version"
 
 def register(spark: SparkSession) -> None:
     """Register the format ``freshviews`` in a session, as a Pipeline does, too.
+
+    The first form of a read is the contents at the last committed version, or at ``option("version", n)`` if that state
+    is still stored. Changes have the columns ``_multiplicity`` and ``_version``. Without ``after``, only the last
+    change is read.
 
     Parameters
     ----------
@@ -78,9 +79,7 @@ class ViewSource(DataSource):
     def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
         address, view = self._place()
         if VERSION not in schema.fieldNames():
-            raise FreshviewsError(
-                "a stream reads changes, which have two additional columns; add option('changes', 'true')"
-            )
+            raise FreshviewsError("a stream reads only changes; add option('changes', 'true')")
         return _Changes(_Place(address, view, to_arrow_schema(schema)))
 
     def _columns(self) -> pa.Schema:
@@ -124,8 +123,8 @@ class _Place:
                 yield from rows.cast(self.columns).to_batches()
                 return
         raise FreshviewsError(
-            f"view {self.view} has other columns at version {version} than at the start of this read, as its SELECT "
-            "was changed; read versions with the same columns, or begin the stream again with a new checkpointLocation"
+            f"view {self.view} has other columns at version {version} than at the start of this read; read versions "
+            "with the same columns, or restart the stream with a new checkpointLocation"
         )
 
 

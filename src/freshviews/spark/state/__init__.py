@@ -1,4 +1,4 @@
-"""State outside Spark: images and logs of cells, manifests, and the stores in which a checkpoint can be."""
+"""State outside Spark: images and logs of cells, manifests, and the stores of checkpoints."""
 
 __all__ = [
     "begun", "bundle", "calls", "cell", "cell_image", "checkpoint", "delivered", "growth", "identity",

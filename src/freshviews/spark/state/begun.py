@@ -1,7 +1,4 @@
-"""The object ``tables`` lists the views whose sink is a database table, as long as the table has got every change.
-
-A database table gets only changes, so one missed change would leave its rows wrong.
-"""
+"""The object ``tables`` of a checkpoint: lists the views whose sink is a database table that has every change."""
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
 """Writes rows of several tables into one new object of a store, as Arrow streams.
 
-A section has the rows of one table or view, in one or several streams. The name of a section says where its rows are:
-``changes/7-0-5f.arrow@0+1200,4800+640`` names two streams of one section within the object ``changes/7-0-5f.arrow``,
-each by its start and its length in bytes. So a cell writes two objects per version: one for its log, and one for the
-changes of its views.
+``changes/7-0-5f.arrow@0+1200,4800+640`` names two streams within an object, each by its start and its length in bytes.
 """
 
 from __future__ import annotations

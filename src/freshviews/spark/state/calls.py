@@ -1,8 +1,4 @@
-"""Finds the version with the rows of a named call of ``advance``; each name has an object ``calls/<hash>``.
-
-The manifest also has the name, so rows and name are committed together. The object is written after the manifest, so it
-may be missing for the last version. Therefore the last manifest is checked first.
-"""
+"""Finds the version that a named call of ``advance`` has committed, so that a repeated call changes nothing."""
 
 from __future__ import annotations
 

@@ -5,17 +5,6 @@
     entry = {"token": t9, "image": {"token": t6, "folder": "state/0/image-...", "rows": 8000},
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},
              "log": [{"token": t7, "level": 1, "rows": 800, "files": {...}}, {"token": t9, "level": 0, ...}]}
-
-The image is mapped, so the cost of loading a cell depends only on the length of its log. Every version appends one
-segment to the log. When a level has twice ``FAN_IN`` segments, the older half is merged into one segment of the next
-level. So a row is written a logarithmic number of times, amortised.
-
-When the log has as many rows as the image, a child process of the worker writes a new image. It is ``pending`` until
-it is complete (see ``engine.durable.database_image``). The next version then uses the new image, and drops the log up
-to it. If the child process has written nothing for ``STALLED`` seconds, another image is begun.
-
-A loaded cell stays in the worker's memory under its token. The cell is used only if the manifest names this token, or
-if the manifest's log continues from it.
 """
 
 from __future__ import annotations
@@ -75,6 +64,9 @@ def loaded(store: Store, number: str, entry: Entry, statements: tuple[Statement,
     """The cell at the version that an entry names, from memory or from its files.
 
     It is removed from memory; ``keep`` puts it back when its state is known to be good.
+
+    A loaded cell stays in the worker's memory under its token. The cell is used only if the manifest names this token,
+    or if the manifest's log continues from it.
     """
     cell = _CELLS.pop((store.address, number), None)
     if cell is not None and cell.statements == statements:
@@ -192,6 +184,10 @@ def appended(
     applied the change.
 
     ``log_only``: append to the log and change nothing else.
+
+    The image is mapped, so the cost of loading a cell depends only on the length of its log. Every version appends one
+    segment to the log. When a level has twice ``FAN_IN`` segments, the older half is merged into one segment of the
+    next level. So a row is written a logarithmic number of times, amortised.
     """
     if not segment.rows:
         return entry
@@ -219,7 +215,12 @@ def _named_segment(part: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
 
 
 def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
-    """The entry with an image that was written separately, at a token that is still in its log."""
+    """The entry with an image that was written separately, at a token that is still in its log.
+
+    When the log has as many rows as the image, a child process of the worker writes a new image. It is ``pending``
+    until it is complete (see ``engine.durable.database_image``). The next version then uses the new image, and drops
+    the log up to it. If the child process has written nothing for ``STALLED`` seconds, another image is begun.
+    """
     log = segments_after(entry, image["token"])
     assert log is not None
     return {"token": entry["token"], "image": dict(image), "log": log}

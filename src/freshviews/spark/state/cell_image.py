@@ -1,4 +1,4 @@
-"""Writes images of a cell in the background, in a child process; ``spark.state.cell`` says how an entry names them."""
+"""Writes images of a cell in the background, in a child process."""
 
 from __future__ import annotations
 

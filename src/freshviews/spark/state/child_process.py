@@ -1,9 +1,4 @@
-"""Runs work in a child process that sees the parent's memory as it was at the fork; the parent does not wait.
-
-The child has a single thread. Its work must not need another thread, or a lock that another thread may hold. So it must
-not use Arrow, logging, or code that is not compiled yet. The child closes its copies of the parent's files and sockets,
-and survives the parent.
-"""
+"""Runs work in a child process that sees the parent's memory as it was at the fork; the parent does not wait."""
 
 from __future__ import annotations
 
@@ -29,6 +24,10 @@ def in_child(work: Callable[[], None], ended: Callable[[int], None]) -> bool:
     """Run ``work`` in a child; return False, without doing anything, if that is not possible.
 
     ``ended`` is called in another thread with the child's exit code: 0 if ``work`` returned.
+
+    The child has a single thread. Its work must not need another thread, or a lock that another thread may hold. So it
+    must not use Arrow, logging, or code that is not compiled yet. The child closes its copies of the parent's files and
+    sockets, and survives the parent.
     """
     if not can_fork():
         return False

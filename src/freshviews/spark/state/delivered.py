@@ -1,6 +1,6 @@
-"""The object ``delivered``: the last version that has been offered to every sink, and the sinks that lack versions.
+"""The object ``delivered`` of a checkpoint: the last version offered to every sink, and the sinks that lack versions.
 
-The object has a number, or JSON if a sink is behind: ``{"version": 57, "behind": {"by_part": 51}}``.
+It is a number, or JSON if a sink lacks versions: ``{"version": 57, "behind": {"by_part": 51}}``.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Delivered:
         except OSError as error:
             raise NotNoted(
                 f"version {version} is delivered, but {self._store.address}/{_NAME} cannot record it: {error}; free "
-                "some space there, then start again, which delivers the version once more"
+                "some space there, then start again to deliver the version once more"
             ) from error
         self.version, self.behind = version, dict(behind)
         reach("delivery noted")

@@ -1,9 +1,4 @@
-"""Checks which changes of a pipeline's definition are allowed between two runs.
-
-If the rows of a table are stored, columns may be added or dropped, and types may become wider. DEFAULTs may change, and
-NOT NULL may be dropped. The keys of the table may not change. A view may get a new SELECT. The old rows fit the new
-view if each column keeps its name and no type becomes narrower. Otherwise ``io.replaced_sinks`` checks the sinks.
-"""
+"""Checks which changes of a pipeline's definition are allowed between two runs."""
 
 from __future__ import annotations
 
@@ -51,7 +46,13 @@ def replaced_views(before: Catalog, now: Catalog) -> list[str]:
 
 
 def refusal(before: TableDef, now: TableDef) -> str | None:
-    """The reason for which stored rows of a table do not fit its new definition; None if they do."""
+    """The reason for which stored rows of a table do not fit its new definition; None if they do.
+
+    If the rows of a table are stored, columns may be added or dropped, and types may become wider. DEFAULTs may change,
+    and NOT NULL may be dropped. The keys of the table may not change. A view may get a new SELECT. The old rows fit the
+    new view if each column keeps its name and no type becomes narrower. Otherwise ``io.replaced_sinks`` checks the
+    sinks.
+    """
     kept = replace(with_its_column(now), columns=before.columns)
     if kept != with_its_column(before):
         return "only its columns may change"

@@ -1,7 +1,4 @@
-"""The identity of a checkpoint: an object ``identity``, made when a sink first asks for it.
-
-If a checkpoint is deleted, a new one counts versions from 1 again. A sink then sees another identity.
-"""
+"""The object ``identity`` of a checkpoint: shows a sink that the checkpoint was deleted and begun again."""
 
 from __future__ import annotations
 

@@ -1,12 +1,4 @@
-"""Images in a store. An image is a folder of files, which a process has on its disk and maps.
-
-In a folder store, the files are written in the store itself, and the last step is a rename of the folder. For other
-stores, files are written to the cache and uploaded in parts. The last object, ``whole``, names the files. A process
-that loads the image downloads the parts into its cache.
-
-The object ``<name>.begun`` shows that an image is being written. Outside a folder store, this object is rewritten
-repeatedly, as a sign of life.
-"""
+"""Images in a store: an image is a folder of files, which a process has on its disk and maps."""
 
 from __future__ import annotations
 
@@ -35,7 +27,15 @@ _WHOLE = "whole"
 
 
 class Writing:
-    """An image that this process, or a child of it, writes to ``folder``; other processes see that it is begun."""
+    """An image that this process, or a child of it, writes to ``folder``; other processes see that it is begun.
+
+    In a folder store, the files are written in the store itself, and the last step is a rename of the folder. For other
+    stores, files are written to the cache and uploaded in parts. The last object, ``whole``, names the files. A process
+    that loads the image downloads the parts into its cache.
+
+    The object ``<name>.begun`` shows that an image is being written. Outside a folder store, this object is rewritten
+    repeatedly, as a sign of life.
+    """
 
     def __init__(self, store: Store, name: str) -> None:
         self.folder = store.local / name

@@ -1,7 +1,6 @@
-"""Manifests: one small file per version, which names all state and output of that version.
+"""Manifests: one object per version, which names all state and output of that version.
 
-A version is committed if and only if its manifest exists. A manifest never replaces another one. If two processes make
-one version, the first commits it, and the second gets VersionExists.
+A version is committed if and only if its manifest exists.
 """
 
 from __future__ import annotations

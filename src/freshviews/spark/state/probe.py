@@ -1,9 +1,4 @@
-"""Proves that the driver and every worker process see one checkpoint, before any version is committed.
-
-The driver writes the name of its run to ``probe/driver``. Before its first version, a worker process reads this object
-and writes an object of its own. The driver reads the worker's object before it commits that version. So a worker whose
-checkpoint is on a private disk is refused, even if it joins later.
-"""
+"""Proves that the driver and every worker process see one checkpoint, before any version is committed."""
 
 from __future__ import annotations
 
@@ -55,6 +50,10 @@ def prove(store: Store, run: str) -> str:
     """Prove once that this process sees the driver's file; return an object for the driver to read.
 
     Raises NotSeen.
+
+    The driver writes the name of its run to ``probe/driver``. Before its first version, a worker process reads this
+    object and writes an object of its own. The driver reads the worker's object before it commits that version. So a
+    worker whose checkpoint is on a private disk is refused, even if it joins later.
     """
     if (store.address, run) in _PROVEN:
         return _PROVEN[store.address, run]

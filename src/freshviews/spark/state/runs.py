@@ -1,7 +1,6 @@
-"""The lock that a run of a checkpoint holds, and the object ``runs``, which counts starts and refusals of sinks.
+"""The lock of a running checkpoint, and its object ``runs``, which counts starts and refusals of sinks.
 
-Only a folder has a lock. In other stores, a second run is noticed when it commits a version that exists. If a count
-cannot be written, the run continues.
+Only a checkpoint in a folder has a lock; elsewhere, a second run fails when it commits an existing version.
 """
 
 from __future__ import annotations

@@ -1,10 +1,4 @@
-"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of files that were read.
-
-If the checkpoint is in a folder, Spark writes these files there. Spark needs renames, which an object store lacks. So
-for an object store, Spark writes to the driver's disk. Before a version is committed, the new files are copied to one
-object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans an
-uncommitted micro-batch again.
-"""
+"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of read files."""
 
 from __future__ import annotations
 
@@ -26,7 +20,13 @@ MOST = 16
 
 
 class SparkFiles:
-    """Spark's files while a pipeline runs; ``folder`` is where Spark has them."""
+    """Spark's files while a pipeline runs; ``folder`` is where Spark has them.
+
+    If the checkpoint is in a folder, Spark writes these files there. Spark needs renames, which an object store lacks.
+    So for an object store, Spark writes to the driver's disk. Before a version is committed, the new files are copied
+    to one object, which the manifest names. A run begins with the files that the last manifest names. So Spark plans an
+    uncommitted micro-batch again.
+    """
 
     def __init__(self, store: Store) -> None:
         self.folder = store.local / NAME
@@ -50,7 +50,7 @@ class SparkFiles:
         if (self.folder / "state").exists():
             raise StoreError(
                 f"{self._store.address} cannot store the state of a stateful operator of Spark, such as "
-                "dropDuplicates; leave the operator out of the rows of a table, or use a checkpoint in a folder"
+                "dropDuplicates; remove the operator, or use a checkpoint in a folder"
             )
         there = set(_files(self.folder))
         whole = len(names) >= MOST

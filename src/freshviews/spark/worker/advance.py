@@ -1,7 +1,4 @@
-"""Writes all files of a cell's next version, after the engine of the cell has applied the change.
-
-The cells use this module in the workers; the driver uses it for the merge.
-"""
+"""Writes all files of a cell's next version, after the engine of the cell has applied the change."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Applies rows of insert-only tables while other rows still arrive.
-
-The constraints of an insert-only table concern single rows, so its rows may be applied in pieces. Each piece makes a
-version of the engine, but not of the pipeline. In the end, the changes of views are added up. Rows of other tables are
-applied last, as one batch. If anything fails, the engine is dropped, and all rows are applied again as one batch, which
-reports the error.
-"""
+"""Applies rows of insert-only tables while other rows still arrive."""
 
 from __future__ import annotations
 
@@ -83,6 +77,11 @@ class Ahead:
     """Applies the rows of a cell's insert-only tables in pieces, to its engine and a segment of its log.
 
     ``taken``: rows by feed. ``waiting``: rows that the engine has not applied.
+
+    The constraints of an insert-only table concern single rows, so its rows may be applied in pieces. Each piece makes
+    a version of the engine, but not of the pipeline. In the end, the changes of views are added up. Rows of other
+    tables are applied last, as one batch. If anything fails, the engine is dropped, and all rows are applied again as
+    one batch, which reports the error.
     """
 
     cell: Cell

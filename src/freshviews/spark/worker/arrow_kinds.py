@@ -1,4 +1,4 @@
-"""The types of file columns that Arrow reads as Spark does."""
+"""Lists the types of file columns that Arrow reads as Spark does."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""Shortens Spark's work between two tasks, which takes tenths of a second in a Python worker with cells.
-
-After each task Spark runs Python's garbage collection, which visits all objects of the engines and of compiled code.
-These objects stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark invalidates
-the caches of imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore this module
-removes the finders of zip files. Python makes a finder again when an import needs it.
-"""
+"""Shortens Spark's work between two tasks, which takes tenths of a second in a Python worker with cells."""
 
 from __future__ import annotations
 
@@ -25,7 +19,13 @@ _STATE: dict[str, Any] = {"tasks": 0, "start": 0.0, "cells": frozenset()}
 
 @contextmanager
 def task() -> Iterator[None]:
-    """A task runs; its own objects are not set apart, as they go when it ends. Objects of closed cells go, too."""
+    """A task runs; its own objects are not set apart, as they go when it ends. Objects of closed cells go, too.
+
+    After each task Spark runs Python's garbage collection, which visits all objects of the engines and of compiled
+    code. These objects stay, so after a long collection they are set apart (``gc.freeze``). Before each task Spark
+    invalidates the caches of imports, and so reads the directories of all zip files on ``sys.path`` again. Therefore
+    this module removes the finders of zip files. Python makes a finder again when an import needs it.
+    """
     if _freeze not in gc.callbacks:
         gc.callbacks.append(_freeze)
     _STATE["tasks"] += 1

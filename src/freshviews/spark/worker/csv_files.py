@@ -1,7 +1,6 @@
 """Reads CSV files by Arrow, if Spark reads their text to the same values.
 
-Accepted are files without quotes and backslashes, whose values have one usual form, such as -12.50 or 2026-01-31. For
-any other file ``NotByArrow`` is raised, and Spark reads it.
+``NotByArrow`` is raised for files with quotes, backslashes or unusual values; Spark reads these files.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def read_csv(path: str, columns: Mapping[str, str], form: CsvForm, threads: bool
             return pa.table({name: pa.nulls(0, arrow_kind(kind)) for name, kind in columns.items()})
         names = list(form.columns)
         if len(names) == 1:
-            raise NotByArrow(f"{path} has one column, so an empty line may be a row")
+            raise NotByArrow(f"{path} has only one column, so Spark may read an empty line as a row")
         texts = csv.read_csv(
             pa.BufferReader(data),
             csv.ReadOptions(use_threads=threads, column_names=names, skip_rows=int(form.header)),

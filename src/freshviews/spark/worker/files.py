@@ -1,8 +1,4 @@
-"""Reads files of a micro-batch in a worker, by Arrow, and routes their rows to cells.
-
-If Arrow might read a file differently from Spark, ``NotByArrow`` is raised before the version is committed. Then Spark
-reads the micro-batch.
-"""
+"""Reads files of a micro-batch in a worker, by Arrow, and routes their rows to cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes signed rows of the input that a cell gets for a table; bad rows are set aside or refused."""
+"""Converts the input of a cell's table to signed rows; bad rows are set aside or refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Reads files of JSON lines by Arrow, if Spark reads them to the same values.
-
-Accepted are files with an object per line, without spaces around it, whose values have the types of their columns.
-Spark reads all other files: with a number in place of a text, a value out of range, or a line that is not an object.
-"""
+"""Reads files of JSON lines by Arrow, if Spark reads them to the same values."""
 
 from __future__ import annotations
 
@@ -42,12 +38,17 @@ _FILES = (_file(0), _file(4))
 
 
 def read_json(path: str, columns: Mapping[str, str], threads: bool) -> pa.Table:
-    """The rows of a file, in the types of Spark's Arrow batches. Raises NotByArrow."""
+    """The rows of a file, in the types of Spark's Arrow batches. Raises NotByArrow.
+
+    Accepted are files with an object per line, without spaces around it, whose values have the types of their columns.
+    Spark reads all other files: with a number in place of a text, a value out of range, or a line that is not an
+    object.
+    """
     try:
         data = bytes_of(path)
         whole = pa.array([data], pa.binary())
         if not any(pc.match_substring_regex(whole, pattern)[0].as_py() for pattern in _FILES):
-            raise NotByArrow(f"{path} has a line that is not an object in the usual way of writing")
+            raise NotByArrow(f"{path} has a line that is not a plain JSON object")
         whole.cast(pa.string())  # Fails for bytes that are not UTF-8.
         table = pa.schema({name: _kind(kind) for name, kind in columns.items() if name != CORRUPT}).empty_table()
         if data.strip():

@@ -45,7 +45,7 @@ def row_groups(path: str, columns: Mapping[str, str]) -> list[RowGroup]:
             names = [name.lower() for name in schema.names]
             for name, kind in columns.items():
                 if name not in leaves or names.count(name.lower()) != 1:
-                    raise NotByArrow(f"{path} has no column {name}, or several")
+                    raise NotByArrow(f"{path} has no column {name}, or more than one")
                 leaf = file.schema.column(leaves[name])
                 found = schema.field(name).type
                 if not _is_read(kind, found):
@@ -53,7 +53,7 @@ def row_groups(path: str, columns: Mapping[str, str]) -> list[RowGroup]:
                 if pa.types.is_timestamp(found):
                     written = json.loads(leaf.logical_type.to_json())
                     if written.get("isAdjustedToUTC") is not (found.tz is not None):
-                        raise NotByArrow(f"{path}: column {name} does not show whether its times have a zone")
+                        raise NotByArrow(f"{path}: column {name} does not say whether its times are in UTC")
                 for group in groups:
                     chunk = group.column(leaves[name])
                     if chunk.compression not in _CODECS or not _ENCODINGS.issuperset(chunk.encodings):

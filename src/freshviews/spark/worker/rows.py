@@ -1,10 +1,4 @@
-"""Converts the rows of all tables to one schema, for Spark's shuffle to the cells, and back.
-
-All tables of a micro-batch go through one shuffle, in one frame. In the frame, ``_t`` is the number of a row's table.
-Columns of different tables share a column of the frame, a *slot*, if their types are equal. So the frame has few
-columns. For the shuffle, ``_to`` replaces ``_t``. This number stands for a pair: the cell of the row, and the table of
-the cell that gets the row (``intake.Feed``).
-"""
+"""Converts the rows of all tables to one schema, for Spark's shuffle to the cells, and back."""
 
 from __future__ import annotations
 
@@ -28,7 +22,13 @@ Slots = dict[str, str]
 
 
 def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
-    """The slots of tables, each given as the Spark type of its source columns by name."""
+    """The slots of tables, each given as the Spark type of its source columns by name.
+
+    All tables of a micro-batch go through one shuffle, in one frame. In the frame, ``_t`` is the number of a row's
+    table. Columns of different tables share a column of the frame, a *slot*, if their types are equal. So the frame has
+    few columns. For the shuffle, ``_to`` replaces ``_t``. This number stands for a pair: the cell of the row, and the
+    table of the cell that gets the row (``intake.Feed``).
+    """
     found: list[Slots] = []
     numbers: dict[str, int] = {}
     for columns in tables:

@@ -1,8 +1,4 @@
-"""Spark's ``xxhash64`` over Arrow columns, so that workers route rows to cells as Spark does.
-
-The functions compute Spark's XXH64 over whole columns. The hash of an argument is the seed of the next argument; a NULL
-leaves the seed as it is.
-"""
+"""Computes Spark's ``xxhash64`` over Arrow columns, so that workers route rows to cells as Spark does."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Passes the rows of a micro-batch to the engines of their cells, in a Python worker of an executor.
-
-The cells of a partition run in threads, as compiled code releases the interpreter lock. The main thread passes each
-cell its rows as Spark sends them. Every file has a fresh name, and is ignored until a manifest names it. So the files
-of a killed or repeated try do no harm, and are deleted later.
-"""
+"""Passes the rows of a micro-batch to the engines of their cells, in a Python worker of an executor."""
 
 from __future__ import annotations
 
@@ -64,7 +59,12 @@ class Task:
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Run the rows of a partition through its cells; each yields a row of JSON, also if it refuses."""
+    """Run the rows of a partition through its cells; each yields a row of JSON, also if it refuses.
+
+    The cells of a partition run in threads, as compiled code releases the interpreter lock. The main thread passes each
+    cell its rows as Spark sends them. Every file has a fresh name, and is ignored until a manifest names it. So the
+    files of a killed or repeated try do no harm, and are deleted later.
+    """
     proof = _proof(task)
     if "refused" in proof:
         yield _answer([proof])

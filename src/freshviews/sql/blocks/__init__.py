@@ -1,3 +1,3 @@
-"""Binds query blocks: SELECTs with their sources, joins, subqueries, set operations, grouping, aggregates."""
+"""Resolves the clauses of SELECTs: sources, joins, subqueries, set operations, grouping and aggregates."""
 
 __all__ = ["bound", "building", "limit", "selects", "set_operation"]

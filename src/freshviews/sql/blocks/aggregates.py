@@ -1,10 +1,6 @@
-"""Converts SQL aggregate calls to ``AggregateCall``.
+"""Converts calls of SQL aggregates to ``AggregateCall``; equal calls share one.
 
-SQL allows FIRST, ANY_VALUE and LAST to return the value of any row. Here FIRST and ANY_VALUE are the least value that
-is not NULL, and LAST is the greatest. ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) is
-``COUNT(CASE WHEN c THEN 1 END)``. BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL.
-ONLY_VALUE(x) is the one value of x, NULL included; several values are an error. Equal calls share one
-``AggregateCall``.
+``FILTER (WHERE c)`` becomes a CASE around the arguments, and COUNT_IF(c) ``COUNT(CASE WHEN c THEN 1 END)``.
 """
 
 from __future__ import annotations
@@ -44,7 +40,14 @@ _LOGICAL = {"bool_or": "max", "bool_and": "min"}
 
 
 class Collector:
-    """Collects the aggregate calls of one SELECT and returns references to them."""
+    """Collects the aggregate calls of one SELECT and returns references to them.
+
+    SQL allows FIRST, ANY_VALUE and LAST to return the value of any row. Here FIRST and ANY_VALUE are the least value
+    that is not NULL, and LAST is the greatest. ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) is
+    ``COUNT(CASE WHEN c THEN 1 END)``. BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL.
+    ONLY_VALUE(x) is the one value of x, NULL included; several values are an error. Equal calls share one
+    ``AggregateCall``.
+    """
 
     def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
         self.calls: list[AggregateCall] = []

@@ -1,8 +1,4 @@
-"""The bound SELECT, which ``selects`` makes and ``building`` reads.
-
-Expressions refer to columns of the sources by key (``freshviews.sql.names.scope``). In a grouped SELECT, the SELECT
-list and HAVING refer to groups and aggregates instead.
-"""
+"""The bound SELECT: a SELECT whose names and types are resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolves the names of columns of enclosing queries in a subquery, and provides the values of these columns."""
+"""Resolves names in a subquery that name columns of enclosing queries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Computes the form of an expression; two expressions have equal forms if Spark treats them as one group.
 
-Equal forms are, for example, ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``. The
-order does not matter in a chain of one operation, nor among the values of ``greatest`` and IN.
+Equal forms are ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``.
 """
 
 from __future__ import annotations

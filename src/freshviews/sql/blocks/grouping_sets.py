@@ -1,11 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: the sets of a GROUP BY. A row of a set has NULL for each group that the set lacks.
-
-As in Spark, a group is identified by its expression over the columns of FROM. In ``FROM (SELECT a AS x, a AS y ...)``
-the columns are x and y, so these are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT NULL.
-
-A SELECT list is bound twice. The first binding finds the expressions that GROUP BY names by alias or number. The second
-binding puts a reference in place of each group. The reference is nullable if some set lacks the group.
-"""
+"""Binds ROLLUP, CUBE and GROUPING SETS: a row of a set has NULL in each column that the set does not group by."""
 
 from __future__ import annotations
 
@@ -174,7 +167,15 @@ class GroupingSets:
 def grouping_sets(
     text: SqlText, by: Written, forms: Forms, bound: Sequence[tuple[Item, Node, Form | None]]
 ) -> GroupingSets:
-    """Return the grouping sets of GROUP BY, each group once."""
+    """Return the grouping sets of GROUP BY, each group once.
+
+    As in Spark, a group is identified by its expression over the columns of FROM. In ``FROM (SELECT a AS x, a AS y
+    ...)`` the columns are x and y, so these are two groups. ``COALESCE(a, 0)`` is not the group a, even if a is NOT
+    NULL.
+
+    A SELECT list is bound twice. The first binding finds the expressions that GROUP BY names by alias or number. The
+    second binding puts a reference in place of each group. The reference is nullable if some set lacks the group.
+    """
     chosen: dict[Form, Item] = {}
     found: list[Form] = []
     for item, node, form in bound:

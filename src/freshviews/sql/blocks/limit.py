@@ -1,9 +1,6 @@
-"""Reads the clauses ``ORDER BY`` and ``LIMIT``, and makes the SELECT of the first rows.
+"""Reads ``ORDER BY`` and ``LIMIT``, and makes the SELECT of the first rows.
 
-Ties in ORDER BY are broken by all columns of the SELECT list, from left to right. So the rows of the view depend on the
-tables alone. LIMIT without ORDER BY keeps the first rows in the order of all columns. An ORDER BY expression that is
-not in the list becomes a hidden column. If the query does more than read rows of one relation, an internal view
-provides the rows.
+All columns of the SELECT list break ties, so the result depends on the tables alone.
 """
 
 from __future__ import annotations
@@ -131,7 +128,13 @@ def _is_all(node: Node, binder: Binder) -> bool:
 
 
 def limited(select: Select, clause: Clause, places: tuple[SortPlace, ...], columns: int) -> Bound:
-    """The first rows of a bag over one source; only the first ``columns`` columns are visible."""
+    """The first rows of a bag over one source; only the first ``columns`` columns are visible.
+
+    Ties in ORDER BY are broken by all columns of the SELECT list, from left to right. So the rows of the view depend on
+    the tables alone. LIMIT without ORDER BY keeps the first rows in the order of all columns. An ORDER BY expression
+    that is not in the list becomes a hidden column. If the query does more than read rows of one relation, an internal
+    view provides the rows.
+    """
     assert clause.limit is not None
     order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
     made = Limited(order, clause.limit, clause.offset)

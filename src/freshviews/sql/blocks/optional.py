@@ -1,7 +1,6 @@
-"""Rewrites ON of an outer join as a lookup.
+"""Splits ON of an outer join into a key, by which the right side is looked up, and filters.
 
-A plan looks up the right side by a key, computed from the left side. This module splits ON into the key and filters. In
-``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, k is the key.
+In ``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, k is the key.
 """
 
 from __future__ import annotations

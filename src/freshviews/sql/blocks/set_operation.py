@@ -1,11 +1,6 @@
-"""UNION, EXCEPT and INTERSECT: combines SELECTs. If an operation looks up rows of a SELECT, these are made distinct.
+"""Binds UNION, EXCEPT and INTERSECT, which combine the rows of SELECTs.
 
-Every operation except UNION ALL looks up rows of its operands by their values. A SELECT DISTINCT below such an
-operation is unchanged. A join without grouping becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT ALL
-needs the number of copies. Any other SELECT, such as one with aggregates, becomes an internal view, whose distinct rows
-are read. So does a SELECT whose output lacks one of its free variables.
-
-A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL.
+Every operation except UNION ALL reads distinct rows.
 """
 
 from __future__ import annotations
@@ -31,6 +26,13 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
     """Combine two queries with the same number of columns; ``kind`` as in SetOperation.
 
     Raises Fault if columns have no common type.
+
+    Every operation except UNION ALL looks up rows of its operands by their values. A SELECT DISTINCT below such an
+    operation is unchanged. A join without grouping becomes SELECT DISTINCT, with COUNT(*) if EXCEPT ALL or INTERSECT
+    ALL needs the number of copies. Any other SELECT, such as one with aggregates, becomes an internal view, whose
+    distinct rows are read. So does a SELECT whose output lacks one of its free variables.
+
+    A set operation without ALL reads distinct rows, so UNION ALL and INTERSECT ALL inside it are evaluated without ALL.
     """
     word = "UNION" if kind == ALL else kind.upper().replace("_", " ")
     types = [

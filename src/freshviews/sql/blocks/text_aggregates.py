@@ -1,9 +1,4 @@
-"""Aggregates whose value is a text made of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, and PROVENANCE.
-
-``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of a group
-are ordered by y, then by x. If x is NULL in a row, or FILTER drops the row, all arguments are NULL. PROVENANCE has no
-arguments in SQL. Its ``AggregateCall`` has the columns that identify a row of each source of FROM.
-"""
+"""Binds aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, PROVENANCE."""
 
 from __future__ import annotations
 
@@ -42,7 +37,13 @@ class _Written:
 
 
 def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr], Expr]) -> AggregateCall:
-    """The call of STRING_AGG, LISTAGG or GROUP_CONCAT. ``keep``: applies FILTER to an argument. Raises Fault."""
+    """The call of STRING_AGG, LISTAGG or GROUP_CONCAT. ``keep``: applies FILTER to an argument. Raises Fault.
+
+    ``STRING_AGG(x, sep ORDER BY y)`` becomes an ``AggregateCall`` over y and x with a ``Gathering``. The rows of a
+    group are ordered by y, then by x. If x is NULL in a row, or FILTER drops the row, all arguments are NULL.
+    PROVENANCE has no arguments in SQL. Its ``AggregateCall`` has the columns that identify a row of each source of
+    FROM.
+    """
     name = node.name.lower()
     written = _written(node)
     if not 1 <= len(written.arguments) <= 2:

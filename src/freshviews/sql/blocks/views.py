@@ -1,4 +1,4 @@
-"""The interface by which modules of ``blocks`` make internal views, and a ``Source`` where a join reads such a view."""
+"""The interface by which modules of ``blocks`` make internal views and read them in joins."""
 
 from __future__ import annotations
 

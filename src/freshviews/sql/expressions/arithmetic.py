@@ -1,8 +1,4 @@
-"""+ - * / % div and unary minus, over numbers, dates and intervals.
-
-``INT + INT`` is an INT and checked as one; ``/`` of integers is a DOUBLE; decimals follow the rules of
-``freshviews.sql.expressions.coerce``. Division by zero is an error, as in ANSI mode.
-"""
+"""Binds the operators + - * / % div and unary minus, over numbers, dates and intervals."""
 
 from __future__ import annotations
 

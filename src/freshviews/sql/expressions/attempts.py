@@ -1,8 +1,4 @@
-"""TRY_CAST, which is NULL if CAST refuses the value.
-
-A string is converted by an operation that returns NULL if it cannot read the string. For other types, a CASE around the
-CAST excludes values that do not fit.
-"""
+"""Binds TRY_CAST, which is NULL if CAST refuses the value."""
 
 from __future__ import annotations
 

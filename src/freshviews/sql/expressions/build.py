@@ -1,8 +1,4 @@
-"""Makes, tests and rewrites expression nodes.
-
-The front end makes every ``Call`` by ``call``, which determines whether the result may be NULL. If every argument is a
-constant, ``call`` computes the value.
-"""
+"""Makes, tests and rewrites expression nodes."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Expresses CAST, explicit or implied, by operations over codes.
-
-``cast`` converts the code of one type to the code of another type. If the codes of both types are equal, only the type
-of the expression changes: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0).
-"""
+"""Binds CAST, explicit or implied, to operations over codes."""
 
 from __future__ import annotations
 
@@ -79,7 +75,7 @@ def scaled(expr: Expr, to: SqlType) -> Expr:
 
 def power_of_ten(digits: int) -> Literal:
     if digits > 18:
-        raise Fault(f"scaling by {digits} decimal digits does not fit; CAST to a smaller scale or to DOUBLE")
+        raise Fault(f"scaling by {digits} decimal digits overflows 64 bits; CAST to a smaller scale or to DOUBLE")
     return integer(10**digits)
 
 

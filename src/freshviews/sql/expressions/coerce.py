@@ -1,8 +1,6 @@
-"""The type rules of Spark SQL with ANSI mode on.
+"""The type rules of Spark SQL with ANSI mode on: common types, and the precision and scale of decimals.
 
-This module has least common types, and the precision and scale of decimal arithmetic. One rule differs. If a decimal
-quotient has more than 38 digits, Spark reduces the scale, to no less than 6. Here the limit is 18 digits, because
-codes are int64.
+One rule differs: decimals have at most 18 digits, because codes are int64.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps."""
+"""Binds functions of dates and timestamps."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Converts a scalar expression of SQL to a typed ``Expr`` over columns.
-
-``Binder.bind`` walks the tree. It calls ``resolve`` for names, and ``aggregate`` for aggregate calls. In clauses
-without aggregates, ``aggregate`` is None. Every ``Fault`` of the type rules gets the place of the innermost node that
-causes it.
-"""
+"""Converts a scalar expression of SQL to a typed ``Expr`` over columns."""
 
 from __future__ import annotations
 
@@ -385,7 +380,7 @@ class Binder:
         if isinstance(node.this, exp.Tuple):
             rows = [member for member in node.expressions if isinstance(member, exp.Tuple)]
             if len(rows) < len(node.expressions):
-                raise Fault("(a, b) IN takes rows with equally many values, as in (a, b) IN ((1, 2), (3, 4))")
+                raise Fault("(a, b) IN takes rows of the same length, as in (a, b) IN ((1, 2), (3, 4))")
             return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
         first = node.expressions[0]

@@ -1,7 +1,4 @@
-"""Computes operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal.
-
-Host operations compute values and compiled operations compute codes, as they do for the rows of a table.
-"""
+"""Computes operations over constants, so that ``DATE '2026-01-01' - INTERVAL '90' DAY`` is a literal."""
 
 from __future__ import annotations
 

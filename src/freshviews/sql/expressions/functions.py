@@ -1,8 +1,4 @@
-"""The scalar functions, by their SQL names.
-
-Each entry of ``FUNCTIONS`` has the number of arguments and a function that makes the expression. Arguments arrive
-bound, with their own types; the entry casts them to the types that it needs.
-"""
+"""The table of scalar functions, by their SQL names: number of arguments, and how to make the expression."""
 
 from __future__ import annotations
 

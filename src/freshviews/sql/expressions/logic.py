@@ -1,4 +1,4 @@
-"""Comparison, AND OR NOT, CASE, and functions built from them."""
+"""Binds comparison, AND, OR, NOT, CASE, and functions built from them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Simplifies expressions if some of their columns are NULL.
-
-In a LEFT JOIN, a row without a partner has NULL in the columns of the right side. ``where_null`` folds an expression
-over these NULLs. If a predicate drops every such row (``rejects``), the join is an inner join.
-"""
+"""Simplifies expressions if some of their columns are NULL, as in a LEFT JOIN without a matching row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of numbers that are composed of other operations: rounding, shifts, ``try_`` functions, buckets."""
+"""Binds functions of numbers that need several operations: rounding, shifts, ``try_`` functions, buckets."""
 
 from __future__ import annotations
 

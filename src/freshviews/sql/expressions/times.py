@@ -1,4 +1,4 @@
-"""Functions of dates and timestamps that are composed of other operations: units, windows, differences, formats."""
+"""Binds functions of dates and timestamps that need several operations: units, windows, differences, formats."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Marks the columns of enclosing queries that a subquery names.
-
-A column of the nearest enclosing query has one mark, a column of the next query further out has two. The marks are
-removed when the subquery is joined with the enclosing query. A marked column is a constant for the subquery.
-"""
+"""Marks the columns of enclosing queries that a subquery names: one mark per level of nesting."""
 
 from __future__ import annotations
 

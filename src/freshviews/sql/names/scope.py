@@ -1,8 +1,4 @@
-"""Resolves the names of columns.
-
-A column of FROM is an expression. For a table or view it is a ``Column`` whose key is made of the alias and the column
-name. For a subquery that is merged into the join, it is the expression in the subquery's SELECT list.
-"""
+"""Resolves the names of columns to expressions over the sources of FROM."""
 
 from __future__ import annotations
 

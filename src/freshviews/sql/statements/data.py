@@ -1,11 +1,4 @@
-"""Statements that change rows, bound against the catalog: INSERT, DELETE, UPDATE, MERGE and TRUNCATE.
-
-Scalar expressions become ``Expr`` over the columns of two sources: the rows of the changed table, and the rows of
-VALUES or USING. Queries inside a statement stay trees, which the engine answers.
-
-A value is cast to the type of its column, as in Spark's ANSI store assignment: a number to a number, a date to a
-timestamp or the reverse, any type to STRING. All other pairs of types are refused.
-"""
+"""Binds statements that change rows: INSERT, DELETE, UPDATE, MERGE and TRUNCATE."""
 
 from __future__ import annotations
 
@@ -318,12 +311,16 @@ def reading_of(text: SqlText, node: Node, value: str, column: ColumnDef, table: 
 
 
 def assigned(text: SqlText, node: Node, value: Expr, column: ColumnDef, table: str) -> Expr:
-    """A value as one of a column. Raises SqlError if Spark's store assignment refuses it."""
+    """A value as one of a column. Raises SqlError if Spark's store assignment refuses it.
+
+    A value is cast to the type of its column, as in Spark's ANSI store assignment: a number to a number, a date to a
+    timestamp or the reverse, any type to STRING. All other pairs of types are refused.
+    """
     of, to = value.type, column.type
     what = f"column {table}.{column.name}"
     if not is_assignable(of, to):
         written = text.of(node)
-        raise text.error(node, f"{what} is {to}, which takes no {of}; write CAST({written} AS {to})")
+        raise text.error(node, f"{what} is {to} and does not accept {of}; write CAST({written} AS {to})")
     try:
         return cast(value, to)
     except Fault as fault:

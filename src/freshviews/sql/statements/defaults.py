@@ -1,8 +1,4 @@
-"""The DEFAULT of a column: a constant of the column's type, computed when the column is declared.
-
-A constant of another type is accepted if its value does not change: 5 in a BIGINT, 5.0 in an INT, '2026-01-01' in a
-DATE, any value in a STRING.
-"""
+"""Computes the DEFAULT of a column, a constant, when the column is declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives the parameters of a script, ``?`` and ``:name``, their values."""
+"""Replaces the parameters of a script, ``?`` and ``:name``, by values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parameters_of(call: str, positional: Sequence[Any], named: Mapping[str, Any]
     """The parameters of a call: values, or one sequence or mapping of them, or values by keyword. Raises ArgumentError.
     """
     if positional and named:
-        raise ArgumentError(f"{call}: values by position and by name are given; a script has ? or :name")
+        raise ArgumentError(f"{call}: pass values by position for ?, or by name for :name, not both")
     if named.keys() == {"parameters"} and isinstance(named["parameters"], list | tuple | Mapping):
         positional = (named["parameters"],)
     elif named:
@@ -46,8 +46,8 @@ def parameters_of(call: str, positional: Sequence[Any], named: Mapping[str, Any]
         many = first and all(isinstance(one, list | tuple | Mapping) for one in first)
         if many:
             raise ArgumentError(
-                f"{call} runs a script once, with one value for each parameter, and {len(first)} rows are given; "
-                "Database.insert, upsert, update and delete take many rows, and are faster"
+                f"{call} runs a script once, but {len(first)} rows of values were passed; use Database.insert, upsert, "
+                "update or delete for many rows"
             )
         return first
     return positional
@@ -62,7 +62,7 @@ def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mappi
         raise text.error(found[names.index("")], "? and :name are in one script; write one kind")
     if isinstance(parameters, Mapping):
         if found and not any(names):
-            raise text.error(found[0], "values are given by name, and the script has ?; give a list of values")
+            raise text.error(found[0], "values are passed by name, but the script has ?; pass a list of values")
         for one in found:
             name = _name(one)
             if name not in parameters:
@@ -74,14 +74,14 @@ def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mappi
             raise SqlError(f"the script has no parameter :{unused[0]}; {known}")
         return
     if found and any(names) and len(parameters):
-        raise text.error(found[0], f"values are given by position, and the script has :{names[0]}; give them by name")
+        raise text.error(found[0], f"values are passed by position, but the script has :{names[0]}; pass them by name")
     if len(found) > len(parameters):
         one = found[len(parameters)]
         word = f"parameter :{_name(one)}" if _name(one) else f"parameter {len(parameters) + 1}"
         raise text.error(one, f"{word} has no value; {len(parameters)} of {len(found)} values are given")
     if len(found) < len(parameters):
         advice = "" if found else "; write ? or :name where a value belongs"
-        raise SqlError(f"the script has {len(found)} parameters, and {len(parameters)} values are given{advice}")
+        raise SqlError(f"the script has {len(found)} parameters, but {len(parameters)} values were passed{advice}")
     for one, value in zip(found, parameters, strict=True):
         one.meta[_VALUE] = Given(value)
 
@@ -120,7 +120,7 @@ def text_literal(value: str) -> Literal:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Fault(f"{shown(value)} has half of a character") from None
+        raise Fault(f"{shown(value)} is not valid Unicode; pass whole characters") from None
     return Literal(value, STRING)
 
 
@@ -158,7 +158,7 @@ def _literal(value: Any) -> Literal:
         try:
             naive = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo is not None else value
         except OverflowError:
-            raise Fault(f"{shown(value)} has no year in UTC") from None
+            raise Fault(f"{shown(value)} is outside the years 1 to 9999 in UTC") from None
         passed = naive - datetime(1970, 1, 1)
         return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, TIMESTAMP)
     if isinstance(value, date):

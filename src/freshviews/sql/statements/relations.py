@@ -1,4 +1,4 @@
-"""Finds the relations that a query names, and rewrites the query with other names for them."""
+"""Finds the tables and views that a query names, and renames them in the query."""
 
 from __future__ import annotations
 

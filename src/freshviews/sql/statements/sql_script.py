@@ -1,10 +1,8 @@
-"""From SQL text to statements: the stages of the front end.
+"""Converts SQL text to statements, by the stages of the front end.
 
 ::
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
-
-Each statement is bound against the catalog as the preceding statements leave it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""Streaming SQL: separates sources and sinks from a script.
-
-A script such as::
+"""Separates sources, sinks and settings from a streaming script. A script such as::
 
     SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
     ALTER TABLE t ADD COLUMN b INT
 
-is split into plain SQL, a ``Using`` for each table with a source and each view with a sink, and the settings. In the
-plain SQL, blanks replace the removed characters, so that errors point at the right place.
+is split into plain SQL, a ``Using`` per source and sink, and the settings. Blanks replace the removed characters.
 """
 
 from __future__ import annotations
@@ -115,7 +112,9 @@ def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
     """The name and the value of ``SET name = value``; quotes around the value are removed."""
     found = _SETTING.fullmatch(text)
     if found is None:
-        raise SqlError("SET name = value is accepted, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token))
+        raise SqlError(
+            "SET must have the form SET name = value, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token)
+        )
     value = found[2]
     if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
         value = value[1:-1]

@@ -1,4 +1,4 @@
-"""Parses statements that change rows: MERGE, UPDATE, transactions and COMMENT, as strictly as queries."""
+"""Parses statements that change rows: MERGE, UPDATE, transactions and COMMENT."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Lists the fields of tree nodes that the binder reads, so that no clause is ignored.
-
-``READ`` has, by class of nodes, the fields that the binder reads and the fields without a meaning. Any other field is a
-clause that the binder would ignore, so the statement is refused. The binder or ``unknown_nodes`` refuses a node whose
-class is not in ``READ``.
-"""
+"""Lists the fields of tree nodes that the binder reads, so that no clause is ignored."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Loads sqlglot's parser for Spark as a class from which a Python class can inherit.
-
-Other tools may install ``sqlglot[c]``, which has compiled modules beside the Python sources. A Python class cannot
-inherit from a compiled class. So this module loads the parser's modules a second time, from their sources; all other
-code continues to use the compiled modules.
+"""Loads sqlglot's parser for Spark from its Python sources, since Python classes cannot inherit from compiled classes.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def _joined(given: Sequence[Given]) -> list[Given]:
             width = found[2].count("?")
             for values in rows:
                 if len(values) != width:
-                    raise SqlError(f"the INSERT has {width} parameters, and {len(values)} values are given")
+                    raise SqlError(f"the INSERT has {width} parameters, but {len(values)} values were passed")
             sql = found[1] + ", ".join([found[2]] * len(rows))
         statements.append((sql, tuple(chain.from_iterable(rows))))
     return statements

@@ -1,9 +1,4 @@
-"""Accepts keywords as names. Spark reserves almost none of its keywords, but sqlglot's parser reserves some fifty.
-
-Tokens are read from left to right. After some tokens, such as SELECT or +, an operand must come next. There, a keyword
-that cannot begin an operand is a name, if the token after it can follow an operand. Elsewhere, a keyword is a name only
-where no clause can begin. In column lists of CREATE, and in backquotes, every word is a name.
-"""
+"""Accepts keywords as names, since Spark reserves few of the keywords that sqlglot's parser reserves."""
 
 from __future__ import annotations
 
@@ -83,7 +78,12 @@ def is_often_a_name(kind: T) -> bool:
 
 
 def with_names(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, with the keywords that are names marked as if in backquotes."""
+    """The tokens, with the keywords that are names marked as if in backquotes.
+
+    Tokens are read from left to right. After some tokens, such as SELECT or +, an operand must come next. There, a
+    keyword that cannot begin an operand is a name, if the token after it can follow an operand. Elsewhere, a keyword is
+    a name only where no clause can begin. In column lists of CREATE, and in backquotes, every word is a name.
+    """
     made: list[Token] = []
     statement, opened, depth, defining, listed = _END, False, 0, False, False
     for i, token in enumerate(tokens):

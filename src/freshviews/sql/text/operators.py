@@ -1,9 +1,4 @@
-"""Parses operators with the precedence of Spark's grammar, which differs from sqlglot's.
-
-The levels, from the tightest: ``- + ~`` before an operand; ``* / % DIV``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``;
-``|``; all comparisons, at one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons; NOT;
-AND; OR. Binary operators of a level are read from left to right.
-"""
+"""Parses operators with the precedence of Spark's grammar, which differs from sqlglot's."""
 
 from __future__ import annotations
 
@@ -61,7 +56,12 @@ def _matching(kind: type[Node]) -> Callable[[Any, Any], Any]:
 
 
 class Operators(SparkParser):
-    """The Spark parser with Spark's operators."""
+    """The Spark parser with Spark's operators.
+
+    The levels, from the tightest: ``- + ~`` before an operand; ``* / % DIV``; ``+ - ||``; ``<< >> >>>``; ``&``; ``^``;
+    ``|``; all comparisons, at one level; one predicate (IS, IN, BETWEEN, LIKE ...) whose operands may be comparisons;
+    NOT; AND; OR. Binary operators of a level are read from left to right.
+    """
 
     UNARY_PARSERS = {  # noqa: RUF012
         TokenType.PLUS: lambda self: self._parse_plus(),

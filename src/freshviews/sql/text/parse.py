@@ -1,12 +1,4 @@
-"""Parses SQL text to sqlglot trees whose nodes know their place in the text.
-
-sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span of
-characters that it consumed, on the node that it returns. So an error can point at any construct:
-``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
-
-Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions`` gives
-them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
-"""
+"""Parses SQL text to sqlglot trees whose nodes know their place in the text, for errors."""
 
 from __future__ import annotations
 
@@ -239,7 +231,15 @@ for _name in dir(_Parser):
 
 @dataclass(frozen=True)
 class SqlText:
-    """The text of a script, and the places of its nodes."""
+    """The text of a script, and the places of its nodes.
+
+    sqlglot stores positions only for identifiers and a few other tokens. Here every parsing method also stores the span
+    of characters that it consumed, on the node that it returns. So an error can point at any construct:
+    ``SqlText.error(node, ...)`` has the 1-based line and column of the node's first character.
+
+    Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions``
+    gives them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
+    """
 
     text: str
 
@@ -349,7 +349,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     """The statements of a text whose places are those of the script."""
     alone = _SURROGATE.search(text)
     if alone is not None:
-        raise SqlError(f"{alone[0]!a} is half of a character; write the whole character", *sql.place(alone.start()))
+        raise SqlError(f"{alone[0]!a} is not valid Unicode; write the whole character", *sql.place(alone.start()))
     try:
         tokens = with_names(Spark().tokenize(text))
         for before, token in zip([None, *tokens], tokens, strict=False):
@@ -398,7 +398,7 @@ def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
         elif sign == ";" and opened:
             break
         elif sign in _PAIRS and (not opened or opened.pop().text != _PAIRS[sign]):
-            raise SqlError(f"{sign} closes no open bracket", *sql.place(token.start))
+            raise SqlError(f"{sign} has no opening bracket", *sql.place(token.start))
     if opened:
         raise SqlError(f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here", *sql.place(opened[-1].start))
 

@@ -1,4 +1,4 @@
-"""Refused functions and forms, each with an accepted alternative."""
+"""Refuses functions and clauses that are not supported, each with an accepted alternative."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads two things from a statement before it is parsed: its first word, and its parameters."""
+"""Reads the first word and the parameters of a statement before it is parsed."""
 
 from __future__ import annotations
 

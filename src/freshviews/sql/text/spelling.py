@@ -1,5 +1,4 @@
-"""Messages for text that is not SQL: sqlglot's message without its class names, with suggestions for misspelt keywords.
-"""
+"""Writes the error message for text that is not SQL, with suggestions for misspelt keywords."""
 
 from __future__ import annotations
 

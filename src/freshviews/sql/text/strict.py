@@ -1,5 +1,4 @@
-"""A parser that refuses text in which words, items or names are missing, as Spark does and sqlglot does not.
-"""
+"""Refuses text with missing words, items or names, as Spark does and sqlglot does not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,3 @@
-"""Payloads in generated code.
-
-``integers`` writes inlined arithmetic, ``elements`` calls of the kernels of other rings, ``own_rings`` the kernels of
-users' rings.
-"""
+"""Writes payloads: ``integers`` inlines arithmetic, ``elements`` calls kernels, ``own_rings`` writes users' rings."""
 
 __all__ = ["doubles", "elements", "integers", "own_rings"]

@@ -1,10 +1,4 @@
-"""Writes many sums of doubles of one view as two loops (``kernel.rings.doubles``).
-
-One loop computes a list of values, the other executes a list of additions.
-
-With a statement for each of 400 sums, compiling would take minutes. Fewer than ``LEAST`` sums have a statement each, so
-that the compiler optimises them together with the code around them.
-"""
+"""Writes many sums of doubles of one view as two loops, because a statement for each would compile slowly."""
 
 from __future__ import annotations
 

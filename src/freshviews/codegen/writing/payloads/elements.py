@@ -1,9 +1,4 @@
-"""Writes payloads of any ring: additions to accumulators and rows, and emitted payloads.
-
-A component of one word is an integer, whose arithmetic is inlined. For each other ring, a function in ``_ADDITIONS``
-writes one kernel call, which adds a product to an element. The kernels of users' rings are written from their formulas
-(``payloads.own_rings``).
-"""
+"""Writes payloads of any ring: additions to accumulators and rows, and emitted payloads."""
 
 from __future__ import annotations
 

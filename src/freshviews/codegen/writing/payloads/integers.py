@@ -1,4 +1,4 @@
-"""Writes payloads of integers: factors, products, and additions to rows. Also tests payloads of any ring for zero."""
+"""Writes payloads of integers: factors, products and additions. Also tests payloads of any ring for zero."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Writes users' rings: functions ``ring_k`` of a module, from the formulas of a ring.
-
-One function multiplies elements, lifts and an integer, and adds the product to an element. A second function writes the
-values of a result. Each function is written once per module and called by its symbol, so that triggers compile as fast
-as with built-in rings.
-"""
+"""Writes users' rings as functions ``ring_k``, from the formulas of the ring."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Parts: objects that programs need in addition to tables; each kind has a module. ``part`` defines the interface.
-
-A new kind of part is a module here and a line in ``KINDS``.
-"""
+"""Parts: what a program's state needs besides tables; ``KINDS`` lists the kinds, each a module."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,4 @@
-"""Stores the words by which triggers rebalance heavy and light parts, and chooses the exponent of the threshold.
-
-``program.heavy_light`` defines these terms.
-"""
+"""Stores the threshold and its base for the heavy and light parts of a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of parts: objects that a program needs in addition to its tables."""
+"""The interface of parts: what a program's state needs besides tables."""
 
 from __future__ import annotations
 

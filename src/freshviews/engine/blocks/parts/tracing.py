@@ -1,7 +1,4 @@
-"""Maintains the traced joins of a block: reads edits from tables, and runs triggers for changed derivations.
-
-``program.traced`` defines a traced join; ``engine.traces.traced`` maintains its rule.
-"""
+"""Maintains the traced joins of a block (``program.traced``): reads edits, and runs triggers for changed rows."""
 
 from __future__ import annotations
 

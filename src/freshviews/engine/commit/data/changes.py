@@ -1,4 +1,4 @@
-"""The signed rows of each statement: INSERT, UPDATE, DELETE, TRUNCATE and MERGE."""
+"""Makes the signed rows of a statement: INSERT, UPDATE, DELETE, TRUNCATE or MERGE."""
 
 from __future__ import annotations
 
@@ -70,7 +70,9 @@ def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
     for place, (field, is_void) in enumerate(zip(answer.schema, voids, strict=True)):
         kind = STRING if is_void else sql_type(field.type)
         if kind is None:
-            raise SqlError(f"column {field.name} of the query has values of {field.type}; CAST it to another type")
+            raise SqlError(
+                f"column {field.name} of the query has type {field.type}, which no SQL type corresponds to; CAST it"
+            )
         columns.append(ColumnDef(f"{place}", kind))
     names = [column.name for column in columns]
     encoder = TableEncoder(TableDef("of the query", tuple(columns)), dictionary)
@@ -123,7 +125,9 @@ class Changes:
             columns, order = [*insert.columns], [*range(len(found.columns))]
             if len(columns) != len(order):
                 names = ", ".join(column.name for column in columns)
-                raise SqlError(f"the query of INSERT has {len(order)} columns; {name} takes {len(columns)}: {names}")
+                raise SqlError(
+                    f"the query of INSERT has {len(order)} columns, but {name} takes {len(columns)}: {names}"
+                )
         source = Source("\x1dq", name, tuple(replace(c, name=f"{i}") for i, c in enumerate(found.columns)))
         keyed = {source.column(c).name: codes for c, codes in zip(source.columns, found.codes, strict=True)}
         values: dict[str, Expr | None] = {column.name: None for column in self._table.definition.columns}
@@ -131,8 +135,8 @@ class Changes:
             of = source.columns[place]
             if not is_assignable(of.type, column.type):
                 raise SqlError(
-                    f"column {name}.{column.name} is {column.type}, which takes no {of.type}; write CAST("
-                    f"{found.columns[place].name} AS {column.type}) in the query"
+                    f"column {name}.{column.name} is {column.type} and does not accept {of.type}; write "
+                    f"CAST({found.columns[place].name} AS {column.type}) in the query"
                 )
             try:
                 values[column.name] = cast(source.column(of), column.type)
@@ -204,7 +208,7 @@ class Changes:
             column = column_named(columns, name)
             assert column is not None
             if not is_assignable(of.type, column.type):
-                message = f"column {self._table.name}.{name} is {column.type}, which takes no {of.type}"
+                message = f"column {self._table.name}.{name} is {column.type} and does not accept {of.type}"
                 raise SqlError(f"{message}; write CAST(... AS {column.type})")
             values[name] = cast(source.column(of), column.type)
         new = self._evaluation.new_rows(values, old, keyed, found.rows, self._named(batch))

@@ -1,4 +1,4 @@
-"""How many rows a statement has inserted, deleted and updated."""
+"""Counts the rows that a statement inserts, deletes and updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the expressions of a statement over columns of codes, and checks new rows, with errors that name the row."""
+"""Computes the expressions of a statement over columns of codes, and checks the new rows."""
 
 from __future__ import annotations
 

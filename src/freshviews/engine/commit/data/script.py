@@ -1,7 +1,6 @@
-"""Runs a script: its definitions, its statements that change rows, and its questions, in order.
+"""Runs the statements of a script in order: definitions, changes of rows, and questions.
 
-A unit of the script takes effect whole or not at all (``sql.statements.units``). After an error or Ctrl-C the units
-before it stay, and the exception says so.
+After an error, earlier units of the script stay committed, and the exception says so.
 """
 
 from __future__ import annotations
@@ -176,8 +175,8 @@ class _Transaction:
             return RowCounts(0, 0, 0, doors.version())
         if doors.version() != self._found:
             raise FreshviewsError(
-                "a signal handler changed the database while the statement was computed; nothing of it took effect, "
-                "execute it again"
+                "a signal handler changed the database while the statement was computed, so the statement had no "
+                "effect; execute it again"
             )
         version = doors.commit([*self._parts.items()])
         return RowCounts(self._inserted, self._deleted, self._updated, version)

@@ -1,4 +1,4 @@
-"""The rows of a table that a statement finds: the stored rows, with the changes of an open transaction applied."""
+"""Finds the rows that a statement changes: stored rows, and rows of the open transaction."""
 
 from __future__ import annotations
 

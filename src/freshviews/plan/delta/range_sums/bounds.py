@@ -1,13 +1,4 @@
-"""Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
-
-A condition has a variable of a stored row (``a.price``), and terms without columns of that row (``b.price``). The
-condition is TRUE for the values in one or several ranges, whose ends are computed from the terms.
-
-Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error. So
-each range has a *limit*: while no term is greater in magnitude, neither the condition nor the ends can fail. If a term
-is greater, the loop evaluates the condition row by row. Arithmetic of doubles is rounded, so a condition with doubles
-becomes a range only for values on a grid (``grid``).
-"""
+"""Rewrites conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``."""
 
 from __future__ import annotations
 
@@ -115,7 +106,16 @@ class Ranges:
 
 
 def ranges_of(condition: Expr, opened: frozenset[str]) -> Ranges | None:
-    """The ranges of the only ``opened`` variable of a condition for which it is TRUE; None if it has another form."""
+    """The ranges of the only ``opened`` variable of a condition for which it is TRUE; None if it has another form.
+
+    A condition has a variable of a stored row (``a.price``), and terms without columns of that row (``b.price``). The
+    condition is TRUE for the values in one or several ranges, whose ends are computed from the terms.
+
+    Integer arithmetic is checked: a result that does not fit its type is an error. A range must not hide this error. So
+    each range has a *limit*: while no term is greater in magnitude, neither the condition nor the ends can fail. If a
+    term is greater, the loop evaluates the condition row by row. Arithmetic of doubles is rounded, so a condition with
+    doubles becomes a range only for values on a grid (``grid``).
+    """
     if not isinstance(condition, Call):
         return None
     if condition.op in ("and", "or"):

@@ -1,8 +1,6 @@
-"""Doubles on a grid: multiples of 2^-10 whose magnitude is at most 2^40. Integers up to this magnitude are on the grid.
+"""Tests whether doubles are on a grid, where sums of a few of them are exact.
 
-In general, a sum or difference of doubles is rounded. For up to eight doubles on the grid it is exact: a multiple of
-2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``. The sum of ``a - b`` over many rows is the
-sum of all a minus the sum of all b. Rows with other doubles are visited one by one.
+The grid has the multiples of 2^-10 whose magnitude is at most 2^40.
 """
 
 from __future__ import annotations
@@ -21,7 +19,12 @@ _ROUNDS = 1.5 * 2.0**42
 
 
 def is_on_grid(value: float) -> bool:
-    """True for a double on the grid."""
+    """True for a double on the grid.
+
+    In general, a sum or difference of doubles is rounded. For up to eight doubles on the grid it is exact: a multiple
+    of 2^-10 below 2^43, which takes 53 bits. So ``a - b > c`` equals ``a > b + c``. The sum of ``a - b`` over many rows
+    is the sum of all a minus the sum of all b. Rows with other doubles are visited one by one.
+    """
     return abs(value) <= _MOST and (value / _STEP).is_integer()
 
 

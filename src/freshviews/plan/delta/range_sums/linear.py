@@ -1,7 +1,6 @@
-"""Rewrites the body of a loop to use the sum of the rows; valid if each addition is linear in the row's payload.
+"""Rewrites the body of a loop to use the sum of the rows instead of each row.
 
-A lift over variables of the row and other variables is split into products (``products``). The sum has a component for
-each factor over variables of the row.
+This is valid if each addition is linear in the row's payload.
 """
 
 from __future__ import annotations

@@ -1,11 +1,6 @@
-"""Rewrites lifts across relations as sums of products: ``a.volume - b.volume`` is ``a.volume * 1 - 1 * b.volume``.
+"""Rewrites expressions over two relations as sums of products.
 
-The sum is over the stored rows of one relation, here ``a``. Each product has one factor over columns of the stored row
-(``a.volume``, ``1``), and one over other columns (``1``, ``b.volume``). So the sum of the lift over many rows needs
-only sums of the first factors. Integer arithmetic is checked, so a factor must not exceed a limit (``bounds``).
-
-``a - b`` of doubles is rounded before it is summed, so it is split only for values on a grid (``grid``). A product of a
-double of the stored row and another double is not split.
+``a.volume - b.volume`` becomes ``a.volume * 1 - 1 * b.volume``.
 """
 
 from __future__ import annotations
@@ -45,7 +40,16 @@ class Products:
 
 def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
     """A number as a sum of products of factors over the ``opened`` variables of a row and over others; None if it has
-    another form. ``coalesce(x, 0)`` is x, or 0 if a term of x is NULL."""
+    another form. ``coalesce(x, 0)`` is x, or 0 if a term of x is NULL.
+
+    The sum is over the stored rows of one relation, here ``a``. Each product has one factor over columns of the stored
+    row (``a.volume``, ``1``), and one over other columns (``1``, ``b.volume``). So the sum of the lift over many rows
+    needs only sums of the first factors. Integer arithmetic is checked, so a factor must not exceed a limit
+    (``bounds``).
+
+    ``a - b`` of doubles is rounded before it is summed, so it is split only for values on a grid (``grid``). A product
+    of a double of the stored row and another double is not split.
+    """
     inner = expr
     if isinstance(expr, Call) and expr.op == "coalesce":
         if len(expr.args) != 2 or not isinstance(expr.args[1], Literal) or expr.args[1].value != 0:

@@ -1,6 +1,6 @@
-"""Stored views for sums and loops over ranges of rows, and their maintenance.
+"""Stores the views that range sums read, and maintains them.
 
-If loops over ``S[g]`` sum the rows with ``t <= low`` for each v, ``S(g, t, v) -> count`` gets these views::
+For ``S(g, t, v)`` with the condition ``t <= low``::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups
@@ -12,8 +12,6 @@ If loops over ``S[g]`` sum the rows with ``t <= low`` for each v, ``S(g, t, v) -
     if t > 1152921504606846976:
         S_wide[g] += m
     S[g, t, v] += m
-
-Every addition to S first adds to these views.
 """
 
 from __future__ import annotations

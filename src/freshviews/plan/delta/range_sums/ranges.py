@@ -1,32 +1,11 @@
-"""Range sums: a loop over rows between two bounds becomes a sum, or a loop over these rows alone.
-
-A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all rows of a group and tests each row::
+"""Replaces a loop over rows between two bounds by a sum, or by a loop over these rows alone::
 
     for t, v, s in S[g]:                      u = sum:
         if t <= x:                                u += S_by_t[g, t <= x]
             Q[g] += m * s.sum_v               if u:
                                                   Q[g] += m * u.sum_v
 
-The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable. Its ordered index stores sums
-of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
-
-1. by one sum, as above, if the body reads no variable of the row, and each addition is a multiple of the row's payload;
-2. by a sum for each group, if the body reads some variables of the row, here b. The range must have one end only::
-
-       for t, b, s in S[g]:                      for b, _ in S_groups[g]:
-           if t <= x:                                u = sum:
-               Q[b] += m * s                             u += S_by_b_t[g, b, t <= x]
-                                                     if u:
-                                                         Q[b] += m * u
-
-3. by a loop over the rows of the range. The range view then has all columns of S.
-
-A lift over variables of the row and other variables is split into products (``products``); the range view sums the
-factors over variables of the row.
-
-A sum is used only for values whose integer arithmetic cannot overflow (``bounds``) and whose double arithmetic is exact
-(``grid``). The *wide view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the update has
-such a value, the original loop runs.
+The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable; a sum takes O(log N).
 """
 
 from __future__ import annotations
@@ -76,6 +55,29 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
 
     ``groups``: the variables of GROUP BY, which have fewer values than there are rows; ``dependencies`` between
     variables, from declared keys. They only decide between loops over groups and over rows, never the result.
+
+    The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable. Its ordered index stores
+    sums of subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way
+    that fits:
+
+    1. by one sum, as above, if the body reads no variable of the row, and each addition is a multiple of the row's
+       payload;
+    2. by a sum for each group, if the body reads some variables of the row, here b. The range must have one end only::
+
+           for t, b, s in S[g]:                      for b, _ in S_groups[g]:
+               if t <= x:                                u = sum:
+                   Q[b] += m * s                             u += S_by_b_t[g, b, t <= x]
+                                                         if u:
+                                                             Q[b] += m * u
+
+    3. by a loop over the rows of the range. The range view then has all columns of S.
+
+    A lift over variables of the row and other variables is split into products (``products``); the range view sums the
+    factors over variables of the row.
+
+    A sum is used only for values whose integer arithmetic cannot overflow (``bounds``) and whose double arithmetic is
+    exact (``grid``). The *wide view* ``S_wide(g)`` counts rows with other values. If the group has such a row, or the
+    update has such a value, the original loop runs.
     """
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program

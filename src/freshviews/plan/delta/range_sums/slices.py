@@ -1,4 +1,4 @@
-"""Describes a loop by the rows that it visits and the conditions at the beginning of its body."""
+"""Describes a loop by the rows that it visits, and by the conditions on these rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removes unneeded views of a program: views that nothing reads, and range views that equal another view."""
+"""Removes views of a program that nothing reads, and range views that equal another view."""
 
 from __future__ import annotations
 

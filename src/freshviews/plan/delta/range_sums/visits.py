@@ -1,4 +1,4 @@
-"""Writes the lines of EXPLAIN about ranges: the bound of an update, and conditions that must be tested for each row."""
+"""Writes the lines of EXPLAIN about ranges: the bound of an update, and the conditions tested row by row."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The executable specification of incremental leapfrog triejoin, in plain Python. Compiled code must agree with it.
+"""The executable specification of incremental leapfrog triejoin, in plain Python.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). ``versions`` orders rows and compares two
-versions of them. ``leapfrog`` joins rows. ``sensitivity`` records the intervals that a join depends on. ``surgery`` and
-``oracle`` find the bindings at which changes of rows matter. ``maintenance`` joins again at these bindings, and returns
-the change of the result.
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013).
+
+- ``versions``: ordered rows, and the difference of two versions; ``leapfrog``: the join.
+- ``sensitivity``: the intervals of codes that a join depends on.
+- ``surgery``, ``oracle``: the bindings at which changes of rows matter; ``maintenance``: joins again at these bindings.
 """
 
 __all__ = ["maintenance"]

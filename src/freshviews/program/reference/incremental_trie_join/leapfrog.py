@@ -1,16 +1,11 @@
 """The leapfrog join of one variable, one step at a time, which can start from any position of a former join.
 
-Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. All iterators are opened, and the greatest of their keys
-is the candidate. In turn, each iterator that is before the candidate seeks it. If the iterator lands on a greater key,
-that key becomes the candidate. When all iterators are at the candidate, the candidate is emitted, and the first
-iterator moves to its next key.
+Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. The keys 1 3 5 and 3 4 5 are joined in these steps::
 
-Departure: the iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
-``Position``. The paper sorts the iterators by their first keys: a change of one key could change the whole trace.
-
-Before the candidate is emitted, the join evaluates the conditions. If they hold, the complements of negated atoms seek
-the candidate, too. A complement that lacks the candidate moves to the next code that it has, and the iterators continue
-there (Incremental Maintenance for Leapfrog Triejoin, section 3.1.2).
+    open            1 and 3: the candidate is 3
+    first seeks 3   at 3: all iterators are at 3, which is emitted
+    first: next     at 5: the candidate is 5
+    second seeks 5  at 5: 5 is emitted
 """
 
 from __future__ import annotations
@@ -106,7 +101,19 @@ class Database:
 
 
 class Walk:
-    """A leapfrog join from a position on."""
+    """A leapfrog join from a position on.
+
+    All iterators are opened, and the greatest of their keys is the candidate. In turn, each iterator that is before the
+    candidate seeks it. If the iterator lands on a greater key, that key becomes the candidate. When all iterators are
+    at the candidate, the candidate is emitted, and the first iterator moves to its next key.
+
+    Departure: the iterators take turns in the order of the atoms, so the remaining steps of a join depend only on its
+    ``Position``. The paper sorts the iterators by their first keys: a change of one key could change the whole trace.
+
+    Before the candidate is emitted, the join evaluates the conditions. If they hold, the complements of negated atoms
+    seek the candidate, too. A complement that lacks the candidate moves to the next code that it has, and the iterators
+    continue there (Incremental Maintenance for Leapfrog Triejoin, section 3.1.2).
+    """
 
     def __init__(
         self, number: int, level: Level, binding: Row, database: Database, place: Position, report: Report

@@ -1,22 +1,10 @@
-"""Maintenance of a rule by trace: the maintenance rule of section 4, over an old and a new version of the relations.
+"""Maintains a rule by its trace: the maintenance rule of section 4 of the paper.
 
-The trace of a rule is the sequence of operations of leapfrog triejoin on the iterators of the atoms, with their
-results. An evaluation records the intervals on which its operations depend. When relations change,
+The trace of a rule is the sequence of the operations of a leapfrog triejoin, with their results. When relations change,
 
-1. comparing both versions yields the tree surgery, by depth;
-2. the tree surgery is matched with the records of the sensitivity indices. Matched records are removed, and yield the
-   change oracle;
-3. at the bindings of the oracle, leapfrog joins walk over both versions. Derivations of the old version alone are
-   erased. Derivations of the new version alone are inserted. The operations of the new walk are recorded.
-
-Departure: in the paper, a matched record of an inner variable causes a new evaluation of all bindings below its
-interval, so the time exceeds the edit distance. Here only the leapfrog join of this variable runs again. It starts, in
-both versions, at the position that the record holds, and ends where the two walks meet.
-
-Correctness. Consider a code under a binding that the rule reaches. If the code is emitted, a record of every cursor
-covers it. If not, some cursor lacks the code, and a record of that cursor covers it. (A cursor without an index, see
-``oracle``, counts as if a record covered every code.) So wherever the emitted codes change, a record is matched. A
-removed record lies within the range that the new walk records again.
+1. the differences of both versions are computed (*tree surgery*);
+2. they are matched with the records of the operations, which yields the bindings to evaluate again (*change oracle*);
+3. at these bindings, leapfrog joins walk over both versions. Derivations of only one version are erased or inserted.
 """
 
 from __future__ import annotations
@@ -85,6 +73,15 @@ class MaintainedRule:
     """A rule over relations, empty at first, and its sensitivity indices. Rows carry elements of a ring.
 
     ``empty`` is a version without rows, of the class that all versions will have.
+
+    Departure: in the paper, a matched record of an inner variable causes a new evaluation of all bindings below its
+    interval, so the time exceeds the edit distance. Here only the leapfrog join of this variable runs again. It starts,
+    in both versions, at the position that the record holds, and ends where the two walks meet.
+
+    Correctness. Consider a code under a binding that the rule reaches. If the code is emitted, a record of every cursor
+    covers it. If not, some cursor lacks the code, and a record of that cursor covers it. (A cursor without an index,
+    see ``oracle``, counts as if a record covered every code.) So wherever the emitted codes change, a record is
+    matched. A removed record lies within the range that the new walk records again.
     """
 
     rule: Rule

@@ -1,12 +1,7 @@
 """The change oracle: the bindings for which a rule must be evaluated again (sections 4 and 4.2.2).
 
-The oracle is a disjunction of contributions. A contribution has a binding of the first variables, a position
-(``leapfrog.Position``: a candidate code, and the iterators that are at it) and a code. Under this binding, the leapfrog
-join of the next variable must run again from the position up to and including the code. Contributions are stored in a
-trie (``Region``) whose branches are the bindings.
-
-If the variables of an atom are a prefix of the key order, the atom has no sensitivity index: a changed row determines
-the binding of its contribution.
+A *contribution* has a binding of the first variables, a position and a code. Under this binding, the join of the next
+variable must run again from the position up to the code.
 """
 
 from __future__ import annotations
@@ -28,7 +23,13 @@ class Contribution:
 
 @dataclass
 class Region:
-    """The part of the oracle below a binding. ``carried``: codes of rows whose element changed."""
+    """The part of the oracle below a binding. ``carried``: codes of rows whose element changed.
+
+    The oracle is a disjunction of contributions, stored in a trie whose branches are the bindings.
+
+    If the variables of an atom are a prefix of the key order, the atom has no sensitivity index: a changed row
+    determines the binding of its contribution.
+    """
 
     contributions: list[Contribution] = field(default_factory=list)
     carried: set[int] = field(default_factory=set)

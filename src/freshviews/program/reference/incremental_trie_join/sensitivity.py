@@ -1,15 +1,10 @@
-"""Sensitivity indices: per cursor, the intervals of codes in which a change would change the trace (section 4.2).
+"""Sensitivity indices: for each cursor, the intervals of codes in which a change would change the trace (section 4.2).
 
 A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
 
     (b; [low, high]; a; where)
 
-The record holds, in this order: the codes above the cursor in the trie, the interval of the operation, the codes of the
-other bound variables, and the position where the leapfrog join resumes. If a row below ``b`` changes at a code within
-the interval, the join must run again for the binding in the record.
-
-The records with one prefix are an interval tree (section 3.2): pages in order of ``low``, each with its greatest
-``high``.
+If a row with this ``b`` changes at a code in the interval, the join with this ``a`` runs again from ``where``.
 """
 
 from __future__ import annotations
@@ -37,7 +32,11 @@ class Record:
 
 @dataclass
 class IntervalTree:
-    """Records in order, in pages, with the greatest end of each page."""
+    """Records in order, in pages, with the greatest end of each page.
+
+    The records with one prefix are an interval tree (section 3.2): pages in order of ``low``, each with its greatest
+    ``high``.
+    """
 
     pages: list[list[Record]] = field(default_factory=lambda: [[]])
     ends: list[int] = field(default_factory=lambda: [0])

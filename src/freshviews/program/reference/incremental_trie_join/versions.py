@@ -1,9 +1,6 @@
 """Versions of ordered rows, read as tries, and the difference of two versions.
 
-A version is a sequence of immutable pages. An edit copies only the pages that it changes. The delta iterator (section
-3.3 of the paper) skips the pages that two versions share.
-
-A row is a tuple of codes that *carries* a ring element, for example its multiplicity.
+A version is a sequence of immutable pages; an edit copies only the pages that it changes.
 """
 
 from __future__ import annotations
@@ -60,7 +57,10 @@ def has_branch(trie: Trie, path: Row) -> bool:
 
 @dataclass(frozen=True)
 class Version:
-    """Rows in order, in pages; no page is empty."""
+    """Rows in order, in pages; no page is empty.
+
+    A row is a tuple of codes that *carries* a ring element, for example its multiplicity.
+    """
 
     pages: tuple[Page, ...] = ()
 

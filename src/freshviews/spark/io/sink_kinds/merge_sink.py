@@ -1,9 +1,4 @@
-"""Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version.
-
-The note names the view, the checkpoint and the version. A version whose note exists is not written again. Notes are in
-the history of the table. If the table has rows but no note is left, the table is refused. ``Merging`` has the
-operations that depend on the table format.
-"""
+"""Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version."""
 
 from __future__ import annotations
 
@@ -34,6 +29,10 @@ def merge_rows(
     earlier version of this view.
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
+
+    The note names the view, the checkpoint and the version. A version whose note exists is not written again. Notes are
+    in the history of the table. If the table has rows but no note is left, the table is refused. ``Merging`` has the
+    operations that depend on the table format.
     """
     target = _target(view, merging)
     # The settings are for this version alone: sinks that are behind have threads of their own.

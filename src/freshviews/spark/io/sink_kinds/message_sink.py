@@ -1,7 +1,6 @@
 """Writes rows of a version as messages; headers have the version and the number of the message.
 
-A sink of messages has no transactions. If a crash interrupts a delivery, the version is delivered again, with equal
-messages in equal order. The headers show which messages are repeated.
+After a crash a version may be sent again, with equal messages in equal order.
 """
 
 from __future__ import annotations

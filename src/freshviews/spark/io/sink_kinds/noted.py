@@ -1,4 +1,4 @@
-"""Checks which version of a view the view's table has. The step that writes rows also records their version."""
+"""Checks which version of a view a sink's table has, by the note that each delivery writes."""
 
 from __future__ import annotations
 

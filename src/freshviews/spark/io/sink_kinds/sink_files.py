@@ -1,4 +1,4 @@
-"""Writes files of sinks: rows in a format, published whole or not at all."""
+"""Writes files of sinks, each published whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,15 +1,10 @@
 """Writes rows of a version into a table of a database, in one transaction per version.
 
-Spark writes the rows to a staging table, in the schema of the target table. Then one transaction copies the rows to the
-target table, and notes the version in the table ``freshviews_versions``. So a version takes effect once, however often
-it is tried. For example, with ``upsert``::
+Spark writes the rows to a staging table. With ``upsert``, one transaction then runs::
 
     DELETE FROM t WHERE EXISTS (SELECT 1 FROM staging s WHERE s.k = t.k)
     INSERT INTO t (k, v) SELECT k, v FROM staging WHERE _here = 1
     UPDATE freshviews_versions SET version = 7 WHERE target = 't' AND version = 6 AND ...
-
-A staged row with ``_here`` 0 only deletes. With ``changes`` rows are only inserted; with ``complete`` all old rows are
-deleted first.
 """
 
 from __future__ import annotations
@@ -46,6 +41,9 @@ def deliver_rows(
     earlier version of this view.
 
     Raises OtherTable, BadKey and what Spark and Py4J raise.
+
+    A staged row with ``_here`` 0 only deletes. With ``changes`` rows are only inserted; with ``complete`` all old rows
+    are deleted first.
     """
     target = value_of(view.options, "dbtable")
     with _connected(spark, view.options) as database:

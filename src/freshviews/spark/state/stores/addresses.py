@@ -1,4 +1,4 @@
-"""Chooses the store for the address of a checkpoint; no other module makes this choice."""
+"""Chooses the store for the address of a checkpoint."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """A store in Azure's blob storage: ``abfss://container@account.dfs.core.windows.net/folder``.
 
-``write_if_absent`` is an upload with the condition If-None-Match. Credentials come from
-``AZURE_STORAGE_CONNECTION_STRING``, which also names the server, or from ``AZURE_STORAGE_KEY`` or
-``AZURE_STORAGE_SAS_TOKEN``. If none is set, azure-identity finds credentials: by its own variables, the identity of the
-machine, or the login of ``az``.
+Credentials come from ``AZURE_STORAGE_CONNECTION_STRING``, ``AZURE_STORAGE_KEY``, ``AZURE_STORAGE_SAS_TOKEN`` or
+azure-identity.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A remote store, with a cache on this machine's disk for objects that never change.
-
-Objects below ``state/`` have fresh names, so a file in the cache equals the object, and only missing files are
-requested. A driver or executor has its own cache, which is lost when the driver or executor ends. The Python workers of
-an executor share its cache. Files that were not read for ``UNUSED`` seconds are deleted.
-"""
+"""A remote store, with a cache on this machine's disk for objects that never change."""
 
 from __future__ import annotations
 
@@ -30,7 +25,12 @@ _LOOK_EVERY = 60.0
 
 
 class Cached:
-    """A store whose objects below ``state/`` are cached in a folder after they were written or read."""
+    """A store whose objects below ``state/`` are cached in a folder after they were written or read.
+
+    Objects below ``state/`` have fresh names, so a file in the cache equals the object, and only missing files are
+    requested. A driver or executor has its own cache, which is lost when the driver or executor ends. The Python
+    workers of an executor share its cache. Files that were not read for ``UNUSED`` seconds are deleted.
+    """
 
     is_local = False
 

@@ -1,8 +1,4 @@
-"""A store in a folder of this machine, or of a file system that driver and workers have mounted under one path.
-
-Files and their folders are synced. ``write_if_absent`` writes and syncs a file under another name, and then links it to
-the wanted name, which fails if that name exists.
-"""
+"""A store in a folder of this machine, or of a file system that driver and workers have mounted under one path."""
 
 from __future__ import annotations
 

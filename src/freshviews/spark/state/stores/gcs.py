@@ -1,8 +1,6 @@
 """A store in Google Cloud Storage: ``gs://bucket/folder``.
 
-``write_if_absent`` is an upload under the condition that the object has no generation yet (if_generation_match=0).
-Credentials are found as by Google's own tools: by ``GOOGLE_APPLICATION_CREDENTIALS``, by the login of ``gcloud``, or by
-the role of the machine. ``STORAGE_EMULATOR_HOST`` can name another server.
+Credentials come from ``GOOGLE_APPLICATION_CREDENTIALS``, the login of ``gcloud`` or the role of the machine.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``.
-
-Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written to a
-file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A rename is
-atomic. If an object of that name exists, the rename replaces it (``write``), or fails (``write_if_absent``).
-"""
+"""A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``."""
 
 from __future__ import annotations
 
@@ -64,7 +59,13 @@ class _Answer:
 
 
 class Hdfs:
-    """The files below a folder. ``web``: the addresses of the namenode's web interface, and of standby namenodes."""
+    """The files below a folder. ``web``: the addresses of the namenode's web interface, and of standby namenodes.
+
+    Python workers have no Java, so requests go to the namenode and the datanodes over HTTP. An object is first written
+    to a file in ``aside/``, whose name is used once. When datanodes have synced and closed the file, it is renamed. A
+    rename is atomic. If an object of that name exists, the rename replaces it (``write``), or fails
+    (``write_if_absent``).
+    """
 
     def __init__(self, address: str, web: Collection[str], folder: str) -> None:
         self.address = address
@@ -285,9 +286,8 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
         answer = _Answer(response.status, response.getheader("Location"), is_measured, response.read())
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
-            f"{server} does not answer ({error or type(error).__name__}): start HDFS, or name the web address of its "
-            f"namenode, as webhdfs://host:port/folder or in {WEB}; every machine must reach the namenode and the "
-            "datanodes"
+            f"{server} does not answer ({error or type(error).__name__}); start HDFS, let every machine reach its "
+            f"namenode and datanodes, or name its web address, as webhdfs://host:port/folder or in {WEB}"
         ) from error
     finally:
         connection.close()

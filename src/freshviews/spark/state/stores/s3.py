@@ -1,8 +1,7 @@
 """A store in S3, or in a server that speaks its protocol: ``s3://bucket/folder``.
 
-``write_if_absent`` is a put with the condition If-None-Match. Credentials, region and endpoint are found as by AWS's
-own tools: in environment variables, AWS's files, or by the role of the machine. ``AWS_ENDPOINT_URL`` can name another
-server.
+Credentials and region come from environment variables, AWS's files or the role of the machine. ``AWS_ENDPOINT_URL``
+names another server.
 """
 
 from __future__ import annotations

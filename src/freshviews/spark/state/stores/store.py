@@ -1,8 +1,6 @@
-"""The interface of a store, where a checkpoint is kept: a map from names to bytes.
+"""The interface of a store, where a checkpoint is: a map from names to bytes.
 
-Names are relative, with ``/`` between their parts. Large objects are immutable and have fresh names, so they can be
-cached without a check. Objects that no manifest names are ignored. ``write_if_absent`` lets only one of two runs commit
-a version. A store without it cannot hold a checkpoint.
+Names are relative, with ``/`` between their parts.
 """
 
 from __future__ import annotations
@@ -80,7 +78,12 @@ class Objects(Protocol):
 
 
 class Store(Objects, Protocol):
-    """Objects by name, and a folder on this machine's disk."""
+    """Objects by name, and a folder on this machine's disk.
+
+    Names are relative, with ``/`` between their parts. Large objects are immutable and have fresh names, so they can be
+    cached without a check. Objects that no manifest names are ignored. ``write_if_absent`` lets only one of two runs
+    commit a version. A store without it cannot hold a checkpoint.
+    """
 
     def writer(self, name: str) -> Writer:
         """Write a new object piece by piece."""

@@ -1,3 +1,3 @@
-"""Turns a bound SELECT into a block: it places predicates, makes variables, and splits sums into lifts."""
+"""Converts a bound SELECT to a block: places predicates, makes variables, and splits sums into products."""
 
 __all__ = ["block_of_select", "narrowing", "text_parts", "variables"]

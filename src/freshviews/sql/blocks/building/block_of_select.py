@@ -1,9 +1,4 @@
-"""Turns a bound SELECT into a ``Block``.
-
-Some expressions must be computed from one source, for example GROUP BY expressions and arguments of MIN. If such an
-expression has columns of several sources, the join becomes an internal view with the needed columns. The SELECT then
-reads only this view.
-"""
+"""Converts a bound SELECT to a ``Block``."""
 
 from __future__ import annotations
 

@@ -1,26 +1,12 @@
-"""Makes internal views for aggregates whose value is a text made of all rows of a group.
+"""Makes internal views for aggregates whose value is a text of all rows of a group, such as STRING_AGG.
 
-The texts of a group are in an internal view of their own; aggregates over the same rows share it. The SELECT joins
-these views with a view of its other aggregates::
+::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
     v#1(k, c1)       SELECT k, SUM(x) FROM t GROUP BY k
     v#2(k, text)     the texts of SELECT k, y FROM t, by k
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
-
-With several grouping sets, each set has a view of texts, and one more internal view is their union. A row of the union
-has the number of its set, and NULL in the columns that the set does not group by.
-
-If the ``Gathering`` of an aggregate is ``listed``, its text lists groups instead of rows. One more internal view has
-these groups::
-
-    SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
-
-    v#2(k, set, c, d, n, s)     SELECT k, the number of the set, c, d, COUNT(*), SUM(x) FROM t
-                                WHERE x IS NOT NULL AND c IS NOT NULL AND d IS NOT NULL
-                                GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
-    v#3(k, text, text1, ...)    the texts of v#2, by k
 """
 
 from __future__ import annotations
@@ -42,7 +28,21 @@ from freshviews.types import BIGINT, BOOLEAN
 
 
 def over_texts(select: Select, views: Views, block_of: Callable[[Select], Block]) -> Select:
-    """The grouped SELECT as a join of views of its aggregates, each by group. ``block_of`` makes the block of a bag."""
+    """The grouped SELECT as a join of views of its aggregates, each by group. ``block_of`` makes the block of a bag.
+
+    With several grouping sets, each set has a view of texts, and one more internal view is their union. A row of the
+    union has the number of its set, and NULL in the columns that the set does not group by.
+
+    If the ``Gathering`` of an aggregate is ``listed``, its text lists groups instead of rows. One more internal view
+    has these groups::
+
+        SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k
+
+        v#2(k, set, c, d, n, s)     SELECT k, the number of the set, c, d, COUNT(*), SUM(x) FROM t
+                                    WHERE x IS NOT NULL AND c IS NOT NULL AND d IS NOT NULL
+                                    GROUP BY GROUPING SETS ((k, c), (k, d), (k, c, d))
+        v#3(k, text, text1, ...)    the texts of v#2, by k
+    """
     grouped = select.kind == "groups"
     refs = _keys(select)
     sources: list[Source] = []

@@ -1,12 +1,8 @@
-"""Places each predicate of a join.
+"""Places each predicate of a join: a filter of one source, an equality that joins two, or a condition over several.
 
-- a predicate of one source filters that source at its leaf
+- a predicate of one source filters that source
 - ``=`` and ``<=>`` between expressions of two sources join them; a = b and b = c also join a and c
 - other predicates are conditions over several sources; but if r.a = s.a, then ``s.a < r.b`` is a filter of r
-
-A filter on a joined column is repeated on every source that has the column. So a source stores only rows that may have
-a partner. In a LEFT JOIN, a filter on the left side is repeated on the right side, but never the reverse. A predicate
-of WHERE over the right side is a condition.
 """
 
 from __future__ import annotations
@@ -80,7 +76,12 @@ class Join:
 
 
 def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr], optional: Sequence[OptionalSource] = ()) -> Join:
-    """Place every conjunct of WHERE and ON."""
+    """Place every conjunct of WHERE and ON.
+
+    A filter on a joined column is repeated on every source that has the column. So a source stores only rows that may
+    have a partner. In a LEFT JOIN, a filter on the left side is repeated on the right side, but never the reverse. A
+    predicate of WHERE over the right side is a condition.
+    """
     keys = keys_of(optional)
     filters: dict[str, list[Expr]] = {source.alias: [] for source in sources}
     for alias, found in keys.items():

@@ -1,15 +1,11 @@
-"""Delays the failure of an expression until it is known whether its row joins.
+"""Delays the error of an expression until it is known whether its row joins.
 
-A source computes its filters, groups and arguments when a row arrives, before it is known whether the row joins. So a
-failure becomes a value of the row. With tables t(a, b) and u(a, c), this query gets the two clauses below it::
+A source computes expressions before the join, so an error becomes a value of the row::
 
     SELECT t.b, SUM(10 / t.a) FROM t JOIN u USING (a) WHERE 20 / t.a > 3 GROUP BY t.b
 
     WHERE failed(20 / t.a) OR attempt(20 / t.a > 3)
     SUM(attempt(10 / t.a)), COUNT(CASE WHEN failed(20 / t.a > 3) OR failed(10 / t.a) THEN true END)
-
-A group whose count of failures is not 0 is an error. A SELECT without groups reads an internal view of the join, which
-has a column of failures. Arithmetic overflow is not delayed: it is an error when the row arrives.
 """
 
 from __future__ import annotations
@@ -29,7 +25,11 @@ _GREATEST = 2**63 - 1
 
 
 def with_failures(select: Select) -> Select:
-    """The SELECT in which failures travel with the rows; the same one if nothing fails or no row is excluded."""
+    """The SELECT in which failures travel with the rows; the same one if nothing fails or no row is excluded.
+
+    A group whose count of failures is not 0 is an error. A SELECT without groups reads an internal view of the join,
+    which has a column of failures. Arithmetic overflow is not delayed: it is an error when the row arrives.
+    """
     if len(select.sources) == 1 and not select.absent:
         return select
     failures: dict[str, list[Expr]] = {}

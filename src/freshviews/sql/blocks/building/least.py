@@ -1,20 +1,13 @@
-"""Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s.
+"""Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s: the least sum is the sum of the least terms.
 
-The least sum is the sum of the least terms, because addition is monotonic (`docs/rings.md`, Least sums). So a source
-becomes an internal view of the least and greatest values of its terms, grouped by its other columns. With tables
-r(k, x) and s(k, y)::
+With tables r(k, x) and s(k, y)::
 
     SELECT MIN(r.x - s.y) FROM r JOIN s USING (k)
     v#1 = SELECT k, MIN(x) AS min_x FROM r GROUP BY k
     v#2 = SELECT k, MAX(y) AS max_y FROM s GROUP BY k
     v   = SELECT MIN(v#1.min_x - v#2.max_y) FROM v#1 JOIN v#2 USING (k)
 
-An update of r takes O(log n) steps, if n rows of r have its k. Without the internal views, it would take a step per
-row of s with its k, and all rows of the join would be stored.
-
-Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
-
-Source: F-IVM (Nikolic and Olteanu, SIGMOD 2018); min and + form a semiring.
+Sums of doubles are not rewritten. `docs/rings.md`, Least sums, explains why.
 """
 
 from __future__ import annotations
@@ -39,7 +32,15 @@ _OTHER = {"min": "max", "max": "min"}
 
 def over_least(select: Select, views: Views) -> Select | None:
     """The SELECT over a view of the least and greatest values of each source; None if it has another form, or if no
-    source has fewer rows in such a view."""
+    source has fewer rows in such a view.
+
+    An update of r takes O(log n) steps, if n rows of r have its k. Without the internal views, it would take a step per
+    row of s with its k, and all rows of the join would be stored.
+
+    Sums of doubles are not rewritten: infinity plus minus infinity is NaN, so addition of doubles is not monotonic.
+
+    Source: F-IVM (Nikolic and Olteanu, SIGMOD 2018); min and + form a semiring.
+    """
     if select.kind == "bag" or select.optional or select.absent or select.sets or select.limit is not None:
         return None
     if any(call.function not in _OTHER or call.distinct for call in select.aggregates):

@@ -1,8 +1,6 @@
-"""Splits the argument of a linear aggregate into a product of lifts.
+"""Splits the argument of a SUM into factors, one per table.
 
-The argument of ``SUM(o.discount * i.price)`` has a factor of o and a factor of i. A view tree can push each factor to
-its leaf. Products, changes of sign, and scalings by a constant are split. So is ``CASE WHEN c THEN v ELSE 0 END``,
-which is v times 1 or 0. A product over several tables is exact: only the sum must fit its type, not each INT product.
+``SUM(o.discount * i.price)`` has the factors o.discount and i.price.
 """
 
 from __future__ import annotations
@@ -37,7 +35,13 @@ class Lifts:
 
 
 def of_sum(argument: Expr, variables: Variables) -> Lifts:
-    """The lifts of SUM(argument) for exact types; NULL counts as 0."""
+    """The lifts of SUM(argument) for exact types; NULL counts as 0.
+
+    The argument of ``SUM(o.discount * i.price)`` has a factor of o and a factor of i. A view tree can push each factor
+    to its leaf. Products, changes of sign, and scalings by a constant are split. So is ``CASE WHEN c THEN v ELSE 0
+    END``, which is v times 1 or 0. A product over several tables is exact: only the sum must fit its type, not each INT
+    product.
+    """
     return _placed([_zero_for_null(factor) for factor in _factors(argument)], variables)
 
 

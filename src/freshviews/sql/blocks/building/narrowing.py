@@ -1,7 +1,5 @@
-"""Limits views of row numbers to the first rows if the numbers are compared only with constants.
+"""Limits a view of row numbers to the first rows, if the numbers are compared only with constants.
 
-A SELECT with ROW_NUMBER or RANK reads an internal view of all rows with their numbers. If every reader of this view
-selects only small numbers, the view stores only these rows. If the numbers have no other use, the view drops them.
 ``SELECT id FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY g ORDER BY x) n FROM t) WHERE n <= 3``, before and after::
 
     v#1(id, g, x, row_number)    all rows with their numbers            v reads v#1 where row_number <= 3

@@ -1,12 +1,9 @@
-"""Makes internal views store the part of a text that is read, not the whole text.
+"""Stores only the part of a text that readers of an internal view use.
 
-If all readers of an internal view read the same part of a column, the view stores this part instead of the column. The
-part is computed when a row arrives, so only the part gets a code. Before and after::
+Before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1
-
-The part must be one that compiled code computes and that cannot fail (``expr.ops.TEXT_OPS``).
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Makes the variables of a block, and the atoms that contain them.
-
-Variables are made on demand. An expression of one source becomes a column of its atom; expressions that a join makes
-equal are one variable. In the finished block, a variable has the name of its column, unless two variables would share
-it.
-"""
+"""Makes the variables of a block, and the atoms that contain them."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Aggregates that are computed from other aggregates: moments, cofactors, and values of an element of a user's ring."""
+"""Aggregates that are computed from other aggregates: variance, cofactors, and results of users' rings."""
 
 __all__ = ["cofactors", "moments", "own_rings"]

@@ -1,12 +1,6 @@
-"""COFACTOR, COVAR_MATRIX and CORR_MATRIX: calls that return several columns of a SELECT list.
+"""Binds COFACTOR, COVAR_MATRIX and CORR_MATRIX, calls that return several columns of a SELECT list.
 
-``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``; the matrices
-have one column per pair. All are read from one payload, the cofactor of the arguments (``freshviews.ring.cofactor``).
-Rows where an argument is NULL do not count. Integers and decimals stay exact; if one argument is a double, all
-arguments become doubles.
-
-An argument of COFACTOR may be a category, as in ``COFACTOR(x, CATEGORY(city))``. Each column of a category is a text,
-for example a list of the count and the sum of x for each city. One ``query.block.Gathering`` makes all these texts.
+``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``.
 """
 
 from __future__ import annotations
@@ -131,7 +125,17 @@ def _type_of(stem: str, args: Sequence[Expr], entry: Entry) -> SqlType:
 
 
 def product_of(args: Sequence[Expr], entry: tuple[int, ...]) -> SqlType:
-    """The type whose codes the products of an entry's arguments have."""
+    """The type whose codes the products of an entry's arguments have.
+
+    ``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``; the
+    matrices have one column per pair. All are read from one payload, the cofactor of the arguments
+    (``freshviews.ring.cofactor``). Rows where an argument is NULL do not count. Integers and decimals stay exact; if
+    one argument is a double, all arguments become doubles.
+
+    An argument of COFACTOR may be a category, as in ``COFACTOR(x, CATEGORY(city))``. Each column of a category is a
+    text, for example a list of the count and the sum of x for each city. One ``query.block.Gathering`` makes all these
+    texts.
+    """
     types = [args[i].type for i in entry]
     if all(one.is_integer for one in types):
         return BIGINT

@@ -1,13 +1,4 @@
-"""Variance, covariance, correlation and regression as expressions over exact sums.
-
-All are functions of comoments. A comoment is the sum of ``(x - mean x) * (y - mean y)`` over the rows without NULL in x
-or y. It is computed from the exact sums of x, y and x * y. Each product x * y is computed as a pair of doubles: the
-nearest double, and the difference from it. A sum becomes such a pair when it is read. So the operation ``comoment``
-subtracts numbers of 106 bits, and deleted rows leave no rounding error.
-
-As in Spark, integers and decimals count as DOUBLE. A sample of one row has no variance (NULL), and a division by a
-variance of 0 is NULL.
-"""
+"""Computes variance, covariance, correlation and regression from exact sums of x, y and x * y."""
 
 from __future__ import annotations
 
@@ -143,7 +134,16 @@ MOMENTS = frozenset((*_OF_ONE, *_OF_TWO))
 
 
 def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall], Expr]) -> Expr:
-    """The value of a function of ``MOMENTS`` over aggregate calls. Raises Fault for wrong arguments."""
+    """The value of a function of ``MOMENTS`` over aggregate calls. Raises Fault for wrong arguments.
+
+    All are functions of comoments. A comoment is the sum of ``(x - mean x) * (y - mean y)`` over the rows without NULL
+    in x or y. It is computed from the exact sums of x, y and x * y. Each product x * y is computed as a pair of
+    doubles: the nearest double, and the difference from it. A sum becomes such a pair when it is read. So the operation
+    ``comoment`` subtracts numbers of 106 bits, and deleted rows leave no rounding error.
+
+    As in Spark, integers and decimals count as DOUBLE. A sample of one row has no variance (NULL), and a division by a
+    variance of 0 is NULL.
+    """
     count = 1 if name in _OF_ONE else 2
     if len(args) != count:
         raise Fault(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")

@@ -1,8 +1,4 @@
-"""Aggregates over users' rings: a call that returns one value, or several columns of a SELECT list.
-
-Rows where an argument is NULL do not count; the result is NULL if no row counts. Arguments have the types of the ring;
-an integer is also accepted for a DECIMAL, and any number for a DOUBLE.
-"""
+"""Binds aggregates over users' rings, which return one value or several columns of a SELECT list."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""FROM clauses: builds trees of joins, turns outer joins into lookups, makes dependent queries independent."""
+"""Binds FROM clauses: builds trees of joins, rewrites outer joins as lookups, and makes subqueries independent."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

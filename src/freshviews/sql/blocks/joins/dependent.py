@@ -1,14 +1,10 @@
-"""Rewrites dependent queries as independent ones.
+"""Rewrites a query that names columns of an enclosing query as an independent query.
 
-A query is dependent if it names columns of an enclosing query. If only equalities such as ``i.k = o.k`` use these
-columns, the opposite sides, here i.k, become columns of the query. Otherwise the query is joined with the *domain* d,
-the distinct values of the columns, and is also grouped by them. The first query below becomes the second one::
+The first query below becomes the second one, where d has the distinct values of k::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n
     FROM d LEFT JOIN (SELECT d.k, COUNT(*) AS n FROM d JOIN i ON i.k < d.k GROUP BY d.k) q ON q.k = d.k
-
-An aggregate without GROUP BY has a row for each value of the domain, even if no row is aggregated.
 """
 
 from __future__ import annotations
@@ -241,7 +237,12 @@ def values_of(joined: Joined, columns: tuple[Expr, ...], around: Names | None, v
 
 def as_source(joined: Joined, around: Names | None, views: Views, read: Read, taken: list[str]) -> Joined:
     """The join as one internal view, with predicates that tie it to a row of the queries ``around`` it. Its columns are
-    the columns of the scope in ``read``; all are plain."""
+    the columns of the scope in ``read``; all are plain.
+
+    If only equalities such as ``i.k = o.k`` use columns of the enclosing query, the opposite sides, here i.k, become
+    columns of the query. Otherwise the query is joined with the *domain* d, the distinct values of the columns, and is
+    also grouped by them.
+    """
     flat = lowered(joined if around is None else tied(joined, around, views), views, read)
     scope = flat.scope
     # If only a subquery read a column, the source that represents both no longer has the column.

@@ -1,8 +1,6 @@
 """Binds FROM to a join of sources and a scope of columns.
 
-Accepts inner, cross and comma joins, LEFT, RIGHT and FULL joins, SEMI and ANTI joins, with ON, USING or NATURAL, and
-joins in parentheses. A subquery that only selects, projects and joins is merged into the enclosing join; any other
-subquery becomes an internal view.
+A subquery that only selects, projects and joins is merged into the enclosing join; any other becomes an internal view.
 """
 
 from __future__ import annotations

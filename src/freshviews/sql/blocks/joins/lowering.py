@@ -1,14 +1,11 @@
-"""Lowers the outer joins of a FROM clause to sources that are looked up by a key.
+"""Rewrites the right side of every outer join as a source that is looked up by a key.
 
-``lowered`` turns the right side of every LEFT JOIN into a source that is looked up by a key (``blocks.optional``). Some
-joins need an internal view first::
+Some joins need an internal view first::
 
     l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
     l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,
                                          looked up by x
     l FULL JOIN r ON ..                  a view of l LEFT JOIN r, and of the rows of r without a partner
-
-If a source becomes part of a view, all expressions read the view's columns instead of the source's columns.
 """
 
 from __future__ import annotations

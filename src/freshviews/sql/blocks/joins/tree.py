@@ -1,7 +1,4 @@
-"""The tree of a FROM clause: inner joins, LEFT and FULL joins.
-
-``simplified`` turns outer joins into inner ones if a predicate drops the rows without a partner.
-"""
+"""The tree of a FROM clause: inner joins, LEFT and FULL joins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""VALUES: rows of constants, and their columns."""
+"""Binds VALUES: rows of constants, and their columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds expressions of a grouped SELECT to its groups, and refuses columns that are neither grouped nor aggregated."""
+"""Binds the expressions of a grouped SELECT, and refuses columns that are neither grouped nor aggregated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Turns a query expression into bound SELECTs, and makes the internal views that these SELECTs need.
-
-A query is one SELECT, or several in set operations. In a bound SELECT all names and types are resolved. A clause that
-cannot be bound is refused.
-"""
+"""Converts a query to bound SELECTs, and makes the internal views that these SELECTs need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds one SELECT: FROM, WHERE, the SELECT list, GROUP BY and HAVING, in the order that name resolution needs."""
+"""Binds one SELECT: FROM, WHERE, the SELECT list, GROUP BY and HAVING."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In a grouped SELECT, rewrites an expression that equals a group as GROUP BY writes it: ``b + a`` as ``a + b``."""
+"""Rewrites an expression that equals a group as GROUP BY writes it: ``b + a`` as ``a + b``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WITH queries and plain views, and ``Queries``, the interface by which a SELECT binds the queries inside it."""
+"""Binds WITH queries and plain views, and the queries inside a SELECT."""
 
 from __future__ import annotations
 

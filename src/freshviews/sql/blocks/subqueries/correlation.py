@@ -1,4 +1,4 @@
-"""Finds equalities between a subquery and its enclosing query, and groups the subquery by its side of each."""
+"""Finds equalities between a subquery and its enclosing query, and groups the subquery by their columns."""
 
 from __future__ import annotations
 

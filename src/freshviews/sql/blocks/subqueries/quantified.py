@@ -1,8 +1,6 @@
-"""ANY and ALL: an internal view has one row per key, with the facts about the subquery that decide a comparison.
+"""Rewrites comparisons with ANY and ALL as joins with an internal view, which has one row per key.
 
-``x < ANY`` depends on the greatest value. ``x <> ANY`` depends on whether there are several values and, if there is
-one, on this value. Both comparisons also depend on whether the subquery has any row, and any NULL. The internal view
-changes only if one of these facts changes::
+::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)
     WHERE x < ANY (SELECT y ...)            JOIN (SELECT k, MAX(y) AS extreme ...) ON x < extreme
@@ -35,6 +33,9 @@ def any_of_rows(
     """``left sign ANY (select)``, for a comparison other than ``=``.
 
     ``wanted``: return a predicate that is TRUE where this is TRUE (if True) or FALSE (if False).
+
+    ``x < ANY`` depends on the greatest value. ``x <> ANY`` depends on whether there are several values and, if there is
+    one, on this value. Both comparisons also depend on whether the subquery has any row, and any NULL.
     """
     value = select.items[0].expr
     calls = [AggregateCall(which, (value,), False, value.type) for which in _ENDS[sign]]

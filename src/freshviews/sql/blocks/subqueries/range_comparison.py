@@ -1,15 +1,8 @@
-"""Comparisons with a sum over a range, which select rows of one source::
+"""Rewrites comparisons with a running sum as an internal view of the rows that pass::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-In a query over ``bids AS b``, the second subquery is a running sum: for each row of b, the volume at higher prices.
-This subquery has no GROUP BY. Its WHERE has one order comparison with a row of b, and perhaps equalities. All other
-terms of the comparison form the *limit*, here a quarter of the volume. An internal view of the rows that pass
-(``query.block.Selection``) replaces the source b.
-
-A source is also replaced if one of its columns is compared with values of subqueries: these are the limit.
-
-Sums of doubles are excluded: their prefix sums cannot be compared exactly.
+The second subquery is a running sum: for each row of b, the volume at higher prices.
 """
 
 from __future__ import annotations
@@ -105,6 +98,15 @@ def threshold_of(
 
     ``asked``: the subqueries by their names in ``condition``. ``sources``: the sources of FROM with a row in every row
     of the join. ``known``: the predicates of the join.
+
+    In a query over ``bids AS b``, the second subquery is a running sum: for each row of b, the volume at higher prices.
+    This subquery has no GROUP BY. Its WHERE has one order comparison with a row of b, and perhaps equalities. All other
+    terms of the comparison form the *limit*, here a quarter of the volume. An internal view of the rows that pass
+    (``query.block.Selection``) replaces the source b.
+
+    A source is also replaced if one of its columns is compared with values of subqueries: these are the limit.
+
+    Sums of doubles are excluded: their prefix sums cannot be compared exactly.
     """
     if not isinstance(condition, Call) or condition.op not in _ORDERS:
         return None

@@ -1,20 +1,15 @@
 """Rewrites subqueries as joins.
 
-A subquery that is a term of WHERE becomes one more source, with at most one row per row of the join::
+A subquery that is a term of WHERE becomes one more source::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-NOT EXISTS adds a source of which no row may match. So does NOT IN, if neither side may be NULL.
-
-Elsewhere a subquery is a value: a column of an outer-joined source. The value is NULL if the subquery has no row::
+Elsewhere a subquery is a value: a column of an outer-joined source::
 
     (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
     x < ANY (SELECT y ...)                     LEFT JOIN (SELECT k, COUNT(*), COUNT(y), MIN(y), MAX(y) ...) ON ..
-
-If a predicate is never TRUE for this NULL, the join becomes an inner join (``blocks.joins.tree``). A subquery may name
-columns of the enclosing query in its WHERE: see ``blocks.joins.dependent``.
 """
 
 from __future__ import annotations
@@ -132,7 +127,13 @@ def _limit_of_aggregates(found: Threshold, values: Mapping[str, SubqueryValue]) 
 
 @dataclass
 class SubqueryBinder:
-    """Binds the subqueries of one SELECT, and collects the sources and predicates that they become."""
+    """Binds the subqueries of one SELECT, and collects the sources and predicates that they become.
+
+    NOT EXISTS adds a source of which no row may match. So does NOT IN, if neither side may be NULL.
+
+    If a predicate is never TRUE for this NULL, the join becomes an inner join (``blocks.joins.tree``). A subquery may
+    name columns of the enclosing query in its WHERE: see ``blocks.joins.dependent``.
+    """
 
     text: SqlText
     views: Views

@@ -1,6 +1,4 @@
-"""Window functions, bound and lowered to columns of views.
-
-A window function over the rows of one source, here ``t(id, p, x)``, becomes a join, or takes the place of t::
+"""Rewrites window functions over the rows of one source, here ``t(id, p, x)``, as joins::
 
     SUM(x) OVER (PARTITION BY p)              JOIN (SELECT p, SUM(x) AS v FROM t GROUP BY p) q ON q.p <=> t.p
     SUM(x) OVER (PARTITION BY p ORDER BY x)   JOIN (SELECT d.p, d.x, SUM(t.x) AS v
@@ -12,12 +10,7 @@ A window function over the rows of one source, here ``t(id, p, x)``, becomes a j
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-Strategy ``top_k`` maintains the views of the last four, which are blocks with a ``Limit``. If row numbers are compared
-only with constants, ``building.narrowing`` limits the views to the first rows. ``QUALIFY ROW_NUMBER() OVER (PARTITION
-BY p ORDER BY x, id) <= 3`` is then::
-
-    v#1(id, p, x)    the first 3 rows of each p, in the order of x, id
-    v                reads v#1
+Strategy ``top_k`` maintains the views of the last four.
 """
 
 __all__ = ["binding", "rows"]

@@ -1,4 +1,4 @@
-"""Window functions as written: their arguments, partitions, orders and frames."""
+"""Binds calls of window functions: their arguments, partitions, orders and frames."""
 
 from __future__ import annotations
 

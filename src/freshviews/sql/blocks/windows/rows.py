@@ -1,9 +1,4 @@
-"""The values of window functions: columns of views, which are joined with the rows or replace the rows.
-
-An aggregate is a column of a view with one row per partition, or per value of ORDER BY. The rows are joined with this
-view by equal values; NULL equals NULL. A row number, or a value of a neighbouring row, is a column of a view of all
-rows. This view replaces the source.
-"""
+"""Makes the views that compute window functions, and joins them with the rows or puts them in the rows' place."""
 
 from __future__ import annotations
 
@@ -57,6 +52,10 @@ def joined_with(
 
     ``around``: columns of the source that have one value in each partition. ``over``: maps the expressions of the
     window to the source. ``numbers``: the numbers that the source has so far.
+
+    An aggregate is a column of a view with one row per partition, or per value of ORDER BY. The rows are joined with
+    this view by equal values; NULL equals NULL. A row number, or a value of a neighbouring row, is a column of a view
+    of all rows. This view replaces the source.
     """
     return _Rows(base, views, joined, numbers).value(window, around, over)
 
