@@ -31,6 +31,7 @@ from freshviews.types import SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
+_BY_ALL, _ORDER_ALL = "freshviews_by_all", "freshviews_order_all"
 _LONG_CHAIN = 32
 
 
@@ -90,6 +91,7 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     }
     schema = MappingSchema(columns, dialect="spark", normalize=False)
     tree = qualify(tree, dialect="spark", schema=schema)
+    _write_all_out(tree)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     if level(tree):
@@ -189,13 +191,41 @@ def _parenthesized(tree: Node) -> None:
             made.set("this", node)
 
 
+def _is_all(node: Node | None) -> bool:
+    """True for ALL, which the parser reads as a column."""
+    return isinstance(node, exp.Column) and node.name.lower() == "all" and not node.table
+
+
+def _write_all_out(tree: Node) -> None:
+    """Write GROUP BY ALL and ORDER BY ALL out, now that the lists have no ``*``."""
+    for query in list(tree.find_all(exp.Query)):
+        if query.meta.pop(_BY_ALL, False):
+            items = [one.unalias() for one in query.selects]
+            groups = [one.copy() for one in items if one.find(exp.AggFunc) is None]
+            query.set("group", exp.Group(expressions=groups) if groups else None)
+        ordered = query.meta.pop(_ORDER_ALL, None)
+        if ordered is not None:
+            numbers = (exp.Literal.number(i + 1) for i in range(len(query.selects)))
+            places = [exp.Ordered(**{**ordered.args, "this": number}) for number in numbers]
+            query.set("order", exp.Order(expressions=places))
+
+
 def _plain_groups(tree: Node) -> None:
-    """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out. Without rows grouping sets have no row, as in Spark."""
+    """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out; mark ALL for ``_write_all_out`` where it needs the columns.
+    Without rows grouping sets have no row, as in Spark."""
+    for order in list(tree.find_all(exp.Order)):
+        first = order.expressions[0]
+        if len(order.expressions) == 1 and _is_all(first.this) and isinstance(order.parent, exp.Query):
+            order.parent.meta[_ORDER_ALL] = first
+            order.pop()
     for group in list(tree.find_all(exp.Group)):
         select = group.parent
         only = group.expressions[0] if len(group.expressions) == 1 else None
-        # The parser reads ALL as a column.
-        if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table and select is not None:
+        if _is_all(only) and select is not None:
+            if any(one.is_star for one in select.expressions):
+                select.meta[_BY_ALL] = True
+                group.pop()
+                continue
             items = [one.unalias() for one in select.expressions]
             group.set("expressions", [one.copy() for one in items if one.find(exp.AggFunc) is None])
             if not group.expressions:
@@ -248,6 +278,9 @@ def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...
     assert select is not None
     found = []
     for one in select.selects:
+        if one.is_star:
+            what = "* of a subquery that has a name twice"
+            raise UnsupportedSql(f"{what} is not supported; give one another name with AS")
         name = one.meta.get(_NAME) or one.unalias().meta.get(_NAME)
         found.append(name or spelled.get(one.alias_or_name.lower(), one.alias_or_name))
     return tuple(found)
