@@ -178,6 +178,7 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     "SELECT * FROM range(3, 0)": [],
     "SELECT * FROM range(3), range(2) AS u(v)": [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)],
     "SELECT 'a' 'b' \"c\" || r'\\d' AS x": [("abc\\d",)],
+    "SELECT 'it''s' 'a' \"b\"\"c\" r'd''e' AS x": [("it'sab\"cde",)],
     "SELECT c RLIKE r'^[xy]\\z' AS t FROM r": [(False,), (True,), (True,), (True,), (True,)],
     "SELECT (a, b) > (1, 10) AS p, (a, b) >= (1, 10) AS q, (a, b) <= (1, 10) AS t, (a, b) < (a, 20) AS u FROM r": [
         (False, False, True, False), (False, True, True, True), (True, True, False, False),

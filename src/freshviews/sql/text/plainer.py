@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlglot import exp
+from sqlglot import Token, TokenType, exp
 
 from freshviews.sql.text.dialects import Misuse
 
@@ -22,6 +22,7 @@ _MOST = 10_000
 """Most rows of range()."""
 _SIGNS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _KINDS = frozenset((*_SIGNS, exp.Between, exp.NullSafeEQ, exp.NullSafeNEQ))
+_STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 _SCHEMA, _CATALOG = "default", "spark_catalog"
 
 
@@ -38,18 +39,33 @@ def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
             if known and (catalog is None or catalog.name.lower() == _CATALOG):
                 named.set("db", None)
                 named.set("catalog", None)
-    if exp.RawString in kinds:
-        for raw in list(tree.find_all(exp.RawString)):
-            _put(raw, exp.Literal.string(raw.this))
-    if exp.Concat in kinds:
-        for parts in list(tree.find_all(exp.Concat)):
-            _put(parts, exp.Literal.string("".join(one.name for one in parts.expressions)))
     if exp.Tuple in kinds and not kinds.isdisjoint(_KINDS):
         for node in list(tree.find_all(*_KINDS)):
             _compare_rows(node)
     if exp.Fetch in kinds:
         for fetch in list(tree.find_all(exp.Fetch)):
             _keep_ties(fetch)
+
+
+def with_joined_texts(tokens: Sequence[Token], sql: str) -> list[Token]:
+    """The tokens, with one string for each row of strings: ``'a' 'b'`` is ab, and ``'it''s'`` is it's."""
+    made: list[Token] = []
+    before = None
+    for token in tokens:
+        kind, text, start = token.token_type, token.text, token.start
+        if kind not in _STRINGS:
+            made.append(token)
+            before = None
+            continue
+        if before is not None:
+            # A quote that is written twice is one; a raw string has no such quotes.
+            plain = kind == before.token_type == TokenType.STRING
+            is_quote = plain and before.end + 1 == start and sql[start] == sql[before.end]
+            whole = made.pop()
+            text, start = f"{whole.text}{sql[start] if is_quote else ''}{text}", whole.start
+        made.append(Token(TokenType.STRING, text, line=token.line, col=token.col, start=start, end=token.end))
+        before = token
+    return made
 
 
 def _put(node: Node, made: Node) -> None:
