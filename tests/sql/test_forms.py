@@ -47,6 +47,15 @@ def test_a_select_of_the_form_has_the_rows_of_spark(query: str, filled: Database
 
 
 OWN = {
+    "SELECT a, b FROM r WHERE a = 1 UNION ALL BY NAME SELECT d AS B, a FROM s WHERE a = 1": [
+        *((1, 10), (1, 20), (1, 100)),
+    ],
+    "SELECT a FROM r UNION BY NAME SELECT d, a FROM s": [
+        *((1, None), (1, 100), (2, None), (2, 200), (2, 300), (3, None), (4, 400), (None, None)),
+    ],
+    "(SELECT a FROM r EXCEPT SELECT a FROM s) UNION ALL BY NAME SELECT 7 AS e, COUNT(*) AS a FROM s": [
+        *((3, None), (4, 7), (None, None)),
+    ],
     "SELECT a, c FROM r ORDER BY c FETCH FIRST 1 ROW WITH TIES": [(1, "x"), (2, "x"), (None, "x")],
     "SELECT c, SUM(b) AS t FROM r GROUP BY c ORDER BY 2 DESC FETCH FIRST 1 ROW WITH TIES": [("x", 80)],
     "SELECT * REPLACE (a + 1 AS a) FROM s": [(2, 100), (3, 200), (3, 300), (5, 400)],
@@ -85,6 +94,8 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ("SELECT * FROM r PIVOT (a FOR c IN ('x'))", "neither in GROUP BY nor inside an aggregate"),
         ("SELECT * FROM r UNPIVOT ((v, w) FOR n IN (a, b))", "UNPIVOT has 2 columns of values"),
         ("SELECT * FROM r UNPIVOT (v FOR n IN (a, zz))", "unknown column zz"),
+        ("SELECT a, a FROM r UNION BY NAME SELECT a FROM s", "column a is given twice"),
+        ("SELECT a FROM r EXCEPT BY NAME SELECT a FROM s", "BY NAME is not supported"),
         ("SELECT * FROM range()", "range takes one to three whole numbers"),
         ("SELECT * FROM range(0, 3, 0)", "the step of range is 0"),
         ("SELECT * FROM range(100000)", "range has more than 10,000 rows"),
@@ -104,3 +115,10 @@ def test_a_form_that_is_used_wrongly_is_refused_at_its_place(query: str, message
     with _database() as database, pytest.raises(SqlError) as caught:
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
     assert message in str(caught.value) and caught.value.line == 1 and caught.value.column > 1
+
+
+@pytest.mark.parametrize("query", ["SELECT * EXCEPT (zz) FROM r", "FROM r |> DROP zz", "FROM r |> SET zz = 1"])
+def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Database) -> None:
+    with pytest.raises(SqlError, match="unknown column zz") as caught:
+        filled.sql(query)
+    assert caught.value.column > 1

@@ -90,7 +90,10 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
         key: {name.lower(): as_node(kind) for name, kind in one.columns} for key, one in stored.items()
     }
     schema = MappingSchema(columns, dialect="spark", normalize=False)
+    stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
+    _check_stars(tree, stars, schema)
+    _align(tree)
     _write_all_out(tree)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
@@ -194,6 +197,48 @@ def _parenthesized(tree: Node) -> None:
 def _is_all(node: Node | None) -> bool:
     """True for ALL, which the parser reads as a column."""
     return isinstance(node, exp.Column) and node.name.lower() == "all" and not node.table
+
+
+def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]], schema: MappingSchema) -> None:
+    """Raise NotAnswered for a column in EXCEPT or REPLACE of a star that FROM lacks; sqlglot passes over it."""
+    named = [(star, select) for star, select in stars if star.args.get("except_") or star.args.get("replace")]
+    if not named:
+        return
+    scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
+    for star, select in named:
+        scope = scopes.get(id(select))
+        if scope is None:
+            continue
+        known: list[str] = []
+        for source in scope.sources.values():
+            if isinstance(source, exp.Table):
+                known += schema.column_names(source)
+            elif isinstance(source.expression, exp.Query):
+                known += source.expression.named_selects
+        for column in (*(star.args.get("except_") or ()), *(star.args.get("replace") or ())):
+            name = column.alias_or_name
+            if not any(name.lower() == one.lower() for one in known):
+                raise NotAnswered(column, unknown("column", name, dict.fromkeys(known)))
+
+
+def _align(tree: Node) -> None:
+    """Write the columns of UNION BY NAME in one order, with NULL for those that a side lacks."""
+    for union in reversed(list(tree.find_all(exp.Union))):
+        if not union.args.get("by_name"):
+            continue
+        union.set("by_name", None)
+        sides = [(side, side.named_selects) for side in (union.left, union.right)]
+        names = list(dict.fromkeys(name for _, own in sides for name in own))
+        for side, own in sides:
+            twice = next((name for name in own if own.count(name) > 1), None)
+            if twice is not None:
+                raise NotAnswered(side, f"UNION BY NAME: column {twice} is given twice; give one another name with AS")
+            quoted = [exp.to_identifier(name, quoted=True) for name in names]
+            values = [exp.column(one.copy()) if one.name in own else exp.Null() for one in quoted]
+            items = [exp.alias_(value, one) for value, one in zip(values, quoted, strict=True)]
+            made = exp.select(*items)
+            side.replace(made)
+            made.set("from_", exp.From(this=exp.Subquery(this=side.unnest(), alias=exp.TableAlias(this="by_name"))))
 
 
 def _write_all_out(tree: Node) -> None:

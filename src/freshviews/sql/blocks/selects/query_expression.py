@@ -33,7 +33,15 @@ from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limite
 from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
-from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, typed, uniquely_named
+from freshviews.sql.blocks.set_operation import (
+    ALL,
+    aligned,
+    blocks_of,
+    everything,
+    set_operation,
+    typed,
+    uniquely_named,
+)
 from freshviews.sql.blocks.subqueries.correlation import is_one_row
 from freshviews.sql.blocks.windows.rows import first_rows
 from freshviews.sql.expressions.build import Fault
@@ -298,6 +306,11 @@ class ViewBinder:
             kind, word = f"{kind}_all", f"{word} ALL"
         elif not distinct:
             kind = ALL
+        if node.args.get("by_name"):
+            try:
+                left, right = aligned(left, right, self)
+            except Fault as fault:
+                raise self.text.error(node.expression, str(fault)) from None
         counts = len(left.columns), len(right.columns)
         if counts[0] != counts[1]:
             raise self.text.error(
