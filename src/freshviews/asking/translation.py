@@ -207,7 +207,8 @@ def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]]
     scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
     for star, select in named:
         scope = scopes.get(id(select))
-        if scope is None:
+        # The sources of a scope lack LATERAL.
+        if scope is None or select is None or any(isinstance(j.this, exp.Lateral) for j in select.args.get("joins") or ()):
             continue
         known: list[str] = []
         for source in scope.sources.values():
@@ -215,6 +216,8 @@ def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]]
                 known += schema.column_names(source)
             elif isinstance(source.expression, exp.Query):
                 known += source.expression.named_selects
+            elif isinstance(source.expression, exp.Values):
+                known += source.expression.alias_column_names
         for column in (*(star.args.get("except_") or ()), *(star.args.get("replace") or ())):
             name = column.alias_or_name
             if not any(name.lower() == one.lower() for one in known):
