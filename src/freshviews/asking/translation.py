@@ -207,8 +207,9 @@ def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]]
     scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
     for star, select in named:
         scope = scopes.get(id(select))
+        joins = () if select is None else select.args.get("joins") or ()
         # The sources of a scope lack LATERAL.
-        if scope is None or select is None or any(isinstance(j.this, exp.Lateral) for j in select.args.get("joins") or ()):
+        if scope is None or any(isinstance(join.this, exp.Lateral) for join in joins):
             continue
         known: list[str] = []
         for source in scope.sources.values():

@@ -170,10 +170,15 @@ def without_pivots(select: exp.Select) -> None:
         if alias is None and not at and before.alias_or_name:
             alias = exp.TableAlias(this=exp.to_identifier(before.alias_or_name, quoted=True))
         made = exp.Subquery(this=inner, alias=alias, pivots=rest, joins=nested or None)
-        for node in inner.walk():
-            node.meta.setdefault(SPAN, pivot.meta.get(SPAN, (0, 0)))
+        _place_at(inner, pivot, [before, *joins[:at]])
         first.set("this", made)
         select.set("joins", joins[at:] or None)
+
+
+def _place_at(select: exp.Select, pivot: exp.Pivot, written: Sequence[Node]) -> None:
+    """Give the nodes of a SELECT the place of a PIVOT, except those that are written."""
+    for node in select.walk(prune=lambda node: any(node is one for one in written)):
+        node.meta.setdefault(SPAN, pivot.meta.get(SPAN, (0, 0)))
 
 
 def _but(columns: Sequence[Node], *names: str) -> exp.Star:
