@@ -42,6 +42,7 @@ from tests.agreement.random_tables import with_default
 from tests.agreement.scenario import Row, Scenario, Version
 from tests.agreement.shrinking import is_allowed, shrunk
 from tests.agreement.sql_dependent import dependent_scenario
+from tests.agreement.sql_forms import forms_scenario
 from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
@@ -54,6 +55,7 @@ GENERATORS: tuple[Generator, ...] = (
     *(scenario,) * 4,
     *(places_scenario,) * 3,
     dependent_scenario,
+    forms_scenario,
     range_scenario,
     set_scenario,
     top_scenario,

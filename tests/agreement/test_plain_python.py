@@ -18,6 +18,7 @@ from tests.agreement.choices import seeded
 from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.shrinking import is_allowed, shrunk
+from tests.agreement.sql_forms import forms_scenario
 from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario, scenarios
 from tests.agreement.sql_sets import set_scenario
@@ -93,6 +94,11 @@ def test_first_rows_in_random_orders_agree_with_the_oracle(seed: int) -> None:
 
 def _check_alone(found: Scenario, seed: int, strategies: tuple[str | None, ...]) -> None:
     _check(found, strategies, _DATABASES[seed % len(_DATABASES)])
+
+
+@pytest.mark.seeds(24)
+def test_random_pipes_and_pivots_agree_with_the_oracle(seed: int) -> None:
+    _check_alone(forms_scenario(seeded(seed)), seed, (None, "first_order"))
 
 
 @pytest.mark.seeds(40)

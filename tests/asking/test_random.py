@@ -13,6 +13,7 @@ from tests.agreement.choices import Choices, seeded
 from tests.agreement.duckdb_peer import comparable
 from tests.agreement.scenario import Scenario
 from tests.agreement.sql_dependent import dependent_scenario
+from tests.agreement.sql_forms import forms_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.plain_python(only=True)
 
 
 def scenario_of(choose: Choices) -> Scenario:
-    return choose.pick((scenario, scenario, dependent_scenario, set_scenario))(choose)
+    return choose.pick((scenario, scenario, dependent_scenario, set_scenario, forms_scenario))(choose)
 
 
 @pytest.mark.seeds(100)

@@ -417,21 +417,17 @@ CONSTANTS: dict[str, Question] = {
     ),
     "a window without AS": _both("SELECT SUM(x) OVER w AS s FROM places WINDOW w (PARTITION BY x)", ERROR),
     "SIMILAR TO": Question("SELECT x FROM places WHERE w SIMILAR TO '(a|b)%'", ERROR, []),
-    "FETCH with ties": _both("SELECT x FROM places ORDER BY x FETCH FIRST 2 ROWS WITH TIES", ERROR),
     "too many arguments": _both("SELECT round(1, 2, 3) AS y FROM places", ERROR),
 }
 """Constants in the place of a BOOLEAN or a number, NULL without a type, and syntax errors."""
 
 REFUSED: dict[str, Question] = {
-    "the pipe operator": Question("FROM places |> SELECT x", [(0,), (1,), (1,)], ERROR),
-    "the pipe operator after a query": Question("SELECT x FROM places |> WHERE x > 0", [(1,), (1,)], ERROR),
     "an array as a value": Question("SELECT array(x) AS y FROM places", [([0],), ([1],), ([1],)], ERROR),
     "comparison of arrays": Question(
         "SELECT array(1) = array(x) AS y FROM places",
         [(False,), (True,), (True,)], ERROR,
     ),
     "percentiles": _both("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS p FROM places", [(1.0,)]),
-    "OFFSET without LIMIT": _both("SELECT x FROM places ORDER BY x OFFSET 1", [(1,), (1,)]),
 }
 """Queries that Spark answers and freshviews refuses by name."""
 

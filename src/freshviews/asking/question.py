@@ -64,6 +64,8 @@ def _check(text: SqlText, tree: Node) -> None:
         if not isinstance(node, exp.Placeholder):
             raise text.unsupported(node, text.of(node) or type(node).__name__.upper(), "leave it out")
     for node in nodes:
+        if isinstance(node, exp.Select) and node.args.get("hint") is not None:
+            node.set("hint", None)
         if isinstance(node, exp.With) and node.args.get("recursive"):
             raise text.unsupported(node, "WITH RECURSIVE", "name each step of the recursion")
         if isinstance(node, exp.Select) and not node.expressions:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from freshviews.asking.meaning import NotAnswered
 from freshviews.asking.question import Question
 from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import PlainView
@@ -80,6 +81,7 @@ def expand(tree: Node, relations: Mapping[str, AskedRelation]) -> None:
         table = left.pop()
         relation = relations[table.name.lower()]
         if not relation.plain:
+            _name_columns(table, relation)
             continue
         query = _query_of(relation, relations)
         left += tables_named(query)
@@ -89,6 +91,25 @@ def expand(tree: Node, relations: Mapping[str, AskedRelation]) -> None:
         alias = exp.TableAlias(this=exp.to_identifier(table.alias_or_name, quoted=True), columns=columns)
         joins = table.args.get("joins")
         table.replace(exp.Subquery(this=query, alias=alias, **({"joins": joins} if joins else {})))
+
+
+def _name_columns(table: exp.Table, relation: AskedRelation) -> None:
+    """Write the columns that an alias lists, as in ``r AS t(x, y)``, as those of a subquery."""
+    alias = table.args.get("alias")
+    if alias is None or not alias.columns:
+        return
+    if len(alias.columns) != len(relation.columns):
+        raise NotAnswered(
+            table, f"{alias.name} lists {len(alias.columns)} columns; {relation.name} has {len(relation.columns)}"
+        )
+    names = zip(alias.columns, relation.columns, strict=True)
+    items = [exp.alias_(exp.column(exp.to_identifier(own, quoted=True)), written.copy()) for written, (own, _) in names]
+    named = exp.table_(exp.to_identifier(table.name, quoted=True))
+    joins = table.args.get("joins")
+    made = exp.Subquery(this=exp.select(*items).from_(named), alias=exp.TableAlias(this=alias.this))
+    table.replace(made)
+    if joins:
+        made.set("joins", joins)
 
 
 def _query_of(view: AskedRelation, relations: Mapping[str, AskedRelation]) -> Node:

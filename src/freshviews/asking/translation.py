@@ -31,6 +31,7 @@ from freshviews.types import SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
+_BY_ALL, _ORDER_ALL = "freshviews_by_all", "freshviews_order_all"
 _LONG_CHAIN = 32
 
 
@@ -89,7 +90,11 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
         key: {name.lower(): as_node(kind) for name, kind in one.columns} for key, one in stored.items()
     }
     schema = MappingSchema(columns, dialect="spark", normalize=False)
+    stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
+    _check_stars(tree, stars, schema)
+    _align(tree)
+    _write_all_out(tree)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     if level(tree):
@@ -189,13 +194,87 @@ def _parenthesized(tree: Node) -> None:
             made.set("this", node)
 
 
+def _is_all(node: Node | None) -> bool:
+    """True for ALL, which the parser reads as a column."""
+    return isinstance(node, exp.Column) and node.name.lower() == "all" and not node.table
+
+
+def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]], schema: MappingSchema) -> None:
+    """Raise NotAnswered for a column in EXCEPT or REPLACE of a star that FROM lacks; sqlglot passes over it."""
+    named = [(star, select) for star, select in stars if star.args.get("except_") or star.args.get("replace")]
+    if not named:
+        return
+    scopes = {id(scope.expression): scope for scope in traverse_scope(tree)}
+    for star, select in named:
+        scope = scopes.get(id(select))
+        joins = () if select is None else select.args.get("joins") or ()
+        # The sources of a scope lack LATERAL.
+        if scope is None or any(isinstance(join.this, exp.Lateral) for join in joins):
+            continue
+        known: list[str] = []
+        for source in scope.sources.values():
+            if isinstance(source, exp.Table):
+                known += schema.column_names(source)
+            elif isinstance(source.expression, exp.Query):
+                known += source.expression.named_selects
+            elif isinstance(source.expression, exp.Values):
+                known += source.expression.alias_column_names
+        for column in (*(star.args.get("except_") or ()), *(star.args.get("replace") or ())):
+            name = column.alias_or_name
+            if not any(name.lower() == one.lower() for one in known):
+                raise NotAnswered(column, unknown("column", name, dict.fromkeys(known)))
+
+
+def _align(tree: Node) -> None:
+    """Write the columns of UNION BY NAME in one order, with NULL for those that a side lacks."""
+    for union in reversed(list(tree.find_all(exp.Union))):
+        if not union.args.get("by_name"):
+            continue
+        union.set("by_name", None)
+        sides = [(side, side.named_selects) for side in (union.left, union.right)]
+        names = list(dict.fromkeys(name for _, own in sides for name in own))
+        for side, own in sides:
+            twice = next((name for name in own if own.count(name) > 1), None)
+            if twice is not None:
+                raise NotAnswered(side, f"UNION BY NAME: column {twice} is given twice; give one another name with AS")
+            quoted = [exp.to_identifier(name, quoted=True) for name in names]
+            values = [exp.column(one.copy()) if one.name in own else exp.Null() for one in quoted]
+            items = [exp.alias_(value, one) for value, one in zip(values, quoted, strict=True)]
+            made = exp.select(*items)
+            side.replace(made)
+            made.set("from_", exp.From(this=exp.Subquery(this=side.unnest(), alias=exp.TableAlias(this="by_name"))))
+
+
+def _write_all_out(tree: Node) -> None:
+    """Write GROUP BY ALL and ORDER BY ALL out, now that the lists have no ``*``."""
+    for query in list(tree.find_all(exp.Query)):
+        if query.meta.pop(_BY_ALL, False):
+            items = [one.unalias() for one in query.selects]
+            groups = [one.copy() for one in items if one.find(exp.AggFunc) is None]
+            query.set("group", exp.Group(expressions=groups) if groups else None)
+        ordered = query.meta.pop(_ORDER_ALL, None)
+        if ordered is not None:
+            numbers = (exp.Literal.number(i + 1) for i in range(len(query.selects)))
+            places = [exp.Ordered(**{**ordered.args, "this": number}) for number in numbers]
+            query.set("order", exp.Order(expressions=places))
+
+
 def _plain_groups(tree: Node) -> None:
-    """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out. Without rows grouping sets have no row, as in Spark."""
+    """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out; mark ALL for ``_write_all_out`` where it needs the columns.
+    Without rows grouping sets have no row, as in Spark."""
+    for order in list(tree.find_all(exp.Order)):
+        first = order.expressions[0]
+        if len(order.expressions) == 1 and _is_all(first.this) and isinstance(order.parent, exp.Query):
+            order.parent.meta[_ORDER_ALL] = first
+            order.pop()
     for group in list(tree.find_all(exp.Group)):
         select = group.parent
         only = group.expressions[0] if len(group.expressions) == 1 else None
-        # The parser reads ALL as a column.
-        if isinstance(only, exp.Column) and only.name.lower() == "all" and not only.table and select is not None:
+        if _is_all(only) and select is not None:
+            if any(one.is_star for one in select.expressions):
+                select.meta[_BY_ALL] = True
+                group.pop()
+                continue
             items = [one.unalias() for one in select.expressions]
             group.set("expressions", [one.copy() for one in items if one.find(exp.AggFunc) is None])
             if not group.expressions:
@@ -248,6 +327,9 @@ def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...
     assert select is not None
     found = []
     for one in select.selects:
+        if one.is_star:
+            what = "* of a subquery that has a name twice"
+            raise UnsupportedSql(f"{what} is not supported; give one another name with AS")
         name = one.meta.get(_NAME) or one.unalias().meta.get(_NAME)
         found.append(name or spelled.get(one.alias_or_name.lower(), one.alias_or_name))
     return tuple(found)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr
 from freshviews.sql.blocks.bound import Select
 from freshviews.sql.names.marks import marked
-from freshviews.sql.names.scope import Scope
-from freshviews.sql.text.parse import SqlText
+from freshviews.sql.names.scope import Entry, Scope
+from freshviews.sql.text.parse import Node, SqlText
 
 Domain = Callable[[tuple[Expr, ...]], Select]
 """A superset of the distinct values of columns in the rows of a query."""
@@ -45,6 +45,10 @@ class Names:
     def marked(self, column: exp.Column) -> Expr:
         """The name as the subquery sees it."""
         return marked(self(column))
+
+    def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]:
+        """The columns of ``table.*``, a table of these queries, as the subquery sees them."""
+        return tuple(replace(one, expr=marked(one.expr)) for one in self.scope.star(text, node, table))
 
     @property
     def around(self) -> Names | None:

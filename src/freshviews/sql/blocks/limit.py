@@ -37,12 +37,12 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
     """The clause of a query; None if it has none. Raises UnsupportedSql if a part is missing or out of order."""
     order, limit, offset = (node.args.get(name) for name in _PARTS)
     if limit is None:
+        by = () if order is None else tuple(order.expressions)
         if offset is not None:
-            raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
-        return None if order is None else Clause(tuple(order.expressions), None, 0)
+            return Clause(by, MOST, _number(text, offset, "OFFSET"))
+        return None if order is None else Clause(by, None, 0)
     if isinstance(limit, exp.Fetch):
-        what = f"FETCH ... {'WITH TIES' if limit.args['limit_options'].args.get('with_ties') else 'PERCENT'}"
-        raise text.unsupported(limit, what, "QUALIFY RANK() OVER (ORDER BY ...) <= n has the first rows and their ties")
+        raise text.unsupported(limit, "FETCH ... PERCENT", "FETCH FIRST n ROWS ONLY and WITH TIES are accepted")
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:
         raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
@@ -58,8 +58,9 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
 
 
 def has_limit(node: Node) -> bool:
-    """True if a query has a LIMIT, inside or after its parentheses."""
-    return node.args.get("limit") is not None or (isinstance(node, exp.Subquery) and has_limit(node.this))
+    """True if a query has a LIMIT or an OFFSET, inside or after its parentheses."""
+    own = any(node.args.get(name) is not None for name in ("limit", "offset"))
+    return own or (isinstance(node, exp.Subquery) and has_limit(node.this))
 
 
 def check_operand(text: SqlText, node: Node, word: str) -> None:

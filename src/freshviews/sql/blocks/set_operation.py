@@ -5,6 +5,7 @@ Every operation except UNION ALL reads distinct rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from freshviews.catalog.definitions import SetOperation, SetTerm, looked_up_blocks
@@ -14,7 +15,7 @@ from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, dist
 from freshviews.sql.blocks.building.block_of_select import block_of
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import VOID, null
+from freshviews.sql.expressions.build import VOID, Fault, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
 from freshviews.types import BIGINT, STRING, SqlType
@@ -47,6 +48,32 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
         return Bound((*left.selects, *right.selects), None, nullable)
     combined = SetOperation(kind, _term(left, kind), _shifted(_term(right, kind), len(left.selects)))
     return Bound((*left.selects, *right.selects), combined, nullable)
+
+
+def aligned(left: Bound, right: Bound, views: Views) -> tuple[Bound, Bound]:
+    """The queries of UNION BY NAME with the same columns: those of the left one, then others of the right one. A column
+    that a query lacks is NULL. Raises Fault if a query has a name twice."""
+    known = {column.name.lower() for column in left.columns}
+    names = [column.name for column in (*left.columns, *(c for c in right.columns if c.name.lower() not in known))]
+    return _with_columns(left, names, views), _with_columns(right, names, views)
+
+
+def _with_columns(bound: Bound, names: Sequence[str], views: Views) -> Bound:
+    own = [column.name.lower() for column in bound.columns]
+    twice = next((name for name in own if own.count(name) > 1), None)
+    if twice is not None:
+        raise Fault(f"UNION BY NAME: column {twice} is given twice; give one another name with AS")
+    places = [own.index(name.lower()) if name.lower() in own else None for name in names]
+
+    def items(select: Select) -> tuple[Item, ...]:
+        pairs = zip(names, places, strict=True)
+        return tuple(Item(name, null(VOID) if place is None else select.items[place].expr) for name, place in pairs)
+
+    selects = bound.selects
+    if bound.combined is not None:
+        whole = views.source_of(views.internal_view(uniquely_named(typed(bound, views))))
+        selects = (everything(whole, bound),)
+    return Bound(tuple(replace(one, items=items(one)) for one in selects))
 
 
 def uniquely_named(bound: Bound) -> Bound:

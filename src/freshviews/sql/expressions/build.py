@@ -146,10 +146,12 @@ def key(expr: Expr) -> tuple[Any, ...]:
 
 def nodes_of(expr: Expr) -> Iterator[Expr]:
     """The node and everything below it."""
-    yield expr
-    if isinstance(expr, Call):
-        for arg in expr.args:
-            yield from nodes_of(arg)
+    left = [expr]
+    while left:
+        node = left.pop()
+        yield node
+        if isinstance(node, Call):
+            left.extend(reversed(node.args))
 
 
 def renamed(expr: Expr, names: Callable[[str], str]) -> Expr:

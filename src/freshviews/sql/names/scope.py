@@ -64,6 +64,8 @@ class Outer(Protocol):
 
     def marked(self, column: exp.Column) -> Expr: ...
 
+    def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]: ...
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -190,6 +192,8 @@ class Scope:
         if not table:
             return self.visible
         found = tuple(entry for entry in self.entries if same(entry.alias, table))
+        if not found and self.outer is not None:
+            return self.outer.star(text, node, table)
         if not found:
             raise text.error(node, unknown("table", table, self.tables))
         return found

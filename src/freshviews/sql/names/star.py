@@ -1,4 +1,4 @@
-"""Expands ``*``, ``table.*`` and ``* EXCEPT (columns)`` in a SELECT list."""
+"""Expands ``*``, ``table.*``, ``* EXCEPT (columns)`` and ``* REPLACE (value AS column)`` in a SELECT list."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
     """The columns of FROM that a star denotes. Raises SqlError if EXCEPT names an unknown column."""
     star = node.this if isinstance(node, exp.Column) else node
     table = node.table if isinstance(node, exp.Column) else ""
-    if star.args.get("replace") or star.args.get("rename"):
-        raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are accepted")
+    if star.args.get("rename"):
+        raise text.unsupported(node, "* RENAME", "*, * EXCEPT (columns) and * REPLACE (value AS column) are accepted")
     found = scope.star(text, node, table)
     for column in star.args.get("except_") or ():
         if not isinstance(column, exp.Column):
@@ -27,3 +27,18 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
             raise text.error(column, unknown("column", column.name, (e.name for e in found)))
         found = tuple(e for e in found if e.name.lower() != column.name.lower())
     return found
+
+
+def replacements_of(text: SqlText, node: Node, scope: Scope) -> dict[str, Node]:
+    """The values of ``* REPLACE (value AS column)``, by column in lower case. Raises SqlError for an unknown column."""
+    star = node.this if isinstance(node, exp.Column) else node
+    written = star.args.get("replace") or ()
+    known = [entry.name for entry in columns_of(text, node, scope)] if written else []
+    made: dict[str, Node] = {}
+    for item in written:
+        if not isinstance(item, exp.Alias):
+            raise text.error(item, "* REPLACE takes values with the names of columns, as in * REPLACE (a + 1 AS a)")
+        if not any(name.lower() == item.alias.lower() for name in known):
+            raise text.error(item, unknown("column", item.alias, known))
+        made[item.alias.lower()] = item.this
+    return made

@@ -15,7 +15,7 @@ _CLAUSES: Mapping[str, tuple[str, str]] = {
     "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
     "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
     "sample": ("TABLESAMPLE", "name the whole table"),
-    "pivots": ("PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"),
+    "pivots": ("PIVOT here", "FROM takes it"),
     "cluster": ("CLUSTER BY", "leave it out"),
     "distribute": ("DISTRIBUTE BY", "leave it out"),
     "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
@@ -74,7 +74,8 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     **dict.fromkeys(_UNARY, _THIS),
     **dict.fromkeys(_LISTS, _LISTED),
     **dict.fromkeys(_EMPTY, ()),
-    **dict.fromkeys((exp.Union, exp.Except, exp.Intersect), _SETS),
+    **dict.fromkeys((exp.Except, exp.Intersect), _SETS),
+    exp.Union: (*_SETS, "by_name"),
     **dict.fromkeys((exp.Like, exp.ILike), (*_SIDES, "negate")),
     exp.RegexpLike: _SIDES,
     exp.Select: (*_SELECT, *_LAST),
@@ -204,7 +205,7 @@ def _misplaced(node: Node) -> tuple[Node, str, str] | None:
         return node, f"{node.args['method']} JOIN with ON or USING", "write one of them"
     if kind is exp.CTE and node.args.get("materialized") is not None:
         return node, *_CLAUSES["materialized"]
-    if kind is exp.Alias and not isinstance(node.parent, exp.Select):
+    if kind is exp.Alias and not isinstance(node.parent, (exp.Select, exp.Star)):
         return node, "a name for an expression here", "only the list of a SELECT has names"
     if kind is exp.Subquery and node.args.get("alias") is not None and not isinstance(node.parent, _IN_FROM):
         return node, "a name for a query here", "only FROM and WITH name queries"

@@ -95,6 +95,7 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
             and token.text[:1].isalpha()
             and (kind != T.VAR or defining)
             and not (kind == T.INSERT and around.begins_insert)
+            and not (kind == T.ALIAS and defining and depth == 0 and around.before not in _DEFINING)
             and (
                 listed
                 or (defining and around.is_defined(depth == 1))

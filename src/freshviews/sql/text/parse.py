@@ -17,11 +17,12 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
-from freshviews.sql.text.data import DataStatements
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
 from freshviews.sql.text.fields import unread
 from freshviews.sql.text.names import is_no_alias, with_names
 from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.pipes import Pipes
+from freshviews.sql.text.plainer import plainer, with_joined_texts
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
 
 Node = exp.Expr
@@ -55,7 +56,7 @@ def string_of(quoted: str) -> str:
     return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
 
 
-class _Parser(DataStatements):
+class _Parser(Pipes):
     """The Spark parser, extended: it stores spans and keeps function calls as written.
 
     ``lists``: the constants of an IN that the tokens omit, by the offset of its parenthesis. ``taken``: the offsets of
@@ -64,10 +65,10 @@ class _Parser(DataStatements):
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in DataStatements.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+        name: parse for name, parse in Pipes.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
     }
     NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
-        name: parse for name, parse in DataStatements.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
+        name: parse for name, parse in Pipes.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
     }
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
@@ -150,13 +151,23 @@ class _Parser(DataStatements):
     def _warn_unsupported(self) -> None:
         """Log nothing: an unknown statement is refused by its first words."""
 
-    def _parse_select(self, nested: bool = False, table: bool = False, *args: Any, **options: Any) -> Any:
+    def _parse_select(
+        self,
+        nested: bool = False,
+        table: bool = False,
+        parse_subquery_alias: bool = True,
+        parse_set_operation: bool = True,
+        consume_pipe: bool = True,
+    ) -> Any:
         """A query of VALUES outside FROM becomes a SELECT over them, so that it is accepted and ordered as one."""
-        made = super()._parse_select(nested, table, *args, **options)
-        if table or not isinstance(made, exp.Values):
-            return made
-        clauses = {name: made.args.pop(name) for name in ("with_", "order", "limit", "offset") if made.args.get(name)}
-        return exp.Select(expressions=[exp.Star()], from_=exp.From(this=made), **clauses)
+        # A pipe operator after an item of FROM belongs to the query around it.
+        piped = consume_pipe and not table
+        made = super()._parse_select(nested, table, parse_subquery_alias, parse_set_operation, False)
+        if isinstance(made, exp.Values) and not table:
+            names = ("with_", "order", "limit", "offset")
+            clauses = {name: made.args.pop(name) for name in names if made.args.get(name)}
+            made = exp.Select(expressions=[exp.Star()], from_=exp.From(this=made), **clauses)
+        return self._parse_pipe_syntax_query(made) if piped and isinstance(made, exp.Query) else made
 
     def _parse_function(self, *args: Any, **options: Any) -> Any:
         """EXISTS, ANY, SOME and ALL of a query that does not begin with SELECT are not functions."""
@@ -312,7 +323,9 @@ def parse(sql: SqlText) -> list[Node]:
         if ignored is not None:
             raise sql.unsupported(*ignored)
         try:
-            as_spark(tree, frozenset(map(type, nodes)))
+            kinds = frozenset(map(type, nodes))
+            as_spark(tree, kinds)
+            plainer(tree, kinds)
         except Misuse as misuse:
             raise sql.error(misuse.node, str(misuse)) from None
     return found
@@ -351,13 +364,10 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     if alone is not None:
         raise SqlError(f"{alone[0]!a} is not valid Unicode; write the whole character", *sql.place(alone.start()))
     try:
-        tokens = with_names(Spark().tokenize(text))
+        tokens = with_names(with_joined_texts(Spark().tokenize(text), text))
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.token_type == TokenType.ALIAS and before and before.token_type == TokenType.SELECT:
                 raise SqlError("an expression is missing before AS", *sql.place(token.start))
-            if token.token_type == TokenType.PIPE_GT:
-                what = "the pipe operator |> is not supported; write SELECT ... FROM ... WHERE ... GROUP BY ..."
-                raise UnsupportedSql(what, *sql.place(token.start))
             if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
                 raise SqlError(
                     f"this number has {len(token.text)} characters; at most {LONGEST_NUMBER} are allowed",

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from freshviews.catalog.rings import aggregate_over
-from freshviews.sql.text.parse import SqlText
 
 AGGREGATES = frozenset(
     (
@@ -95,15 +92,3 @@ WITHOUT_PARENTHESES = frozenset(
     ("current_date", "current_time", "current_timestamp", "localtimestamp", "current_user", "session_user", "user")
 )
 """Refused functions that are called without parentheses, unless a column has the name."""
-
-
-def check_select(text: SqlText, node: exp.Select) -> None:
-    """Raise SqlError for a SELECT without columns, UnsupportedSql for refused forms of DISTINCT and GROUP BY."""
-    if not node.expressions:
-        raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
-    distinct = node.args.get("distinct")
-    if distinct is not None and distinct.args.get("on") is not None:
-        raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
-    group = node.args.get("group")
-    if group is not None and group.args.get("all") is False:
-        raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")

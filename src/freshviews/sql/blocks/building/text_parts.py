@@ -8,7 +8,7 @@ Before and after::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -27,20 +27,29 @@ def with_parts(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
     # Readers come after what they read, so a part moves down through all views between.
     for view in reversed(views[:-1]):
         if view.name not in ordered:
+            read = _parts_read(made, view.name)
             for column in view.columns:
-                _move(made, view.name, column)
+                _move(made, view.name, column, tuple(read.get(column.name, ())))
     return tuple(made.values())
 
 
-def _move(made: dict[str, ViewDef], name: str, column: ColumnDef) -> None:
+def _parts_read(made: Mapping[str, ViewDef], name: str) -> dict[str, dict[Expr, None]]:
+    """The largest parts of each column of a view that others read, or the column itself."""
+    found: dict[str, dict[Expr, None]] = {}
+    for other in made.values():
+        if name in other.inputs:
+            for part in (part for expr in _exprs_over(other, name) for part in _parts_in(expr)):
+                for column in columns_of(part):
+                    found.setdefault(column, {})[part] = None
+    return found
+
+
+def _move(made: dict[str, ViewDef], name: str, column: ColumnDef, parts: tuple[Expr, ...]) -> None:
     """Replace a column by its one part that is read, if nothing else of it is read."""
     view = made[name]
-    place = _place_of(view, column)
-    parts = dict.fromkeys(part for other in made.values() for part in _read_in(other, name, column.name))
-    if place is None or len(parts) != 1:
-        return
-    (part,) = parts
-    if not isinstance(part, Call):
+    part = parts[0] if len(parts) == 1 else None
+    place = _place_of(view, column) if isinstance(part, Call) else None
+    if place is None or not isinstance(part, Call):
         return
     atom, variable = place
     (block,) = view.blocks
@@ -107,18 +116,13 @@ def _exprs_over(view: ViewDef, name: str) -> Iterator[Expr]:
                     yield from (lift.expr for lift in lifts if lift.atom == atom.name)
 
 
-def _read_in(view: ViewDef, name: str, column: str) -> Iterator[Expr]:
-    """The largest parts of a column that a view reads, or the column itself."""
-    for expr in _exprs_over(view, name):
-        yield from _parts_in(expr, column)
-
-
-def _parts_in(expr: Expr, column: str) -> Iterator[Expr]:
-    if _is_part(expr) and column in columns_of(expr):
+def _parts_in(expr: Expr) -> Iterator[Expr]:
+    """The largest parts of columns in an expression."""
+    if _is_part(expr):
         yield expr
     elif isinstance(expr, Call):
         for arg in expr.args:
-            yield from _parts_in(arg, column)
+            yield from _parts_in(arg)
 
 
 def _is_part(expr: Expr) -> bool:

@@ -27,8 +27,8 @@ from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_i
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
 
-Relation = Callable[[exp.Table], "Select | Source"]
-"""Resolves a table name in FROM to a relation, or to a CTE bound as a bag."""
+Relation = Callable[[exp.Table, Names | None], "Select | Source"]
+"""Resolves a table name in FROM to a relation, or to a CTE bound as a bag, given the names of enclosing queries."""
 
 Subquery = Callable[[Node, Names | None, str], "Select | Source"]
 """Binds a subquery in FROM, given the names of enclosing queries: to a bag to dissolve, or to its internal view. The
@@ -289,8 +289,9 @@ class FromBinder:
     def _alone(self, node: Node) -> Joined:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("db") is not None:
-                raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")
-            return self._named(node, self.relation(node), node.alias or node.name)
+                what = f"{self.text.of(node)}: write {node.name}; all tables are in the schema default"
+                raise self.text.error(node, what)
+            return self._named(node, self.relation(node, self.around), node.alias or node.name)
         if isinstance(node, exp.Subquery) and _is_nest(node.this):
             return self._renamed(node, self._item(node.this))
         if isinstance(node, (exp.Subquery, exp.Values)):

@@ -120,13 +120,21 @@ class Lowering:
 
     def now(self, expr: Expr) -> Expr:
         """The expression over the current sources."""
-        while any(name in self.moved for name in columns_of(expr)):
-            expr = replaced(expr, lambda part: self._moved(part))
+        if any(name in self.moved for name in columns_of(expr)):
+            return replaced(expr, self._moved)
         return expr
 
     def _moved(self, part: Expr) -> Expr | None:
-        found = self.moved.get(part.name) if isinstance(part, Column) else None
-        return None if found is None or not isinstance(part, Column) else replace(found, nullable=part.nullable)
+        if not isinstance(part, Column) or part.name not in self.moved:
+            return None
+        return replace(self._last(part.name), nullable=part.nullable)
+
+    def _last(self, name: str) -> Column:
+        """The last column that a moved one became. It is remembered, so that a chain of views is followed once."""
+        found = self.moved[name]
+        if found.name in self.moved:
+            found = self.moved[name] = self._last(found.name)
+        return found
 
     def finished(self, flat: Joined, scope: Scope) -> Joined:
         """The join over its final sources, with the nullability of its columns."""
@@ -170,9 +178,7 @@ class Lowering:
 
     def _place(self, name: str) -> str:
         """The current key of a column."""
-        while name in self.moved:
-            name = self.moved[name].name
-        return name
+        return self._last(name).name if name in self.moved else name
 
     def single(self, flat: Joined) -> Joined:
         """The join as one source and predicates over it: itself, or an internal view."""

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.sql.blocks.bound import Absent, OptionalSource
 from freshviews.sql.expressions.nulls import is_null_at, rejects, with_nullability
@@ -155,7 +154,8 @@ def is_plain(scope: Scope) -> bool:
 def free_alias(wanted: str, taken: list[str]) -> str:
     """An unused alias, which is added to ``taken``."""
     stem, name, number = re.sub(r"_\d+$", "", wanted), wanted, 2
-    while any(same(name, one) for one in taken):
+    known = {one.lower() for one in taken}
+    while name.lower() in known:
         name, number = f"{stem}_{number}", number + 1
     taken.append(name)
     return name

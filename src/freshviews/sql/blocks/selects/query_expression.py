@@ -29,14 +29,21 @@ from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limite
 from freshviews.sql.blocks.selects.constants import constant_rows
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
-from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, typed, uniquely_named
+from freshviews.sql.blocks.set_operation import (
+    ALL,
+    aligned,
+    blocks_of,
+    everything,
+    set_operation,
+    typed,
+    uniquely_named,
+)
 from freshviews.sql.blocks.subqueries.correlation import is_one_row
 from freshviews.sql.blocks.windows.rows import first_rows
 from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.sql.text.refuse import check_select
 from freshviews.types import INT
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
@@ -78,7 +85,7 @@ class ViewBinder:
         place.
         """
         outer = ctes or {}
-        known = self._with(node, outer)
+        known = self._with(node, outer, around)
         bound = self._query(node, known, around)
         if known is not outer:
             self._bind_unused(node.args["with_"], known)
@@ -96,7 +103,7 @@ class ViewBinder:
                 return self._ordered_rows(bound, clause, node, around)
             return bound if clause is None else self._first_of(bound, clause, node, around)
         if isinstance(node, exp.Select):
-            check_select(self.text, node)
+            _check_select(self.text, node)
             clause = clause_of(self.text, node)
             select, places, columns = SelectBinder(self, node, ctes, around).bind(clause)
             bound = Bound((select,))
@@ -171,7 +178,7 @@ class ViewBinder:
             keys = found.keys if found.has_primary_key else ()
         return keys[0] if keys else tuple(column.name for column in source.columns)
 
-    def _with(self, node: Node, outer: Mapping[str, Cte]) -> Mapping[str, Cte]:
+    def _with(self, node: Node, outer: Mapping[str, Cte], around: Names | None) -> Mapping[str, Cte]:
         clause = node.args.get("with_")
         if clause is None:
             return outer
@@ -184,7 +191,7 @@ class ViewBinder:
             if name in seen:
                 raise self.text.error(cte, f"{cte.alias} is given twice in WITH; give one of them another name")
             seen.add(name)
-            known[name] = Cte(cte, dict(known))
+            known[name] = Cte(cte, dict(known), around=around)
         return known
 
     def _bind_unused(self, clause: exp.With, known: Mapping[str, Cte]) -> None:
@@ -295,6 +302,11 @@ class ViewBinder:
             kind, word = f"{kind}_all", f"{word} ALL"
         elif not distinct:
             kind = ALL
+        if node.args.get("by_name"):
+            try:
+                left, right = aligned(left, right, self)
+            except Fault as fault:
+                raise self.text.error(node.expression, str(fault)) from None
         counts = len(left.columns), len(right.columns)
         if counts[0] != counts[1]:
             raise self.text.error(
@@ -312,10 +324,17 @@ class ViewBinder:
         bound = self.bind(node, ctes, around)
         return bound if bound.selects[0].limit is None else Bound((self.rows_of(bound, node, around),))
 
-    def relation(self, table: exp.Table, ctes: Mapping[str, Cte]) -> Select | Source:
+    def relation(
+        self, table: exp.Table, ctes: Mapping[str, Cte], around: Names | None = None
+    ) -> Select | Source:
         cte = ctes.get(table.name.lower())
         if cte is not None:
-            return self._of_cte(cte)
+            made = self._of_cte(cte)
+            if isinstance(made, Select) and cte.around is not around and depends(Bound((made,))):
+                # Its marks count the queries between its WITH and the columns that it names.
+                what = f"{table.name}, which names columns of a query around its WITH, in a subquery"
+                raise self.text.unsupported(table, what, "write WITH in that subquery")
+            return made
         found = self.catalog.named(table.name)
         if found is not None:
             self.relations.setdefault(found.name)
@@ -333,7 +352,7 @@ class ViewBinder:
         binder = self
         if cte.text is not None and cte.catalog is not None:
             binder = replace(self, text=cte.text, catalog=cte.catalog)
-        made = binder.subquery(cte.node.this, cte.outer)
+        made = binder.subquery(cte.node.this, cte.outer, cte.around)
         names = tuple(c.name for c in cte.node.args["alias"].columns)
         if names and len(names) != len(made.columns):
             raise self.text.error(
@@ -379,3 +398,15 @@ class ViewBinder:
             return as_bag(bound, around, self, forced)
         source = self.source_of(self.internal_view(bound))
         return source if whole is bound else everything(source, whole)
+
+
+def _check_select(text: SqlText, node: exp.Select) -> None:
+    """Raise SqlError for a SELECT without columns, UnsupportedSql for refused forms of DISTINCT and GROUP BY."""
+    if not node.expressions:
+        raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
+    group = node.args.get("group")
+    if group is not None and group.args.get("all") is False:
+        raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")

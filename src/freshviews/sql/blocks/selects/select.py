@@ -59,7 +59,7 @@ from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renam
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of
-from freshviews.sql.names.star import columns_of, is_star
+from freshviews.sql.names.star import columns_of, is_star, replacements_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
 from freshviews.types import BIGINT, BINARY
@@ -101,7 +101,7 @@ class SelectBinder:
         if by is not None:
             self._spell_groups(by, joined.scope)
         sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
-        is_global = by is None or by.is_global or (self.by_all and all(map(has_call, node.expressions)))
+        is_global = by is None or by.is_global or (self.by_all and not self._has_groups(joined.scope))
         kind = "global" if is_global else "groups"
         collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
         items, nodes = self._items(joined.scope, collector, sets)
@@ -201,10 +201,17 @@ class SelectBinder:
             raise text.error(more[0], "ORDER BY of SELECT DISTINCT takes columns of its list; add this, or GROUP BY")
         return places, (*items, *added), (*nodes, *more)
 
+    def _has_groups(self, scope: Scope) -> bool:
+        """True if GROUP BY ALL has a group: a column or an expression of the list without an aggregate."""
+        return any(
+            bool(columns_of(self.views.text, one, scope)) if is_star(one) else not has_call(one)
+            for one in self.node.expressions
+        )
+
     def _from(self) -> Joined:
         binder = FromBinder(
             self.views.text,
-            lambda table: self.views.relation(table, self.ctes),
+            lambda table, around: self.views.relation(table, self.ctes, around),
             lambda query, names, joined: self.views.subquery(query, self.ctes, names, joined),
             self.views,
             columns_read(self.node, True),
@@ -431,10 +438,15 @@ class SelectBinder:
         within = scope.with_aliases(aliases)
         for node in self.node.expressions:
             if is_star(node):
+                replacing = replacements_of(text, node, scope)
                 for entry in columns_of(text, node, scope):
                     found = None if sets is None else sets.reference(column_form(entry))
+                    value = replacing.get(entry.name.lower())
+                    if value is not None:
+                        resolve = partial(scope.resolve, text)
+                        found = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole).bind(value)
                     items.append(Item(entry.name, found or entry.expr))
-                    nodes.append(node)
+                    nodes.append(value or node)
                 continue
             if is_matrix(node):
                 prefix = f"{node.alias}_" if isinstance(node, exp.Alias) else ""

@@ -20,7 +20,8 @@ from freshviews.sql.text.parse import Node, SqlText, parse
 @dataclass
 class Cte:
     """A WITH query or a plain view. It is bound at each use if it dissolves into the join, and once if it needs an
-    internal view. ``text``, ``catalog``: the text of a plain view, and the catalog for its names."""
+    internal view. ``text``, ``catalog``: the text of a plain view, and the catalog for its names. ``around``: the names
+    of the queries around its WITH."""
 
     node: exp.CTE
     outer: Mapping[str, Cte]
@@ -28,6 +29,7 @@ class Cte:
     text: SqlText | None = None
     catalog: Catalog | None = None
     is_bound: bool = False
+    around: Names | None = None
 
 
 Ctes = Mapping[str, Cte]
@@ -41,7 +43,7 @@ class Queries(Views, Protocol):
 
     def bind(self, node: Node, ctes: Ctes | None = None, around: Names | None = None) -> Bound: ...
 
-    def relation(self, table: exp.Table, ctes: Ctes) -> Select | Source: ...
+    def relation(self, table: exp.Table, ctes: Ctes, around: Names | None = None) -> Select | Source: ...
 
     def subquery(
         self, node: Node, ctes: Ctes, around: Names | None = None, joined: str = ""

@@ -1,0 +1,258 @@
+"""Parses PIVOT and UNPIVOT, and rewrites them as SELECTs.
+
+``r PIVOT (SUM(b) FOR c IN ('x', 'y'))`` is ``(SELECT * EXCEPT (b, c), SUM(b) FILTER (WHERE c <=> 'x') AS x, ... FROM r
+GROUP BY ALL)``: the columns that PIVOT does not name are the groups. ``r UNPIVOT (v FOR n IN (a, b))`` joins each row
+with the numbers of the columns a and b. As in Spark, they apply to all of FROM that comes before them, and the columns
+keep the alias of the one table that FROM has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import TokenType, exp
+
+from freshviews.sql.text.data import DataStatements
+from freshviews.sql.text.operators import SPAN
+from freshviews.sql.text.refuse import is_aggregate_name
+
+Node = exp.Expr
+
+_PLACE = "\x1dplace"
+_NAME = "\x1dname"
+_NULL_OVER_NONE = ("sum", "avg", "mean", "min", "max", "any_value", "first", "last", "stddev", "variance")
+"""Aggregates that are NULL over no rows, as each column of PIVOT is."""
+_AN_ALIAS = "a name is missing, as in FOR c IN (1 + 1 AS two); only a constant has a name of its own"
+
+
+class Pivots(DataStatements):
+    """The Spark parser with PIVOT and UNPIVOT, which become SELECTs with the FROM that they belong to."""
+
+    def _parse_pivot(self) -> Any:
+        if not self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
+            return None
+        first = self._prev
+        is_unpivot = first.token_type == TokenType.UNPIVOT
+        with_nulls = False
+        if is_unpivot and self._match_texts(("INCLUDE", "EXCLUDE")):
+            with_nulls = self._prev.text.upper() == "INCLUDE"
+            self._match_text_seq("NULLS")
+        example = "UNPIVOT (value FOR name IN (a, b))" if is_unpivot else "PIVOT (SUM(b) FOR c IN ('x', 'y'))"
+        self._needs(TokenType.L_PAREN, "(", example)
+        made = self._columns() if is_unpivot else self._parse_csv(self._pivot_aggregate)
+        self._needs(TokenType.FOR, "FOR", example)
+        names = self._columns()
+        self._needs(TokenType.IN, "IN", example)
+        self._needs(TokenType.L_PAREN, "(", example)
+        values = self._parse_csv(self._unpivot_column if is_unpivot else self._pivot_value)
+        self._needs(TokenType.R_PAREN, ")", example)
+        self._needs(TokenType.R_PAREN, ")", example)
+        if not made or not values:
+            self.raise_error(f"something is missing, as in {example}", first)
+        alias = None
+        if self._curr.token_type not in (TokenType.PIVOT, TokenType.UNPIVOT):
+            alias = self._parse_table_alias()
+        for value in values if is_unpivot else ():
+            if len(_listed(value.this)) != len(made):
+                self.raise_error(f"UNPIVOT has {len(made)} columns of values; each item of IN needs as many", first)
+        for value in () if is_unpivot else values:
+            if len(_listed(value.this)) != len(names):
+                self.raise_error(f"FOR has {len(names)} columns; each value of IN needs as many", first)
+        if is_unpivot and len(names) > 1:
+            self.raise_error("FOR of UNPIVOT takes one name, of the column that names the others", first)
+        return self.expression(
+            exp.Pivot(
+                expressions=made,
+                fields=[exp.Tuple(expressions=names), exp.Tuple(expressions=values)],
+                unpivot=is_unpivot,
+                include_nulls=with_nulls,
+                alias=alias,
+            )
+        )
+
+    def _columns(self) -> list[Any]:
+        """One column, or several in parentheses."""
+        if self._match(TokenType.L_PAREN):
+            columns = self._parse_csv(lambda: self._value(self._parse_column))
+            self._match_r_paren()
+            return columns
+        return [self._value(self._parse_column)]
+
+    def _named(self, parse: Any, name: Any) -> Any:
+        """A part of PIVOT with its name: the one that AS gives it, or its own."""
+        first, made = self._curr, self._value(parse)
+        known = self._parse_alias(made)
+        if isinstance(known, exp.Alias):
+            return known
+        own = name(made) if name is not None else " ".join(self._find_sql(first, self._prev).split())
+        if own is None:
+            self.raise_error(_AN_ALIAS, first)
+        return self.expression(exp.Alias(this=made, alias=exp.to_identifier(own, quoted=True)))
+
+    def _pivot_aggregate(self) -> Any:
+        return self._named(self._parse_disjunction, None)
+
+    def _pivot_value(self) -> Any:
+        return self._named(self._parse_disjunction, _own_name)
+
+    def _unpivot_column(self) -> Any:
+        return self._named(self._unpivoted, lambda made: "_".join(one.name for one in _listed(made)))
+
+    def _unpivoted(self) -> Any:
+        columns = self._columns()
+        return columns[0] if len(columns) == 1 else self.expression(exp.Tuple(expressions=columns))
+
+    def _parse_simplified_pivot(self, is_unpivot: bool | None = None) -> Any:
+        """PIVOT as a statement is refused; DuckDB has it."""
+        self.raise_error("Unexpected token", self._prev)
+
+    def _parse_query_modifiers(self, this: Any) -> Any:
+        """The clauses of a query. A PIVOT in its FROM becomes a SELECT there."""
+        made = super()._parse_query_modifiers(this)
+        if isinstance(made, exp.Select):
+            without_pivots(made)
+        return made
+
+
+def _listed(node: Node) -> list[Node]:
+    return list(node.expressions) if isinstance(node, exp.Tuple) else [node]
+
+
+def _own_name(value: Node) -> str | None:
+    """The text of a constant, as Spark casts it to STRING; None if it is no constant."""
+    if isinstance(value, (exp.Paren, exp.Cast)):
+        return _own_name(value.this)
+    if isinstance(value, exp.Tuple):
+        names = [_own_name(one) for one in value.expressions]
+        return None if None in names else f"{{{', '.join(map(str, names))}}}"
+    if isinstance(value, exp.Neg):
+        name = _own_name(value.this)
+        return None if name is None else f"-{name}"
+    if isinstance(value, (exp.Literal, exp.Boolean)):
+        return str(value.this).lower() if isinstance(value, exp.Boolean) else str(value.this)
+    return "null" if isinstance(value, exp.Null) else None
+
+
+def without_pivots(select: exp.Select) -> None:
+    """Rewrite the FROM of a SELECT up to its last PIVOT as subqueries."""
+    first = select.args.get("from_")
+    if first is None:
+        return
+    while True:
+        joins: list[exp.Join] = select.args.get("joins") or []
+        nested: list[exp.Join] = first.this.args.get("joins") or []
+        if nested and any(join.args.get("pivots") or join.this.args.get("pivots") for join in nested):
+            # FROM before SELECT has its joins there.
+            first.this.set("joins", None)
+            joins = [*nested, *joins]
+            select.set("joins", joins)
+        for join in joins:
+            if join.args.get("pivots"):
+                # PIVOT after ON.
+                join.this.set("pivots", join.args["pivots"])
+                join.set("pivots", None)
+        items = [first.this, *(join.this for join in joins)]
+        at = next((i for i, item in enumerate(items) if item.args.get("pivots")), None)
+        if at is None:
+            return
+        pivot = items[at].args["pivots"].pop(0)
+        if not items[at].args["pivots"]:
+            items[at].set("pivots", None)
+        rest, before = items[at].args.get("pivots"), items[0]
+        items[at].set("pivots", None)
+        nested = [] if at else before.args.get("joins") or []
+        if not at:
+            before.set("joins", None)
+        inner = exp.Select(from_=exp.From(this=before), joins=joins[:at] or None)
+        (_unpivoted if pivot.args.get("unpivot") else _pivoted)(inner, pivot)
+        alias = pivot.args.get("alias")
+        if alias is None and not at and before.alias_or_name:
+            alias = exp.TableAlias(this=exp.to_identifier(before.alias_or_name, quoted=True))
+        made = exp.Subquery(this=inner, alias=alias, pivots=rest, joins=nested or None)
+        _place_at(inner, pivot, [before, *joins[:at]])
+        first.set("this", made)
+        select.set("joins", joins[at:] or None)
+
+
+def _place_at(select: exp.Select, pivot: exp.Pivot, written: Sequence[Node]) -> None:
+    """Give the nodes of a SELECT the place of a PIVOT, except those that are written."""
+    for node in select.walk(prune=lambda node: any(node is one for one in written)):
+        node.meta.setdefault(SPAN, pivot.meta.get(SPAN, (0, 0)))
+
+
+def _but(columns: Sequence[Node], *names: str) -> exp.Star:
+    """``* EXCEPT`` of columns and names."""
+    every = dict.fromkeys([*(one.name.lower() for one in columns if isinstance(one, exp.Column)), *names])
+    named = [exp.column(exp.to_identifier(name, quoted=True)) for name in every if name != "*"]
+    return exp.Star(except_=named)
+
+
+def _pivoted(select: exp.Select, pivot: exp.Pivot) -> None:
+    """Add the list and GROUP BY of a PIVOT to a SELECT."""
+    names, values = (part.expressions for part in pivot.args["fields"])
+    aggregates = pivot.expressions
+    named = [column for one in (*names, *aggregates) for column in one.find_all(exp.Column)]
+    items: list[Node] = [_but(named)]
+    for value in values:
+        tests: list[Node] = [
+            exp.NullSafeEQ(this=name.copy(), expression=exp.Paren(this=one.copy()))
+            for name, one in zip(names, _listed(value.this), strict=True)
+        ]
+        test = exp.and_(*tests, copy=False) if len(tests) > 1 else tests[0]
+        for aggregate in aggregates:
+            name = value.alias if len(aggregates) == 1 else f"{value.alias}_{aggregate.alias}"
+            made = _over(aggregate.this, test)
+            items.append(exp.Alias(this=made, alias=exp.to_identifier(name, quoted=True)))
+    select.set("expressions", items)
+    select.set("group", exp.Group(expressions=[exp.column("all")]))
+
+
+def _over(aggregate: Node, test: Node) -> Node:
+    """An expression of aggregates over the rows that pass a test, NULL if there is none."""
+    whole = exp.Paren(this=aggregate.copy())
+    calls = [one for one in whole.find_all(exp.Anonymous) if is_aggregate_name(one.name.lower())]
+    for call in calls:
+        around = call.parent
+        if isinstance(around, exp.Filter):
+            where = around.expression
+            both = exp.And(this=exp.Paren(this=where.this.copy()), expression=exp.Paren(this=test.copy()))
+            where.set("this", both)
+            continue
+        made = exp.Filter(expression=exp.Where(this=test.copy()))
+        call.replace(made)
+        made.set("this", call)
+    if len(calls) == 1 and whole.this in (calls[0], calls[0].parent) and calls[0].name.lower() in _NULL_OVER_NONE:
+        only: Node = whole.this
+        return only
+    count = exp.Anonymous(this="count", expressions=[exp.Star()])
+    some = exp.GT(
+        this=exp.Filter(this=count, expression=exp.Where(this=test.copy())), expression=exp.Literal.number(0)
+    )
+    return exp.Case(ifs=[exp.If(this=some, true=whole)])
+
+
+def _unpivoted(select: exp.Select, pivot: exp.Pivot) -> None:
+    """Add the list, the join and WHERE of an UNPIVOT to a SELECT."""
+    (name,), items = (part.expressions for part in pivot.args["fields"])
+    rows = [
+        exp.Tuple(expressions=[exp.Literal.number(i), exp.Literal.string(one.alias)]) for i, one in enumerate(items)
+    ]
+    columns = [exp.to_identifier(one, quoted=True) for one in (_PLACE, _NAME)]
+    alias = exp.TableAlias(this=exp.to_identifier("\x1ditems", quoted=True), columns=columns)
+    select.append("joins", exp.Join(this=exp.Values(expressions=rows, alias=alias), kind="CROSS"))
+    place, word = (exp.column(column.copy()) for column in columns)
+    taken = [column for one in items for column in _listed(one.this)]
+    values = []
+    for i in range(len(pivot.expressions)):
+        ifs = [
+            exp.If(this=exp.EQ(this=place.copy(), expression=exp.Literal.number(n)), true=_listed(one.this)[i].copy())
+            for n, one in enumerate(items)
+        ]
+        values.append(exp.Case(ifs=ifs))
+    shown = zip([word, *values], [name, *pivot.expressions], strict=True)
+    listed = [exp.Alias(this=value, alias=column.this.copy()) for value, column in shown]
+    select.set("expressions", [_but(taken, _PLACE, _NAME), *listed])
+    if not pivot.args.get("include_nulls"):
+        tests = [exp.Not(this=exp.Is(this=value.copy(), expression=exp.Null())) for value in values]
+        select.set("where", exp.Where(this=exp.or_(*tests, copy=False) if len(tests) > 1 else tests[0]))

@@ -1,0 +1,124 @@
+"""Pipes, PIVOT, UNPIVOT and other forms of Spark's SQL have the rows of Spark, in views and in SELECTs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.errors import SqlError
+from tests.sql.forms import FORMS, TABLES
+from tests.sql.meanings import comparable
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+
+
+def _database() -> Database:
+    database = Database()
+    for table, (columns, _) in TABLES.items():
+        database.execute(f"CREATE TABLE {table} ({columns})")
+    return database
+
+
+def _insert(database: Database) -> None:
+    for table, (_, rows) in TABLES.items():
+        database.insert(table, rows)
+
+
+@pytest.mark.parametrize("query", FORMS)
+def test_a_view_of_the_form_has_the_rows_of_spark(query: str) -> None:
+    with _database() as database:
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        _insert(database)
+        assert comparable(database.view("v")) == comparable(FORMS[query])
+
+
+@pytest.fixture(scope="module")
+def filled() -> Any:
+    with _database() as database:
+        _insert(database)
+        yield database
+
+
+@pytest.mark.parametrize("query", FORMS)
+def test_a_select_of_the_form_has_the_rows_of_spark(query: str, filled: Database) -> None:
+    assert comparable(filled.sql(query)) == comparable(FORMS[query])
+
+
+OWN = {
+    "SELECT a, b FROM r WHERE a = 1 UNION ALL BY NAME SELECT d AS B, a FROM s WHERE a = 1": [
+        *((1, 10), (1, 20), (1, 100)),
+    ],
+    "SELECT a FROM r UNION BY NAME SELECT d, a FROM s": [
+        *((1, None), (1, 100), (2, None), (2, 200), (2, 300), (3, None), (4, 400), (None, None)),
+    ],
+    "(SELECT a FROM r EXCEPT SELECT a FROM s) UNION ALL BY NAME SELECT 7 AS e, COUNT(*) AS a FROM s": [
+        *((3, None), (4, 7), (None, None)),
+    ],
+    "SELECT a, c FROM r ORDER BY c FETCH FIRST 1 ROW WITH TIES": [(1, "x"), (2, "x"), (None, "x")],
+    "SELECT c, SUM(b) AS t FROM r GROUP BY c ORDER BY 2 DESC FETCH FIRST 1 ROW WITH TIES": [("x", 80)],
+    "SELECT * REPLACE (a + 1 AS a) FROM s": [(2, 100), (3, 200), (3, 300), (5, 400)],
+    "SELECT default.r.a FROM default.r JOIN spark_catalog.default.s ON r.a = s.a": [(1,), (1,), (2,), (2,)],
+    "SELECT p.n FROM r PIVOT (SUM(b) FOR UPPER(c) IN ('X')) AS p(m, n)": [(10,), (30,), (40,), (None,)],
+    "SELECT a, GROUPING(c) AS g, EXISTS (SELECT 1 FROM s WHERE s.a = r.a) AS e FROM r GROUP BY ROLLUP (a, c)": [
+        *((1, 0, True), (1, 0, True), (1, 1, True), (2, 0, True), (2, 1, True), (3, 0, False), (3, 1, False)),
+        *((None, 0, False), (None, 1, False), (None, 1, False)),
+    ],
+}
+"""Forms that Spark lacks or answers with an internal error."""
+
+
+@pytest.mark.parametrize("query", OWN)
+def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> None:
+    with _database() as database:
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        _insert(database)
+        assert comparable(database.view("v")) == comparable(OWN[query]) == comparable(filled.sql(query))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("FROM r |>", "|> takes SELECT, EXTEND, SET"),
+        ("FROM r |> TABLESAMPLE (10 PERCENT)", "|> takes SELECT, EXTEND, SET"),
+        ("FROM r |> EXTEND", "something is missing after EXTEND"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY ALL", "GROUP BY of |> AGGREGATE takes columns and expressions"),
+        ("FROM r |> AGGREGATE b", "neither in GROUP BY nor inside an aggregate"),
+        ("FROM r |> DROP zz", "unknown column zz"),
+        ("FROM r |> SET zz = 1", "unknown column zz"),
+        ("FROM r |> SELECT a |> WHERE c = 'x'", "unknown column c"),
+        ("SELECT * FROM r PIVOT (SUM(b) FOR c IN (1 + 1))", "a name is missing, as in FOR c IN"),
+        ("SELECT * FROM r PIVOT (SUM(b) FOR (a, c) IN (1, 2))", "FOR has 2 columns"),
+        ("SELECT * FROM r PIVOT (SUM(b))", "FOR is missing, as in PIVOT (SUM(b) FOR c IN ('x', 'y'))"),
+        ("SELECT * FROM r PIVOT (a FOR c IN ('x'))", "neither in GROUP BY nor inside an aggregate"),
+        ("SELECT * FROM r UNPIVOT ((v, w) FOR n IN (a, b))", "UNPIVOT has 2 columns of values"),
+        ("SELECT * FROM r UNPIVOT (v FOR n IN (a, zz))", "unknown column zz"),
+        ("SELECT a, a FROM r UNION BY NAME SELECT a FROM s", "column a is given twice"),
+        ("SELECT a FROM r EXCEPT BY NAME SELECT a FROM s", "BY NAME is not supported"),
+        ("SELECT * FROM range()", "range takes one to three whole numbers"),
+        ("SELECT * FROM range(0, 3, 0)", "the step of range is 0"),
+        ("SELECT * FROM range(100000)", "range has more than 10,000 rows"),
+        ("SELECT * FROM range(2.5)", "range takes whole numbers"),
+        ("SELECT (a, b) < (1, 2, 3) AS x FROM r", "a row of 2 values cannot be compared with a row of 3"),
+        ("SELECT a FROM other.r", "other.r: write r; all tables are in the schema default"),
+        ("SELECT a FROM r FETCH FIRST 2 ROWS WITH TIES", "WITH TIES needs an ORDER BY"),
+        ("SELECT DISTINCT a FROM r ORDER BY a FETCH FIRST 2 ROWS WITH TIES", "WITH TIES and DISTINCT are in one"),
+        (
+            "SELECT a, (WITH q AS (SELECT d FROM s WHERE s.a = r.a) SELECT COUNT(*) FROM s "
+            "WHERE EXISTS (SELECT 1 FROM q WHERE q.d = s.d)) AS t FROM r",
+            "q, which names columns of a query around its WITH, in a subquery is not supported",
+        ),
+    ],
+)
+def test_a_form_that_is_used_wrongly_is_refused_at_its_place(query: str, message: str) -> None:
+    with _database() as database, pytest.raises(SqlError) as caught:
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+    assert message in str(caught.value) and caught.value.line == 1 and caught.value.column > 1
+
+
+@pytest.mark.parametrize("query", ["SELECT * EXCEPT (zz) FROM r", "FROM r |> DROP zz", "FROM r |> SET zz = 1"])
+def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Database) -> None:
+    with pytest.raises(SqlError, match="unknown column zz") as caught:
+        filled.sql(query)
+    assert caught.value.column > 1
