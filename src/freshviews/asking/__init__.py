@@ -11,6 +11,7 @@ No module here knows where the rows of a relation come from. DuckDB is imported 
 """
 
 from freshviews.asking.answer import Answer
+from freshviews.asking.own_functions import functions_of
 from freshviews.asking.parameters import Parameters, bound
 from freshviews.asking.question import Question, question_of
 from freshviews.asking.relations import AskedRelation, relations_of
@@ -26,6 +27,7 @@ __all__ = [
     "Translation",
     "answer",
     "bound",
+    "functions_of",
     "question_of",
     "relations_of",
     "run",

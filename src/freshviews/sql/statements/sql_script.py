@@ -28,6 +28,7 @@ from freshviews.catalog.catalog import (
     unknown,
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.catalog.row_keys import KEY
 from freshviews.errors import NameProblem, hiding_secrets, short
@@ -38,6 +39,7 @@ from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
+from freshviews.sql.names.functions import calling
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,
@@ -47,12 +49,14 @@ from freshviews.sql.statements.ddl import (
     properties_of,
     table_of,
 )
+from freshviews.sql.statements.functions import created_function, dropped_function
 from freshviews.sql.text.fields import DATA, unknown_nodes
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
     "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER TABLE ... ALTER COLUMN ... TYPE, "
-    "ALTER VIEW ... SET TBLPROPERTIES, COMMENT ON, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
+    "ALTER VIEW ... SET TBLPROPERTIES, COMMENT ON, CREATE FUNCTION, DROP TABLE, DROP [MATERIALIZED] VIEW and DROP "
+    "FUNCTION are accepted"
 )
 
 
@@ -75,7 +79,8 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
     statements: list[Statement] = []
     for node in nodes:
         try:
-            made = _statements(sql, node, catalog)
+            with calling(catalog.functions) as calls:
+                made = tuple(_calling(one, tuple(calls.called)) for one in _statements(sql, node, catalog))
         except RecursionError:
             raise sql.error(node, TOO_DEEP) from None
         for one in unknown_nodes(node.walk()):
@@ -87,12 +92,27 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
     return statements
 
 
+def _calling(statement: Statement, functions: tuple[str, ...]) -> Statement:
+    """The statement with the functions of users that it calls."""
+    if isinstance(statement, ViewDefs):
+        return ViewDefs(tuple(replace(view, functions=functions) for view in statement.views))
+    if isinstance(statement, PlainView):
+        return replace(statement, functions=functions)
+    if isinstance(statement, FunctionDef):
+        return replace(statement, called=functions)
+    return statement
+
+
 def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement, ...]:
     """The statements for one SQL statement: none if IF [NOT] EXISTS makes it void, two for CREATE OR REPLACE."""
     if isinstance(node, exp.Create) and node.kind in ("TABLE", "VIEW"):
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
         return _drop(text, node, catalog)
+    if isinstance(node, exp.Create) and node.kind == "FUNCTION":
+        return created_function(text, node, catalog)
+    if isinstance(node, exp.Drop) and node.kind == "FUNCTION":
+        return dropped_function(text, node, catalog)
     if isinstance(node, exp.Alter) and node.kind == "TABLE":
         return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
