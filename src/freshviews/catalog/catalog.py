@@ -208,10 +208,9 @@ class Catalog:
 def with_function(
     functions: Mapping[str, FunctionDef], statement: FunctionDef | DropFunction
 ) -> dict[str, FunctionDef]:
-    """The functions with one more, or one less. One that takes the place of another keeps its place."""
-    if isinstance(statement, FunctionDef):
-        return {**functions, statement.name.lower(): statement}
-    return {name: one for name, one in functions.items() if name != statement.name.lower()}
+    """The functions with one more, or one less; each comes after those that it calls."""
+    others = {name: one for name, one in functions.items() if name != statement.name.lower()}
+    return {**others, statement.name.lower(): statement} if isinstance(statement, FunctionDef) else others
 
 
 def commented(comments: Mapping[tuple[str, str], str], comment: Comment) -> dict[tuple[str, str], str]:

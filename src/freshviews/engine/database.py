@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
@@ -75,7 +75,7 @@ from freshviews.engine.measured.replanning import (
     statement_of,
 )
 from freshviews.engine.measured.samples import Measurements
-from freshviews.engine.own_functions import defined
+from freshviews.engine.own_functions import Function, defined
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
@@ -372,6 +372,28 @@ class Database(Shown):
 
         self._run(statements, keep, measured=True)
 
+    @overload
+    def function(
+        self,
+        name: str | None = None,
+        function: None = None,
+        *,
+        takes: Sequence[str] = (),
+        returns: str,
+        arrow: bool = False,
+        nulls: bool = False,
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def function(
+        self,
+        name: str | None,
+        function: Function,
+        *,
+        takes: Sequence[str] = (),
+        returns: str,
+        arrow: bool = False,
+        nulls: bool = False,
+    ) -> Function: ...
     @ends_at_the_call
     def function(
         self,
@@ -379,7 +401,7 @@ class Database(Shown):
         function: Callable[..., Any] | None = None,
         *,
         takes: Sequence[str] = (),
-        returns: str,
+        returns: str = "",
         arrow: bool = False,
         nulls: bool = False,
     ) -> Any:

@@ -45,7 +45,7 @@ def register_function(
     function: Callable[..., Any] | None = None,
     *,
     takes: Sequence[str] = (),
-    returns: str,
+    returns: str = "",
     arrow: bool = False,
     nulls: bool = False,
 ) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.errors import shown
+from freshviews.errors import FreshviewsError, shown
 from freshviews.types.columns import arrow_type
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import BINARY, SqlType
@@ -146,7 +146,7 @@ def is_operation(name: str) -> bool:
 def function_of(operation: str) -> PythonFunction | None:
     """The function that an operation calls, imported if need be; None if it is no operation of a Python function.
 
-    Raises ValueError for a function that cannot be imported."""
+    Raises FreshviewsError for a function that cannot be imported."""
     name, mark, rest = operation.partition(_MARK)
     if not mark:
         return None
@@ -155,8 +155,12 @@ def function_of(operation: str) -> PythonFunction | None:
         reference, types, flags = rest.split("|")
         returns, *takes = [_type(one) for one in types.split("; ")]
         if reference.startswith("#"):
-            raise ValueError(f"function {name} is not known to this process; register it here, or name its module")
-        function = imported(reference)
+            raise FreshviewsError(f"function {name} is not known to this process; register it here, or name its module")
+        try:
+            function = imported(reference)
+        except ValueError as error:
+            where = "put the module on the Python path of this process"
+            raise FreshviewsError(f"function {name}: {error}; {where}") from error
         known = PythonFunction(name, tuple(takes), returns, function, "arrow" in flags, "nulls" in flags, reference)
         _known[operation] = known
     return known
