@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
+    from freshviews.engine.own_functions import register_function
     from freshviews.engine.views.own_rings import register_ring
     from freshviews.errors import (
         ArgumentError,
@@ -84,6 +85,7 @@ __all__ = [
     "UnsupportedSql",
     "UserRing",
     "View",
+    "register_function",
     "register_ring",
 ]
 
@@ -102,6 +104,7 @@ _HOMES = {
     "Table": "engine.handles",
     "UserRing": "ring",
     "View": "engine.handles",
+    "register_function": "engine.own_functions",
     "register_ring": "engine.views.own_rings",
 }
 

@@ -34,6 +34,19 @@ class Model:
         return {"id": self.id, "mode": mode}
 
 
+def functions(db: fv.Database) -> str:
+    @db.function(takes=["DOUBLE", "DOUBLE"], returns="STRING")
+    def cell(x: float, y: float) -> str:
+        return f"{x:.1f},{y:.1f}"
+
+    @fv.register_function("twice", takes=["BIGINT"], returns="BIGINT", nulls=True)
+    def double(x: int | None) -> int | None:
+        return None if x is None else 2 * x
+
+    db.function("other", cell, takes=["DOUBLE", "DOUBLE"], returns="STRING", arrow=False)
+    return cell(1.0, 2.0) + str(double(3))
+
+
 def made(start: int) -> Iterator[tuple[int, str]]:
     yield start, "bolt"
 

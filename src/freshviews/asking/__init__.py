@@ -9,6 +9,7 @@
 """
 
 from freshviews.asking.answer import Answer
+from freshviews.asking.own_functions import functions_of
 from freshviews.asking.parameters import Parameters, bound
 from freshviews.asking.question import Question, question_of
 from freshviews.asking.relations import AskedRelation, relations_of
@@ -24,6 +25,7 @@ __all__ = [
     "Translation",
     "answer",
     "bound",
+    "functions_of",
     "question_of",
     "relations_of",
     "run",

@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
+from freshviews.asking.own_functions import is_python
 from freshviews.catalog.catalog import near
 from freshviews.errors import SqlError
 from freshviews.sql import FUNCTION_NAMES
@@ -127,6 +128,8 @@ def _cast(text: SqlText, node: exp.Func) -> Node:
 
 def _call(text: SqlText, call: exp.Anonymous) -> Node:
     name = call.name.lower()
+    if is_python(name):
+        return call
     if name in _REFUSED:
         raise text.unsupported(call, f"function {name}", "a view may have it")
     if name not in ACCEPTED:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from freshviews.asking.functions import MACROS
 from freshviews.asking.meaning import OWN
+from freshviews.asking.own_functions import make_known
 from freshviews.asking.translation import Translation
 from freshviews.errors import FreshviewsError, NoDuckDB, OutOfMemory, SqlError, UnsupportedSql
 
@@ -54,7 +55,9 @@ def run(
     Ctrl-C stops it. Raises SqlError for a value that cannot be computed, FreshviewsError for more than ``limits``.
     """
     limits = limits or Limits()
-    connection = _duckdb(os.getpid()).cursor()
+    duckdb = _duckdb(os.getpid())
+    make_known(duckdb, translation.functions)
+    connection = duckdb.cursor()
     for name, rows in relations.items():
         connection.register(name, rows)
     work = _Work(connection, translation.sql, list(values), limits.size)
@@ -138,6 +141,7 @@ def _plain(error: Exception) -> FreshviewsError:
         return OutOfMemory("the SELECT needs more memory than it may take; read fewer rows")
     message = re.split(r"\n\s*\n?LINE \d+:|\n", str(error).strip())[0]
     message = re.sub(r"^[A-Z][A-Za-z ]* Error: ", "", message)
+    message = re.sub(r"^Python exception occurred while executing the UDF: \w+: ", "", message)
     refused = (duckdb.BinderException, duckdb.CatalogException, duckdb.NotImplementedException, duckdb.ParserException)
     if isinstance(error, refused):
         return UnsupportedSql(f"the SELECT cannot be answered: {message}")

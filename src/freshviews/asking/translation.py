@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 
@@ -18,11 +18,13 @@ from sqlglot.schema import MappingSchema
 
 from freshviews.asking.functions import name_functions
 from freshviews.asking.meaning import NotAnswered, level, mend
+from freshviews.asking.own_functions import write_out
 from freshviews.asking.parameters import name_of, places
 from freshviews.asking.question import Question
 from freshviews.asking.relations import AskedRelation, expand, tables_named
 from freshviews.asking.typing import METADATA, as_node
 from freshviews.catalog.catalog import near, unknown
+from freshviews.catalog.functions import FunctionDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.operators import SPAN
@@ -38,44 +40,56 @@ _LONG_CHAIN = 32
 @dataclass(frozen=True)
 class Translation:
     """A SELECT for DuckDB. ``reads``: by the name of a relation in ``sql``, the relation and the columns that are
-    read, at least one. ``names``: those of the columns of the result."""
+    read, at least one. ``names``: those of the columns of the result. ``functions``: the Python functions of users that
+    it calls, by name in ``sql`` their operations."""
 
     sql: str
     reads: tuple[tuple[str, str, tuple[str, ...]], ...]
     names: tuple[str, ...]
+    functions: tuple[tuple[str, str], ...] = ()
 
 
 def translated(
-    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+    question: Question,
+    relations: tuple[AskedRelation, ...],
+    kinds: tuple[SqlType | None, ...],
+    functions: tuple[FunctionDef, ...] = (),
 ) -> Translation:
-    """The SELECT over relations for DuckDB. ``kinds``: the types of its parameters.
+    """The SELECT over relations for DuckDB. ``kinds``: the types of its parameters. ``functions``: those of users.
 
     Raises SqlError for unknown columns and functions, and UnsupportedSql for what DuckDB lacks.
     """
-    return (_known if question.repeats else _made)(question, relations, kinds)
+    return (_known if question.repeats else _made)(question, relations, kinds, functions)
 
 
 @lru_cache(256)
 def _known(
-    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+    question: Question,
+    relations: tuple[AskedRelation, ...],
+    kinds: tuple[SqlType | None, ...],
+    functions: tuple[FunctionDef, ...],
 ) -> Translation:
-    return _made(question, relations, kinds)
+    return _made(question, relations, kinds, functions)
 
 
 def _made(
-    question: Question, relations: tuple[AskedRelation, ...], kinds: tuple[SqlType | None, ...]
+    question: Question,
+    relations: tuple[AskedRelation, ...],
+    kinds: tuple[SqlType | None, ...],
+    functions: tuple[FunctionDef, ...],
 ) -> Translation:
     by_name = {one.name.lower(): one for one in relations}
     tree = question.tree.copy()
     try:
         expand(tree, by_name)
         _bind(question, tree, kinds)
+        operations = write_out(question.text, tree, functions)
         _balance(tree)
         _plain_lists(tree)
         name_functions(question.text, tree)
         _plain_groups(tree)
         _name_columns(question, tree)
-        return _translated(question, tree, by_name)
+        return replace(_translated(question, tree, by_name), functions=tuple(operations.items()))
     except NotAnswered as error:
         raise question.text.error(error.node, str(error)) from None
     except SqlglotError as error:

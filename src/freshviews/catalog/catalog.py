@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.catalog.functions import DropFunction, FunctionDef
 
 Named = TypeVar("Named", TableDef, ViewDef, PlainView)
 
@@ -74,18 +75,20 @@ class Comment:
         return self.name.lower(), (self.column or "").lower()
 
 
-Statement = TableDef | ViewDefs | PlainView | AlterTable | AlterView | DropTable | DropView | Comment
+Definition = TableDef | ViewDefs | PlainView | FunctionDef | AlterTable | AlterView | Comment
+Statement = Definition | DropTable | DropView | DropFunction
 
 
 @dataclass(frozen=True)
 class Catalog:
     """Tables and views, immutable; keys are names in any spelling. ``views`` includes internal views; ``plain`` has the
-    views that are not materialised. ``comments``: by ``Comment.key``."""
+    views that are not materialised. ``comments``: by ``Comment.key``. ``functions``: by lower-case name."""
 
     tables: Mapping[str, TableDef] = field(default_factory=dict)
     views: Mapping[str, ViewDef] = field(default_factory=dict)
     plain: Mapping[str, PlainView] = field(default_factory=dict)
     comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    functions: Mapping[str, FunctionDef] = field(default_factory=dict)
 
     def named(self, name: str) -> TableDef | ViewDef | PlainView | None:
         """The table or view with this name."""
@@ -153,6 +156,13 @@ class Catalog:
         )
         return tuple(dict.fromkeys((*views, *plain, *tables)))
 
+    def callers_of(self, function: str) -> tuple[str, ...]:
+        """Views and functions that call a function."""
+        views = [view.name.split("#")[0] for view in self.views.values() if function.lower() in view.functions]
+        plain = [view.name for view in self.plain.values() if function.lower() in view.functions]
+        functions = [one.name for one in self.functions.values() if function.lower() in one.called]
+        return tuple(dict.fromkeys((*views, *plain, *functions)))
+
     def readers_of(self, table: TableDef, column: ColumnDef) -> tuple[str, ...]:
         """Views that name a column of a table, and plain views that read the table."""
         views = [view.name.split("#")[0] for view in self.views.values() if view.reads(table.name, column.name)]
@@ -183,11 +193,21 @@ class Catalog:
             return replace(self, views=views)
         if isinstance(statement, Comment):
             return replace(self, comments=commented(self.comments, statement))
+        if isinstance(statement, FunctionDef | DropFunction):
+            return replace(self, functions=with_function(self.functions, statement))
         comments = without_comments(self.comments, statement.name)
         if isinstance(statement, DropTable):
             return replace(self, tables=_without(self.tables, (statement.name,)), comments=comments)
         gone = (statement.name, *statement.internal)
         return replace(self, comments=comments, views=_without(self.views, gone), plain=_without(self.plain, gone))
+
+
+def with_function(
+    functions: Mapping[str, FunctionDef], statement: FunctionDef | DropFunction
+) -> dict[str, FunctionDef]:
+    """The functions with one more, or one less; each comes after those that it calls."""
+    others = {name: one for name, one in functions.items() if name != statement.name.lower()}
+    return {**others, statement.name.lower(): statement} if isinstance(statement, FunctionDef) else others
 
 
 def commented(comments: Mapping[tuple[str, str], str], comment: Comment) -> dict[tuple[str, str], str]:

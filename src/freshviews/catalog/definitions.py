@@ -154,6 +154,8 @@ class ViewDef:
     combined: SetOperation | None = field(default=None, repr=False)
     expanded: tuple[str, ...] = field(default=(), repr=False)
     """The plain views that the query names; the query is stored with them expanded."""
+    functions: tuple[str, ...] = field(default=(), repr=False)
+    """The functions of users that the query and its plain views call, in lower case; their bodies are in the query."""
     order: ReadOrder | None = field(default=None, repr=False)
     constants: tuple[ConstantRow, ...] = ()
     """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. It has no
@@ -203,7 +205,8 @@ class PlainView:
     """A view that is not materialised: its query is bound again at each use.
 
     ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, directly or by other plain views,
-    each once. ``widths``: the number of columns of each of these tables when the view was created.
+    each once. ``widths``: the number of columns of each of these tables when the view was created. ``functions``: the
+    functions of users that it calls, in lower case.
     """
 
     name: str
@@ -211,3 +214,4 @@ class PlainView:
     sql: str
     inputs: tuple[str, ...]
     widths: tuple[tuple[str, int], ...] = ()
+    functions: tuple[str, ...] = ()

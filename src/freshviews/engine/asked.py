@@ -10,6 +10,8 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.functions import FunctionDef
 from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.views.view_state import ViewState
@@ -17,7 +19,7 @@ from freshviews.errors import CatalogError
 from freshviews.types.columns import decode_array
 
 if TYPE_CHECKING:
-    from freshviews.asking import Answer, Limits, Parameters, Question, Translation
+    from freshviews.asking import Answer, AskedRelation, Limits, Parameters, Question, Translation
 
 ROWS = 1 << 16
 """Rows of a record batch."""
@@ -93,19 +95,24 @@ def answered(
     the lock, which is held while rows are read, not while the SELECT is translated or runs. ``limits``: what it may
     take."""
     # Imported here: it takes longer than all else that opening a database needs.
-    from freshviews.asking import Answer, bound, question_of, relations_of, run, translated
+    from freshviews.asking import Answer, bound, functions_of, question_of, relations_of, run, translated
 
     question = question_of(query) if isinstance(query, str) else query
+
+    def _asked(catalog: Catalog) -> tuple[tuple[AskedRelation, ...], tuple[FunctionDef, ...]]:
+        found = relations_of(question, catalog)
+        return found, functions_of(question, catalog, [one.name for one in found if one.plain])
+
     values, kinds = bound(question, parameters)
     with lock:
         relations, _ = captured()
-        asked = relations_of(question, relations.catalog)
+        asked = _asked(relations.catalog)
     while True:
         # Without the lock: a long text takes long.
-        translation = translated(question, asked, kinds)
+        translation = translated(question, asked[0], kinds, asked[1])
         with lock:
             relations, version = captured()
-            now = relations_of(question, relations.catalog)
+            now = _asked(relations.catalog)
             if now == asked:
                 tables = _tables(rows, relations, translation)
                 break

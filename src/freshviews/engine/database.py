@@ -6,19 +6,21 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import RLock, get_ident
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
 from freshviews import arguments
-from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near
+from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near, with_function
 from freshviews.catalog.definitions import PlainView, TableDef
+from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.nesting import room
 from freshviews.catalog.row_keys import row_keys
 from freshviews.display.explanation import Explanation
@@ -73,6 +75,7 @@ from freshviews.engine.measured.replanning import (
     statement_of,
 )
 from freshviews.engine.measured.samples import Measurements
+from freshviews.engine.own_functions import Function, defined
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
@@ -368,6 +371,94 @@ class Database(Shown):
                 self._scripts.append(text)
 
         self._run(statements, keep, measured=True)
+
+    @overload
+    def function(
+        self,
+        name: str | None = None,
+        function: None = None,
+        *,
+        takes: Sequence[str] = (),
+        returns: str,
+        arrow: bool = False,
+        nulls: bool = False,
+    ) -> Callable[[Function], Function]: ...
+    @overload
+    def function(
+        self,
+        name: str | None,
+        function: Function,
+        *,
+        takes: Sequence[str] = (),
+        returns: str,
+        arrow: bool = False,
+        nulls: bool = False,
+    ) -> Function: ...
+    @ends_at_the_call
+    def function(
+        self,
+        name: str | None = None,
+        function: Callable[..., Any] | None = None,
+        *,
+        takes: Sequence[str] = (),
+        returns: str = "",
+        arrow: bool = False,
+        nulls: bool = False,
+    ) -> Any:
+        """Let SQL call a Python function: in views, statements and SELECTs of this database.
+
+        The function must be deterministic: it is computed once for distinct arguments, and again whenever the engine
+        needs the value. A durable database keeps no Python, so before it is opened again its functions are registered
+        by ``freshviews.register_function``; ``CREATE FUNCTION ... USING python 'module:function'`` is kept.
+
+        Parameters
+        ----------
+        name, function
+            Name of the function in SQL, and the function. Without ``function`` the call is a decorator, and without
+            ``name`` the decorated function's name counts.
+        takes, returns
+            SQL types of the arguments and of the result. Arguments are cast to them, as those of an SQL function.
+        arrow
+            True: the function gets Arrow arrays of distinct arguments, and returns an array or a list of as many
+            values. After an error it is called for each row, so that the error names the row.
+        nulls
+            True: the function gets NULL as None. False, the default: it is not called, and the result is NULL.
+
+        Returns
+        -------
+        function
+            The function itself, or the decorator.
+
+        Raises
+        ------
+        ArgumentError
+            A name or type is none of SQL, or the function cannot be called.
+        CatalogError
+            SQL has a function with this name, or a view calls another function with it.
+
+        Examples
+        --------
+        >>> @db.function(takes=["STRING", "INT"], returns="STRING")
+        ... def stars(part, qty):
+        ...     return part + "*" * qty
+        >>> db.execute("CREATE MATERIALIZED VIEW starred AS SELECT stars(part, qty) AS text FROM items")
+        >>> sorted(db.view("starred"))
+        [('bolt***',), ('nut*****',)]
+        """
+        options = {"takes": takes, "returns": returns, "arrow": arrow, "nulls": nulls}
+        return defined("Database.function", name, function, options, self._keep_function)
+
+    def _keep_function(self, made: FunctionDef) -> None:
+        with self._lock:
+            self._check_usable()
+            if self._defining:
+                self._step.refuse()
+            catalog = self._relations.catalog
+            callers = catalog.callers_of(made.name)
+            if callers and catalog.functions.get(made.name.lower()) != made:
+                message = f"{', '.join(callers)} call another function {made.name}; DROP them first, or rename it"
+                raise CatalogError(message)
+            self._relations = replace(self._relations, functions=with_function(catalog.functions, made))
 
     @ends_at_the_call
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:

@@ -17,9 +17,11 @@ from freshviews.catalog.catalog import (
     Statement,
     ViewDefs,
     commented,
+    with_function,
     without_comments,
 )
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
+from freshviews.catalog.functions import DropFunction, FunctionDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill, input_rows
 from freshviews.engine.codes.decoding import Decoder
@@ -74,6 +76,7 @@ class Draft:
         self._views = dict(relations.views)
         self._plain = dict(relations.plain)
         self._comments = dict(relations.comments)
+        self._functions = dict(relations.functions)
         self._count = relations.made
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
@@ -96,7 +99,12 @@ class Draft:
     @property
     def relations(self) -> Relations:
         """The relations so far; read-only."""
-        return Relations(self._tables, self._views, self._count, plain=self._plain, comments=self._comments)
+        return Relations(
+            *(self._tables, self._views, self._count),
+            plain=self._plain,
+            comments=self._comments,
+            functions=self._functions,
+        )
 
     @property
     def chosen(self) -> list[str]:
@@ -131,6 +139,8 @@ class Draft:
             self.alter_table(statement)
         elif isinstance(statement, Comment):
             self._comments = commented(self._comments, statement)
+        elif isinstance(statement, FunctionDef | DropFunction):
+            self._functions = with_function(self._functions, statement)
         else:
             self._drop(statement)
 
@@ -183,6 +193,7 @@ class Draft:
             self.make_table(table, numbers[table.name])
         self._plain = {view.name.lower(): view for view in catalog.plain.values()}
         self._comments = dict(catalog.comments)
+        self._functions = dict(catalog.functions)
         load(self.relations)
         for view in catalog.views.values():
             self.make_view(view, restore)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import PlainView
+from freshviews.catalog.functions import FunctionDef
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
 
@@ -32,6 +33,8 @@ class Relations:
     """Plain views, in order of creation; SQL is parsed against them."""
     comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
     """The comments of tables, views and columns, by ``Comment.key``."""
+    functions: Mapping[str, FunctionDef] = field(default_factory=dict)
+    """The functions of users, by lower-case name."""
 
     def get(self, name: str) -> Relation | None:
         key = name.lower()
@@ -45,6 +48,7 @@ class Relations:
             {view.name: view.definition for view in self.views.values()},
             {view.name: view for view in self.plain.values()},
             self.comments,
+            self.functions,
         )
 
     def close(self) -> None:

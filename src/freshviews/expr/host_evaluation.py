@@ -20,6 +20,7 @@ from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import RESERVED, NotHeldError
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.python_functions import ROWS
 from freshviews.types.sqltype import NULL
 from freshviews.types.values import constant_code, literal_code, literal_value, number_code, number_value
 
@@ -114,7 +115,8 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
         varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
         if len(varying) == 1:
             return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
-    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(expr, op), dictionary)
+    apply = _host(expr, op, dictionary) if op.host else _compiled(expr, op)
+    return _strict(args, apply, dictionary, _many(expr, op, dictionary))
 
 
 def _column(name: str) -> _Node:
@@ -182,17 +184,23 @@ def _attempt(arg: _Node, failed: bool) -> _Node:
     return codes
 
 
-def _strict(call: Call, args: list[_Node], apply: Callable[..., _Code], dictionary: Dictionary) -> _Node:
-    """An operation that evaluates all its arguments, with a memo."""
-    memo: dict[tuple[_Code, ...], _Code] = {}
+_Key = tuple[_Code, ...]
+_Many = Callable[[list[_Key]], "dict[_Key, _Code]"]
+
+
+def _strict(args: list[_Node], apply: Callable[..., _Code], dictionary: Dictionary, many: _Many | None) -> _Node:
+    """An operation that evaluates all its arguments, with a memo. ``many`` computes several keys at once, or none."""
+    memo: dict[_Key, _Code] = {}
     freed = 0
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[_Code]:
         nonlocal freed
-        keys = list(zip(*(arg(columns, rows) for arg in args), strict=True))
+        keys = list(zip(*(arg(columns, rows) for arg in args), strict=True)) if args else [()] * len(rows)
         if len(memo) > LARGEST_MEMO or freed != dictionary.freed:
             memo.clear()
             freed = dictionary.freed
+        if many is not None:
+            memo.update(many([key for key in dict.fromkeys(keys) if key not in memo]))
         for key in keys:
             if key not in memo:
                 if INTERRUPTION.asked:
@@ -267,6 +275,32 @@ def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., _Code]:
             return _failure(call, error)
 
     return apply
+
+
+def _many(call: Call, op: Op, dictionary: Dictionary) -> _Many | None:
+    """Computes an operation for many keys at once, where it can; None for an operation without ``many``."""
+    function, kinds = op.many, [arg.type for arg in call.args]
+    if function is None:
+        return None
+
+    def values_of(codes: tuple[int, ...]) -> tuple[Any, ...]:
+        return tuple(literal_value(kind, code, dictionary) for kind, code in zip(kinds, codes, strict=True))
+
+    def computed(keys: list[_Key]) -> dict[_Key, _Code]:
+        found: dict[_Key, _Code] = {}
+        plain = [tuple(code for code in key if isinstance(code, int)) for key in keys]
+        known = [key for key in plain if len(key) == len(kinds)]
+        for start in range(0, len(known), ROWS):
+            if INTERRUPTION.asked:
+                INTERRUPTION.raise_if_allowed()
+            part = known[start : start + ROWS]
+            values = function([values_of(key) for key in part])
+            if values is not None:
+                codes = [literal_code(call.type, value, dictionary) for value in values]
+                found.update(zip(part, codes, strict=True))
+        return found
+
+    return computed
 
 
 def constant(call: Call) -> int | float | bool | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.types import SqlType
+from freshviews.types.python_functions import name_of
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Call:
     nullable: bool = True
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join(map(str, self.args))})"
+        return f"{name_of(self.op)}({', '.join(map(str, self.args))})"
 
 
 Expr = Column | Literal | Call

@@ -150,14 +150,14 @@ greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are ski
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from freshviews.expr import binary, casts, hashes, matches, number_formats, numbers, parsing, strings, urls, zones
 from freshviews.expr.nodes import Call, Expr, Literal
-from freshviews.types import NotHeldError
+from freshviews.types import NotHeldError, python_functions
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
 """Codes of the unit argument of ``trunc_date``."""
@@ -171,7 +171,8 @@ class Op:
     """A scalar operation.
 
     ``arity``: the least and greatest number of arguments (None: any number). ``null``: when the result can be NULL:
-    ``strict`` (exactly if an argument is), ``never``, or ``own`` (see the table above).
+    ``strict`` (exactly if an argument is), ``never``, ``any`` (for any arguments), or ``own`` (see the table above).
+    ``many``: of a host operation, its results for several rows at once, None if it fails for one of them.
     """
 
     name: str
@@ -180,6 +181,7 @@ class Op:
     host: Callable[..., Any] | None
     arity: tuple[int, int | None] = (1, 1)
     null: str = "strict"
+    many: Callable[[Sequence[tuple[Any, ...]]], list[Any] | None] | None = None
 
 
 def _compiled(names: str, arity: int, *, fallible: bool = False, null: str = "strict") -> list[Op]:
@@ -390,7 +392,26 @@ _ALL += [
     if op.host is not None and op.name.startswith(("string_to_", "parse_timestamp"))
 ]
 
-OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
+
+
+class _Operations(dict[str, Op]):
+    """Operations by name; the calls of users' functions (``types.python_functions``) are added when they are asked
+    for."""
+
+    def __missing__(self, name: str) -> Op:
+        function = python_functions.function_of(name)
+        if function is None:
+            raise KeyError(name)
+        takes = len(function.takes)
+        many = function.values if function.arrow and takes else None
+        self[name] = Op(name, None, True, function.value, (takes, takes), "any", many)
+        return self[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self or python_functions.is_operation(name) else default
+
+
+OPS: MappingProxyType[str, Op] = MappingProxyType(_Operations((op.name, op) for op in _ALL))
 """Every operation by name."""
 
 TEXT_OPS = frozenset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshviews.expr.nodes import WORDS, Call, Expr
+from freshviews.types.python_functions import name_of
 
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
@@ -28,4 +29,4 @@ def _expression(expr: Expr, nested: bool) -> str:
         return _expression(expr.args[0], nested)
     if expr.op == WORDS and len(expr.args) > 2:
         return f"{expr.op}({expr.args[0]} .. {expr.args[-1]})"
-    return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"
+    return f"{name_of(expr.op)}({', '.join(print_expression(arg) for arg in expr.args)})"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.functions import unchecked
 from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.catalog.row_keys import row_keys
 from freshviews.errors import FreshviewsError, SqlError
@@ -184,13 +185,20 @@ class Definition:
         return replace(self, views=(*self.views, view))
 
 
-def catalog_of(script: str, rings: Mapping[str, RingAggregate] = MappingProxyType({})) -> Catalog:
+def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) -> Catalog:
     """The catalog of a plain script. ``rings``: those of the checkpoint that holds it, by lower-case name. Raises
     SqlError with line and column."""
     catalog = Catalog()
-    with known_as(rings):
+    with known_as(rings or {}), unchecked(rings is not None):
         for statement in parse_script(script, catalog):
             catalog = catalog.after(statement)
+    for view in catalog.views.values():
+        for name in view.functions:
+            if name not in catalog.functions:
+                raise SqlError(
+                    f"view {view.name.split('#')[0]}: function {name} is registered in this process alone; CREATE "
+                    "FUNCTION ... USING python 'module:function' in the script lets workers import it"
+                )
     return catalog
 
 
@@ -208,7 +216,7 @@ def tables_of(script: str) -> dict[str, TableDef]:
 def views_of(script: str, rings: Mapping[str, RingAggregate] = MappingProxyType({})) -> dict[str, ViewDef]:
     """Views of a plain script by name, internal ones left out."""
     found: dict[str, ViewDef] = {}
-    with known_as(rings):
+    with known_as(rings), unchecked():
         for statement in parse_script(script, Catalog()):
             if isinstance(statement, ViewDefs | AlterView):
                 found[statement.view.name] = statement.view

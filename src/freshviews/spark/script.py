@@ -9,7 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.errors import SqlError, hiding_secrets
 from freshviews.spark.connectors import polls
 from freshviews.spark.connectors.declarations import OUTPUTS, connector_of, is_folder, lacking, refusal
@@ -24,6 +24,7 @@ _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
 _OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output", *polls.OPTIONS[1:])
 """Options with names of our own: no source of Spark has one that differs from them by a letter."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_CREATE_FUNCTION = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?FUNCTION\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 
 
@@ -48,6 +49,8 @@ def read_script(
             change = Alteration(altered.name, one.sql, len(definition.views), made_before)
             definition = replace(definition, alterations=(*definition.alterations, change))
             continue
+        if one.kind == "function":
+            continue
         options = _options(one.using, environment) if one.using is not None else {}
         if one.kind == "table":
             assert one.using is not None
@@ -68,12 +71,24 @@ def read_script(
                     made = with_key(made, catalog)
                 except MessageError as error:
                     raise SqlError(f"view {view.name}: {error}", *_place_of(one.using, error)) from None
-            made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))
+            made = replace(made, sql=";\n".join((*_functions(view, catalog), *_plain_views(view, catalog), made.sql)))
             # CREATE OR REPLACE may define a view twice in a file.
             definition = definition.without((view.name,)).with_view(made)
     of_sources = [connector_of(provider).settings for provider in definition.providers]
     needed = {name: value for settings in of_sources for name, value in settings.items()}
     return replace(definition, settings={**needed, **definition.settings})
+
+
+def _functions(view: ViewDef | PlainView, catalog: Catalog) -> list[str]:
+    """Statements that create the functions a view calls, unless another view has created them before."""
+    wanted = set(view.functions)
+    for one in reversed([*catalog.functions.values()]):
+        wanted.update(one.called if one.name.lower() in wanted else ())
+    return [
+        _CREATE_FUNCTION.sub("CREATE FUNCTION IF NOT EXISTS ", one.sql, count=1)
+        for one in catalog.functions.values()
+        if one.name.lower() in wanted
+    ]
 
 
 def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
@@ -96,7 +111,8 @@ def _plain_views_of_tables(before: Sequence[Split], anew: Collection[str], catal
         if view is not None and all(catalog.view(name) is None for name in view.inputs):
             # A replaced view counts with its last form, at that place.
             made.pop(name, None)
-            made[name] = _CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1)
+            created = _CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1)
+            made[name] = ";\n".join((*_functions(view, catalog), created))
     return tuple(made.values())
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "dictionary",
     "frames",
     "json_text",
+    "python_functions",
     "sorting",
     "sqltype",
     "values",

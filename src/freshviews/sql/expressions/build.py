@@ -115,8 +115,8 @@ _MAY_BE_NULL = frozenset(
 def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
     """True if the operation may give NULL for these arguments."""
     null = OPS[op].null
-    if null == "never":
-        return False
+    if null in ("never", "any"):
+        return null == "any"
     if op == "coalesce" or op.startswith(("greatest_", "least_")):
         return all(arg.nullable for arg in args)
     if op == "case":

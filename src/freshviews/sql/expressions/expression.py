@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import isinf
 from typing import Any
 
 from sqlglot import exp
 
+from freshviews.catalog.functions import FunctionDef
 from freshviews.expr.binary import unhex
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, key, null, perhaps, retyped, text
+from freshviews.sql.expressions.calls import arguments_of, value_of
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
     LAZY,
@@ -31,6 +33,7 @@ from freshviews.sql.expressions.functions import (
     trimmed,
 )
 from freshviews.sql.expressions.times import seconds_between
+from freshviews.sql.names.functions import function_named
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.terms import follows
@@ -354,6 +357,10 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT is accepted in aggregate functions, and {name} is not one")
+        function = function_named(name)
+        if function is not None:
+            given = [None if node is None else self._value(node) for node in arguments_of(function, inner.expressions)]
+            return value_of(function, given, bind_body)
         if name in LAZY and inner.expressions:
             first = self._value(inner.expressions[0])
             with perhaps():
@@ -450,6 +457,19 @@ class Binder:
 
 def _between(value: Expr, low: Expr, high: Expr) -> Expr:
     return logic.both(logic.compare(">=", value, low), logic.compare("<=", value, high))
+
+
+def bind_body(function: FunctionDef, text: SqlText, node: Node, values: Mapping[str, Expr]) -> Expr:
+    """An expression of a function over the values of its parameters, by lower-case name. Raises SqlError."""
+
+    def resolve(column: exp.Column) -> Expr:
+        value = values.get(column.name.lower())
+        if value is None or column.table.lower() not in ("", function.name.lower()):
+            names = ", ".join(one.name for one in function.parameters) or "none"
+            raise text.error(column, f"{text.of(column)} is unknown in {function.name}; its parameters: {names}")
+        return value
+
+    return Binder(text, resolve, f"the body of function {function.name}").bind(node)
 
 
 def members_of_list(node: Node) -> tuple[bool, list[Node]] | None:

@@ -15,6 +15,7 @@ from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
+from freshviews.sql.names.functions import function_names
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
@@ -36,11 +37,12 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         raise Refusal(*REFUSED_FUNCTIONS[name])
     function = FUNCTIONS.get(name)
     if function is None:
-        known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over()))
+        known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over(), *function_names()))
         raise Refusal(
             f"function {name}",
-            f"it is none of the {len(FUNCTIONS)} that are accepted{known}; the aggregate of your own ring is known "
-            "after freshviews.register_ring in this process, also in a module that FRESHVIEWS_RINGS names",
+            f"it is none of the {len(FUNCTIONS)} that are accepted{known}; a function of your own is known "
+            "after CREATE FUNCTION or, in this process, Database.function and freshviews.register_function; the "
+            "aggregate of your own ring after freshviews.register_ring, also in a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")

@@ -26,6 +26,7 @@ from freshviews.catalog.catalog import (
     unknown,
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.catalog.row_keys import KEY
 from freshviews.errors import NameProblem, hiding_secrets, short
@@ -36,6 +37,7 @@ from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
+from freshviews.sql.names.functions import calling
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,
@@ -45,12 +47,14 @@ from freshviews.sql.statements.ddl import (
     properties_of,
     table_of,
 )
+from freshviews.sql.statements.functions import created_function, dropped_function
 from freshviews.sql.text.fields import DATA, unknown_nodes
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
     "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER TABLE ... ADD COLUMNS, ALTER TABLE ... ALTER COLUMN ... TYPE, "
-    "ALTER VIEW ... SET TBLPROPERTIES, COMMENT ON, DROP TABLE and DROP [MATERIALIZED] VIEW are accepted"
+    "ALTER VIEW ... SET TBLPROPERTIES, COMMENT ON, CREATE FUNCTION, DROP TABLE, DROP [MATERIALIZED] VIEW and DROP "
+    "FUNCTION are accepted"
 )
 
 
@@ -73,9 +77,13 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
     statements: list[Statement] = []
     for node in nodes:
         try:
-            made = _statements(sql, node, catalog)
+            with calling(catalog.functions) as calls:
+                made = tuple(_calling(one, tuple(calls.called)) for one in _statements(sql, node, catalog))
         except RecursionError:
             raise sql.error(node, TOO_DEEP) from None
+        if calls.called and any(isinstance(one, TableDef | AlterTable) for one in made):
+            what = f"function {next(iter(calls.called))} in a DEFAULT"
+            raise sql.unsupported(node, what, "write its value as a constant: a table keeps no function of yours")
         for one in unknown_nodes(node.walk()):
             kind = type(one).__name__.upper()
             raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "leave it out: no accepted statement has it")
@@ -85,12 +93,27 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
     return statements
 
 
+def _calling(statement: Statement, functions: tuple[str, ...]) -> Statement:
+    """The statement with the functions of users that it calls."""
+    if isinstance(statement, ViewDefs):
+        return ViewDefs(tuple(replace(view, functions=functions) for view in statement.views))
+    if isinstance(statement, PlainView):
+        return replace(statement, functions=functions)
+    if isinstance(statement, FunctionDef):
+        return replace(statement, called=functions)
+    return statement
+
+
 def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement, ...]:
     """The statements for one SQL statement: none if IF [NOT] EXISTS makes it void, two for CREATE OR REPLACE."""
     if isinstance(node, exp.Create) and node.kind in ("TABLE", "VIEW"):
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
         return _drop(text, node, catalog)
+    if isinstance(node, exp.Create) and node.kind == "FUNCTION":
+        return created_function(text, node, catalog)
+    if isinstance(node, exp.Drop) and node.kind == "FUNCTION":
+        return dropped_function(text, node, catalog)
     if isinstance(node, exp.Alter) and node.kind == "TABLE":
         return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":

@@ -24,8 +24,8 @@ from freshviews.sql.text.parse import SqlText, parse
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
 _SETTING = re.compile(r"SET\s+([\w.\-]+)\s*=\s*(\S.*)", re.IGNORECASE)
 _ACCEPTED = (
-    "SET, CREATE STREAMING TABLE, CREATE [MATERIALIZED] VIEW and ALTER TABLE ... ADD COLUMNS are accepted; to drop a "
-    "table or view, take it out of the file"
+    "SET, CREATE STREAMING TABLE, CREATE [MATERIALIZED] VIEW, CREATE FUNCTION and ALTER TABLE ... ADD COLUMNS are "
+    "accepted; to drop a table or view, take it out of the file"
 )
 
 _CHANGING = ("INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "BEGIN")
@@ -54,7 +54,7 @@ class Using:
 class Split:
     """A statement of a streaming script.
 
-    ``kind``: table, view, or alter (of a table). ``name``: None if it cannot be read; the parser then refuses the
+    ``kind``: table, view, function, or alter (of a table). ``name``: None if it cannot be read; the parser then refuses the
     statement. ``sql``: the plain statement. ``line``, ``column``: where it begins.
     """
 
@@ -147,6 +147,8 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
         raise SqlError(message, *_at(sql, tokens[0]))
     if words[0] != "CREATE":
         raise SqlError(f"a statement that begins with {words[0]} is refused here; {_ACCEPTED}", *_at(sql, tokens[0]))
+    if "FUNCTION" in words[1:5]:
+        return "function", None, None, blanks
     streaming = len(words) > 1 and words[1] == "STREAMING"
     if streaming:
         blanks.append((tokens[1].start, tokens[1].end + 1))

@@ -142,6 +142,11 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.Describe: ("this", "kind"),
     exp.Comment: ("this", "kind", "expression"),
     exp.Placeholder: _THIS,
+    exp.UserDefinedFunction: ("this", "expressions", "wrapped"),
+    exp.ReturnsProperty: ("this", "is_table"),
+    **dict.fromkeys((exp.Return, exp.LanguageProperty, exp.StabilityProperty, exp.FileFormatProperty), _THIS),
+    exp.SqlReadWriteProperty: _THIS,
+    exp.Kwarg: _SIDES,
 }
 READ: Mapping[type[Node], frozenset[str]] = {kind: frozenset(names) for kind, names in _FIELDS.items()}
 

@@ -25,6 +25,7 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
+from freshviews.sql.names.functions import calling
 from freshviews.sql.statements.data import (
     Insert,
     change_of,
@@ -129,7 +130,7 @@ class _Transaction:
     def add(self, node: Node) -> None:
         """Add the effect of a statement."""
         try:
-            with room():
+            with room(), calling(self._doors.catalog().functions):
                 self._add(node)
         except RecursionError:
             raise self._text.error(node, TOO_DEEP) from None

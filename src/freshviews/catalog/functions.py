@@ -1,0 +1,125 @@
+"""Functions of users: definitions, and those that this process has registered for all databases.
+
+An SQL function is its text; its body takes the place of each call. A Python function is an operation
+(``types.python_functions``).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from freshviews.types import SqlType
+from freshviews.types.python_functions import PythonFunction, imported, remember
+
+MODULES = "FRESHVIEWS_FUNCTIONS"
+"""The environment variable with the names of the modules from which SQL may take functions, separated by commas."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of a function. ``default``: the SQL of its DEFAULT, empty without one."""
+
+    name: str
+    type: SqlType
+    default: str = ""
+
+
+@dataclass(frozen=True)
+class FunctionDef:
+    """A function. ``returns``: None for the type of the body.
+
+    ``sql``: its CREATE FUNCTION; empty for a Python function that a database was given as an object. ``body``: the SQL
+    of the result; empty for a Python function, whose ``operation`` computes it. ``called``: the functions that the body
+    calls.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    returns: SqlType | None
+    sql: str = ""
+    body: str = ""
+    operation: str = ""
+    called: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DropFunction:
+    """DROP FUNCTION."""
+
+    name: str
+
+
+_registered: dict[str, FunctionDef] = {}
+
+
+def register(function: FunctionDef) -> None:
+    """Let all databases of this process know a function."""
+    _registered[function.name.lower()] = function
+
+
+def registered(name: str) -> FunctionDef | None:
+    """The function of this process with a name, in any spelling."""
+    return _registered.get(name.lower())
+
+
+def registered_names() -> tuple[str, ...]:
+    """The names of the functions of this process."""
+    return tuple(one.name for one in _registered.values())
+
+
+def python_function(
+    name: str,
+    function: Callable[..., Any],
+    takes: tuple[SqlType, ...],
+    returns: SqlType,
+    *,
+    arrow: bool = False,
+    nulls: bool = False,
+    reference: str = "",
+    sql: str = "",
+    names: tuple[str, ...] = (),
+) -> FunctionDef:
+    """The definition of a Python function, whose operation this process then knows. ``names``: of its parameters."""
+    made = remember(PythonFunction(name, takes, returns, function, arrow, nulls, reference))
+    names = names or tuple(f"arg{place + 1}" for place in range(len(takes)))
+    parameters = tuple(map(Parameter, names, takes))
+    return FunctionDef(name, parameters, returns, sql, operation=made.operation)
+
+
+_unchecked: ContextVar[bool] = ContextVar("Python functions are imported when they are called", default=False)
+
+
+@contextmanager
+def unchecked(possible: bool = True) -> Iterator[None]:
+    """The context for reading a script of a checkpoint: its Python functions are imported only when they are called, so
+    that who reads rows needs no module."""
+    token = _unchecked.set(possible)
+    try:
+        yield
+    finally:
+        _unchecked.reset(token)
+
+
+def function_in(reference: str) -> Callable[..., Any]:
+    """The function ``module:function``, of a module that FRESHVIEWS_FUNCTIONS names. Raises ValueError."""
+    if _unchecked.get():
+        return lambda *values: _allowed(reference)(*values)
+    return _allowed(reference)
+
+
+def _allowed(reference: str) -> Callable[..., Any]:
+    module, colon, name = reference.partition(":")
+    if not colon or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
+        raise ValueError(f"{reference!r} is no function; 'module:function' is accepted")
+    allowed = {one.strip() for one in os.environ.get(MODULES, "").split(",")}
+    if module not in allowed:
+        raise ValueError(
+            f"{reference} is not called: a script may run Python only from modules that {MODULES} names; set it to "
+            f"{module} for this process if you trust the script and the module"
+        )
+    return imported(reference)

@@ -1,0 +1,179 @@
+"""CREATE FUNCTION and DROP FUNCTION."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from freshviews.catalog.catalog import Catalog, Statement, unknown
+from freshviews.catalog.functions import DropFunction, FunctionDef, Parameter, function_in, python_function
+from freshviews.catalog.rings import aggregate_over
+from freshviews.errors import NameProblem
+from freshviews.expr.nodes import Column, Expr
+from freshviews.sql.expressions.build import Fault
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.expression import bind_body
+from freshviews.sql.expressions.functions import FUNCTION_NAMES
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.typenames import type_of
+from freshviews.types import SqlType
+
+_ACCEPTED = "CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1 is accepted"
+_PYTHON = "CREATE FUNCTION f(x INT) RETURNS INT USING python 'module:function' is accepted"
+
+
+def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statement, ...]:
+    """The statements of CREATE FUNCTION: none if IF NOT EXISTS makes it void. Raises SqlError with the place."""
+    head = node.this
+    if not isinstance(head, exp.UserDefinedFunction) or not isinstance(head.this, exp.Table):
+        raise text.unsupported(node, "this CREATE FUNCTION", _ACCEPTED)
+    name = head.this.name
+    if head.this.args.get("db") is not None:
+        raise text.error(head, f"{text.of(head.this)}: a function has one name, without a schema")
+    refusal = name_refusal(name)
+    if refusal:
+        raise NameProblem(refusal, *text.at(head))
+    known = catalog.functions.get(name.lower())
+    if node.args.get("replace"):
+        if node.args.get("exists"):
+            raise text.error(node, "OR REPLACE and IF NOT EXISTS exclude each other; leave out one")
+        _check_callers(text, head, name, catalog)
+    elif known is not None:
+        if node.args.get("exists"):
+            return ()
+        message = f"function {known.name} exists already; DROP it or write CREATE OR REPLACE"
+        raise NameProblem(message, *text.at(head))
+    parameters = tuple(_parameters(text, head))
+    returns = _returns(text, node)
+    whole, body = text.whole(node).strip(), node.expression
+    if _language(text, node) == "PYTHON":
+        return (_python(text, node, name, parameters, returns),)
+    if not isinstance(body, exp.Return) or body.this is None:
+        raise text.error(node, f"function {name} has no RETURN; {_ACCEPTED}")
+    query = body.find(exp.Query)
+    if query is not None:
+        raise text.unsupported(query, "a subquery in a function", "a plain view may have it, or the caller may join")
+    function = FunctionDef(name, parameters, returns, whole, text.whole(body.this))
+    values: dict[str, Expr] = {one.name.lower(): Column(one.name, one.type) for one in parameters}
+    made = bind_body(function, text, body.this, values)
+    try:
+        if returns is not None:
+            cast(made, returns)
+    except Fault as fault:
+        raise text.error(body.this, f"function {name} returns {returns}: {fault}") from None
+    return (function,)
+
+
+def name_refusal(name: str) -> str:
+    """Why a function of a user cannot have a name; empty if it can."""
+    if name.lower() in FUNCTION_NAMES:
+        return f"{name} is a function of SQL; choose another name"
+    return f"{name} is the aggregate of a ring; choose another name" if aggregate_over(name) is not None else ""
+
+
+def dropped_function(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, ...]:
+    """The statement of DROP FUNCTION, none if IF EXISTS makes it void. Raises NameProblem."""
+    targets = node.args.get("tables") or [node.this]
+    if len(targets) != 1:
+        raise text.unsupported(targets[1], "DROP of several names", "one DROP per function")
+    target = targets[0]
+    known = catalog.functions.get(target.name.lower())
+    if known is None:
+        if node.args.get("exists"):
+            return ()
+        names = [one.name for one in catalog.functions.values()]
+        raise NameProblem(unknown("function", target.name, names), *text.at(target))
+    _check_callers(text, target, known.name, catalog)
+    return (DropFunction(known.name),)
+
+
+def _check_callers(text: SqlText, node: Node, name: str, catalog: Catalog) -> None:
+    callers = [one for one in catalog.callers_of(name) if one.lower() != name.lower()]
+    if callers:
+        message = f"function {name} is still called by {', '.join(callers)}; DROP them first, which one script may do"
+        raise NameProblem(message, *text.at(node))
+
+
+def _parameters(text: SqlText, head: exp.UserDefinedFunction) -> list[Parameter]:
+    found: list[Parameter] = []
+    for node in head.expressions:
+        if not isinstance(node, exp.ColumnDef) or node.kind is None:
+            raise text.error(node, f"parameter {text.of(node)} needs a type; {_ACCEPTED}")
+        if any(one.name.lower() == node.name.lower() for one in found):
+            raise text.error(node, f"parameter {node.name} is given twice; choose another name")
+        made = Parameter(node.name, type_of(text, node.kind))
+        for constraint in node.constraints:
+            kind = constraint.kind
+            if isinstance(kind, exp.DefaultColumnConstraint):
+                made = replace(made, default=_default(text, kind.this, made))
+            elif not isinstance(kind, exp.CommentColumnConstraint):
+                what = f"{text.of(constraint)} of a parameter"
+                raise text.unsupported(constraint, what, "DEFAULT and COMMENT are accepted")
+        if found and found[-1].default and not made.default:
+            message = f"parameter {made.name} needs a DEFAULT, as {found[-1].name} before it has one"
+            raise text.error(node, message)
+        found.append(made)
+    return found
+
+
+def _default(text: SqlText, node: Node, parameter: Parameter) -> str:
+    query = node.find(exp.Query)
+    if query is not None:
+        raise text.unsupported(query, "a subquery as a DEFAULT", "a constant is accepted")
+    try:
+        cast(bind_body(FunctionDef(f"the DEFAULT of {parameter.name}", (), None), text, node, {}), parameter.type)
+    except Fault as fault:
+        raise text.error(node, f"the DEFAULT of {parameter.name}: {fault}") from None
+    return text.whole(node)
+
+
+def _properties(node: exp.Create) -> list[Node]:
+    clause = node.args.get("properties")
+    return list(clause.expressions) if clause is not None else []
+
+
+def _returns(text: SqlText, node: exp.Create) -> SqlType | None:
+    for part in _properties(node):
+        if isinstance(part, exp.ReturnsProperty):
+            if part.args.get("is_table"):
+                raise text.unsupported(part, "a function that returns a TABLE", "a plain view is accepted")
+            return type_of(text, part.this)
+    return None
+
+
+def _language(text: SqlText, node: exp.Create) -> str:
+    """SQL or PYTHON. Raises UnsupportedSql for a clause that is not accepted."""
+    language = "SQL"
+    for part in _properties(node):
+        if isinstance(part, exp.LanguageProperty | exp.FileFormatProperty):
+            language = part.name.upper()
+            if language not in ("SQL", "PYTHON"):
+                raise text.unsupported(part, f"a function in {part.name}", f"{_ACCEPTED}; {_PYTHON}")
+        elif isinstance(part, exp.TemporaryProperty):
+            raise text.unsupported(node, "CREATE TEMPORARY FUNCTION", "CREATE FUNCTION is accepted")
+        elif isinstance(part, exp.StabilityProperty):
+            if part.name.upper() != "IMMUTABLE":
+                raise text.unsupported(part, "a function that is not DETERMINISTIC", "views need one result for a row")
+        elif isinstance(part, exp.SqlReadWriteProperty):
+            if part.name.upper() != "CONTAINS SQL":
+                raise text.unsupported(part, part.name.upper(), "leave it out: a function reads no table")
+        elif not isinstance(part, exp.ReturnsProperty | exp.SchemaCommentProperty):
+            raise text.unsupported(part, text.of(part), "RETURNS, LANGUAGE SQL, DETERMINISTIC and COMMENT are accepted")
+    return language
+
+
+def _python(
+    text: SqlText, node: exp.Create, name: str, parameters: tuple[Parameter, ...], returns: SqlType | None
+) -> FunctionDef:
+    reference = node.expression
+    if returns is None:
+        raise text.error(node, f"function {name} in Python needs RETURNS and a type")
+    if not isinstance(reference, exp.Literal) or not reference.is_string:
+        raise text.error(node, f"function {name} names no function of Python; {_PYTHON}")
+    try:
+        function = function_in(reference.name)
+    except ValueError as error:
+        raise text.error(reference, f"function {name}: {error}") from None
+    made = python_function(name, function, tuple(one.type for one in parameters), returns, reference=reference.name)
+    return replace(made, parameters=parameters, sql=text.whole(node).strip())
