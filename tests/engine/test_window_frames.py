@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from freshviews import BatchError, Database
+from freshviews import BatchError, Change, Database
+from freshviews.codegen.compiled_block import compile_block
+from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.blocks.runtime import BlockState
+from freshviews.engine.codes.words import address
+from freshviews.plan.planner import plan_block
+from freshviews.types.dictionary import Dictionary
+from tests.sql.printed import catalog, views
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
@@ -151,3 +159,70 @@ def test_a_value_of_order_by_whose_frame_has_a_bound_outside_of_its_type_refuses
         db.insert("t", T)
         with pytest.raises(BatchError, match="overflow"):
             db.insert("t", [(9, -(2**31), 1)])
+
+
+KEYED = "CREATE TABLE t (g INT NOT NULL, x INT NOT NULL, id INT PRIMARY KEY);"
+OVER_TEN = "(PARTITION BY g ORDER BY id ROWS 9 PRECEDING)"
+
+
+def steps(query: str, rows: int) -> set[int]:
+    """The steps of inserts and deletes in the middle of a partition of this size, counted by generated code."""
+    known = catalog(KEYED)
+    view, table = views(query, known)[0], known.table("t")
+    assert table is not None
+    block = view.blocks[0]
+    plan = plan_block(view, block, {"t": table})
+    width = len(block.free) + len(block.results) + 1
+    state = BlockState(plan.program, compile_block(plan.program, block, (), (), None, True), width, Dictionary())
+
+    def update(x: int, m: int) -> int:
+        before = int(state.status[STATUS_STEPS])
+        words = {name: np.array([value], np.int64) for name, value in (("g", 1), ("x", x), ("id", x))}
+        sign = np.array([m], np.int64)
+        state.run("t", {name: (address(one), 1) for name, one in words.items()}, (address(sign), 1), 1)
+        return int(state.status[STATUS_STEPS]) - before
+
+    for x in range(rows):
+        update(2 * x, 1)
+    return {update(rows + 1 + 2 * i, m) for m in (1, -1) for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("calls", "most"),
+    [
+        # 28 rows enter or leave frames, and each is a step of the report and one of the sum.
+        (f"AVG(x) OVER {OVER_TEN} AS a, COUNT(x) OVER {OVER_TEN} AS n", 1 + 2 * 28),
+        (f"MAX(x) OVER {OVER_TEN} AS a, COUNT(DISTINCT x) OVER {OVER_TEN} AS n", 1 + 4 * 28),
+        ("SUM(x) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 9 PRECEDING AND 5 PRECEDING) AS s", 1 + 2 * 23),
+    ],
+)
+def test_an_update_of_a_frame_of_ten_rows_takes_as_many_steps_in_a_large_partition_as_in_a_small_one(
+    calls: str, most: int
+) -> None:
+    query = f"SELECT id, {calls} FROM t"
+    assert max(steps(query, 50)) == max(steps(query, 400)) <= most
+
+
+def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -> None:
+    with Database() as db:
+        db.execute(KEYED)
+        average = f"AVG(x) OVER {OVER_TEN} AS a, FIRST_VALUE(x) OVER {OVER_TEN} AS f"
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {average} FROM t")
+        db.insert("t", [(1, i % 7, i) for i in range(300)])
+        changes: list[Change] = []
+        db.view("v").subscribe(changes.append)
+        with db.batch() as batch:
+            batch.delete("t", [(1, 150 % 7, 150)])
+            batch.insert("t", [(1, 100, 150)])
+        assert sorted({row[0] for row in changes[0].to_polars().rows()}) == list(range(150, 160))
+        assert "O(log N), for each of 28 rows that enter or leave frames" in str(db.view("v").explain())
+
+
+def test_equal_rows_have_frames_of_their_own() -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (x INT)")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT x, SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS s FROM t")
+        db.insert("t", [(2,), (2,), (2,), (1,)])
+        assert sorted(db.view("v")) == [(1, 1), (2, 3), (2, 4), (2, 4)]
+        db.delete("t", [(2,), (1,)])
+        assert sorted(db.view("v")) == [(2, 2), (2, 4)]

@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import Frame as Between
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -31,7 +32,8 @@ _INSTEAD = (
 _SHIFTS = {"lag": -1, "lead": 1}
 _ENDS = ("first_value", "last_value", "nth_value")
 _ENDS_TOO = {"first": "first_value", "last": "last_value"}
-_MOST_TILES = 2**31 - 1
+MOST_PAIRED = 10_000
+"""Most rows of a frame whose rows are told apart by places; rows of larger frames are found by their numbers."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,13 @@ class Frame:
     def has_current(self) -> bool:
         """True if the frame of every row contains the row."""
         return _sign(self.low) <= 0 <= _sign(self.high, 1)
+
+    @property
+    def between(self) -> Between | None:
+        """The rows of a frame of ROWS with two bounds, up to MOST_PAIRED of them; None for another frame."""
+        if not self.rows or not isinstance(self.low, int) or not isinstance(self.high, int):
+            return None
+        return Between(self.low, self.high) if self.high - self.low < MOST_PAIRED else None
 
 
 def _sign(bound: Bound, without: int = -1) -> int:
@@ -235,8 +244,17 @@ def needs_all_columns(text: SqlText, node: exp.Window) -> bool:
 
 
 def number_equal_rows(text: SqlText, windows: Sequence[exp.Window]) -> bool:
-    """True if window functions number equal rows in different ways, which must agree on the same row."""
-    return len({_numbering(text, one) for one in windows} - {None}) > 1
+    """True if window functions number equal rows in different ways, which must agree on the same row, or if a frame is
+    bounded by numbers of rows, which must differ."""
+    return len({_numbering(text, one) for one in windows} - {None}) > 1 or any(_is_bounded(text, w) for w in windows)
+
+
+def _is_bounded(text: SqlText, node: exp.Window) -> bool:
+    """True for a frame of ROWS with two bounds."""
+    frame = _spec(text, node).args.get("spec")
+    if frame is None or _kind(frame) != "ROWS":
+        return False
+    return "UNBOUNDED" not in (str(frame.args.get(which)).upper() for which in ("start", "end"))
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:

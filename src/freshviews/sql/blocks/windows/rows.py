@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import EVERY, GatheredColumn
+from freshviews.query.block import Frame as Between
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -35,7 +36,18 @@ from freshviews.sql.blocks.views import Views
 from freshviews.sql.blocks.windows.binding import Bound as FrameBound
 from freshviews.sql.blocks.windows.binding import Frame, Step, Window, moved_place
 from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.build import call, integer, key, nodes_of, null, renamed, replaced, retyped
+from freshviews.sql.expressions.build import (
+    TRUE,
+    call,
+    has_host,
+    integer,
+    key,
+    nodes_of,
+    null,
+    renamed,
+    replaced,
+    retyped,
+)
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
@@ -137,6 +149,9 @@ class _Rows:
         if frame is None or (not order and not frame.rows):
             select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
             return self._join_view_of(select, partition)
+        between = frame.between
+        if between is not None and all(one.gathering is None for one in calls):
+            return self._over_frames(between, value, calls, partition, order)
         made, keys = (self._over_rows if frame.rows else self._over_places)(frame, value, calls, partition, order)
         if frame.has_current:
             return self._join_view_of(made, keys)
@@ -181,7 +196,10 @@ class _Rows:
     def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
         """Replace the rows by a view with further columns, which depend on the places of rows in an order."""
         select = Select("bag", (self.base,), (), (*self._all(), *items), limit=limit)
-        view = self.views.internal_view(uniquely_named(Bound((select,))))
+        self._put(self.views.internal_view(uniquely_named(Bound((select,)))))
+
+    def _put(self, view: ViewDef) -> None:
+        """Put a view with further columns in the place of the rows."""
         made = replace(self.views.source_of(view), alias=self.base.alias)
         sources = tuple(made if one.alias == made.alias else one for one in self.joined.sources)
         self.joined, self.base = replace(self.joined, sources=sources), made
@@ -219,19 +237,26 @@ class _Rows:
     def _shifted(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of a row that is some rows before or after. The source of the rows is then a view that has, for
-        each row, the columns of that other row."""
+        """The value of a row that is some rows before or after."""
         assert window.shift is not None and window.default is not None
-        value = over(window.value)
+        there, beside = self._beside(over(window.value), window.shift, partition, order)
+        return logic.choose([(there, beside)], over(window.default))
+
+    def _beside(
+        self, value: Expr, shift: int, partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> tuple[Expr, Expr]:
+        """A test of whether there is a row ``shift`` rows after each row, and its value. The source of the rows is then
+        a view that has, for each row, the columns of that other row."""
+        if shift == 0:
+            return TRUE, value
         own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
-        limit = Limited(order, EVERY, 0, partition, shift=window.shift, beside=tuple(own.values()))
+        limit = Limited(order, EVERY, 0, partition, shift=shift, beside=tuple(own.values()))
         wanted = [Item(name_of(one.name), beside_ref(i, one)) for i, one in enumerate(own.values())]
         self._replace((*wanted, Item("there", there_ref())), limit)
         *others, there = map(self.base.column, self.base.columns[-len(wanted) - 1 :])
         to = dict(zip(own, others, strict=True))
         beside = replaced(value, lambda part: to.get(part.name) if isinstance(part, Column) else None)
-        known = logic.compare("=", there, integer(1))
-        return logic.choose([(known, beside)], over(window.default))
+        return logic.compare("=", there, integer(1)), beside
 
     def _at_place(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
@@ -280,6 +305,35 @@ class _Rows:
         made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", value),), moved)
         return made, (*partition, own)
 
+    def _over_frames(
+        self,
+        frame: Between,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> Expr:
+        """An aggregate over a bounded number of rows before and after. No two rows are equal."""
+        row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
+        keys = tuple(item.expr for item in self._all())
+        moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
+        rows = Select("bag", (row, other), (), ())
+        made = _grouped(rows, [self._moved(one, row) for one in keys], (Item("v", value),), moved)
+        within = tuple(self._moved(one, row) for one in partition)
+        sorts = tuple(replace(one, expr=self._moved(one.expr, row)) for one in order)
+        # Host functions are computed once per row, not in the loop over the rows of a frame.
+        host = (self._moved(arg, row) for call_ in calls for arg in call_.args if has_host(arg))
+        known = {key(group.expr) for group in made.groups}
+        more = {key(one): one for one in (*within, *(one.expr for one in sorts), *host) if key(one) not in known}
+        groups = (*made.groups, *(Item(f"g{i}", one) for i, one in enumerate(more.values(), 1)))
+        limit = Limited(sorts, EVERY, 0, within, frame=frame)
+        made = replace(made, groups=groups, limit=limit)
+        if not frame.low <= 0 <= frame.high:
+            return self._join_view_of(made, keys, of_no_rows(value, calls))
+        view = self.views.internal_view(uniquely_named(Bound((made,))))
+        self._put(view)
+        return self.base.column(self.base.columns[-1])
+
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
@@ -287,6 +341,9 @@ class _Rows:
         value = over(window.value)
         known = call("is_not_null", (value,), BOOLEAN)
         skips = window.skips and value.nullable
+        between = None if window.frame is None else window.frame.between
+        if between is not None and not skips:
+            return self._near(replace(window, frame=None, skips=False), between, over, partition, order)
         number = self.number((*partition, known) if skips else partition, order)
         by = logic.choose([(known, number)], null(number.type)) if skips else number
 
@@ -299,6 +356,35 @@ class _Rows:
         first, last = of_frame("min", by), of_frame("max", by)
         at = call("add_int", (first, integer(window.place - 1)), BIGINT)
         return self._at_number(value, number, partition, known if skips else None, at, last, null(value.type))
+
+    def _near(
+        self,
+        window: Window,
+        frame: Between,
+        over: Callable[[Expr], Expr],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> Expr:
+        """The value of one row of a frame of few rows: it is as many rows before or after the current row as a bound of
+        the frame, or, if the frame begins before the partition or ends after it, counted from an end of that."""
+        value, nothing = over(window.value), null(window.value.type)
+        bound, far, place = frame.low, frame.high, window.place - 1
+        if window.place < 0:
+            bound, far, place = frame.high, frame.low, 0
+        if bound + place > frame.high:
+            return nothing
+        there, beside = self._beside(value, bound + place, partition, order)
+        branches = [(there, beside)]
+        is_inside = bound >= 0 if window.place > 0 else bound <= 0
+        if not is_inside:
+            if place:
+                begins, _ = self._beside(value, bound, partition, order)
+                branches = [(begins, logic.choose(branches, nothing))]
+            reach = far - place if window.place > 0 else far
+            reached = reach >= 0 if window.place > 0 else reach <= 0
+            test = TRUE if reached else self._beside(value, reach, partition, order)[0]
+            branches.append((test, self._at_place(window, over, partition, order)))
+        return logic.choose(branches, nothing)
 
     def _beside_known(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
