@@ -218,6 +218,25 @@ def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -
         assert "O(log N), for each of 28 rows that enter or leave frames" in str(db.view("v").explain())
 
 
+@pytest.mark.parametrize(
+    ("call", "numbered"),
+    [
+        ("SUM(x) OVER (PARTITION BY g ORDER BY id ROWS UNBOUNDED PRECEDING)", False),
+        ("SUM(x) OVER (PARTITION BY g ORDER BY x ROWS UNBOUNDED PRECEDING)", True),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id)", False),
+        ("FIRST_VALUE(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id)", False),
+        ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id)", False),
+        ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
+    ],
+)
+def test_rows_are_numbered_only_where_neither_a_key_nor_a_place_identifies_them(call: str, numbered: bool) -> None:
+    with Database() as db:
+        db.execute(KEYED)
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS s FROM t")
+        assert ("for each row whose number changes" in str(db.view("v").explain())) == numbered
+
+
 def test_equal_rows_have_frames_of_their_own() -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (x INT)")

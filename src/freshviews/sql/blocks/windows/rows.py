@@ -131,6 +131,8 @@ class _Rows:
         if window.rank:
             return self._ranked(window, partition, order), self.joined
         if window.place:
+            if _is_of_place(window):
+                partition, order, window = (*partition, *(one.expr for one in order)), (), replace(window, frame=None)
             made = self._at_place if _is_of_partition(window) else self._in_frame
             return made(window, over, partition, order), self.joined
         if window.skips:
@@ -149,6 +151,9 @@ class _Rows:
         if frame is None or (not order and not frame.rows):
             select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
             return self._join_view_of(select, partition)
+        if frame.rows and self._is_order_of_key(partition, order) and {frame.low, frame.high} == {None, 0}:
+            # Each place has one row.
+            frame = replace(frame, rows=False)
         between = frame.between
         if between is not None and all(one.gathering is None for one in calls):
             return self._over_frames(between, value, calls, partition, order)
@@ -156,6 +161,14 @@ class _Rows:
         if frame.has_current:
             return self._join_view_of(made, keys)
         return self._join_view_of(made, keys, of_no_rows(value, calls))
+
+    def _is_order_of_key(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> bool:
+        """True if the order is one range (``_not_after``), and no two rows of a partition are equal in it."""
+        if len(order) != 1 or _without_null(order[0]).expr.nullable or order[0].expr.type == STRING:
+            return False
+        exprs = (*partition, order[0].expr)
+        known = {name_of(one.name) for one in exprs if isinstance(one, Column) and not one.nullable}
+        return any(known.issuperset(names) for names in self.views.keys_of(self.base))
 
     def _over_places(
         self,
@@ -261,9 +274,9 @@ class _Rows:
     def _at_place(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of one row of the partition."""
+        """The value of one row of the partition, from its place on if the frame ends at the current place."""
         assert window.default is not None
-        value = over(window.value)
+        value, rising = over(window.value), order if _ends_here(window.frame) else ()
         if window.place < 0:
             rest = (Sort(self.base.column(column), False, False) for column in self.base.columns)
             order = tuple(Sort(o.expr, not o.descending, not o.nulls_last) for o in (*order, *rest))
@@ -279,6 +292,9 @@ class _Rows:
         optional = dict.fromkeys((other.column(column).name for column in other.columns), True)
         found = with_nullability(self._moved(value, other), optional)
         branches = [(call("is_not_null", (replace(own, nullable=True),), BOOLEAN), found)]
+        if rising and (window.skips or window.place != 1):
+            places = [with_nullability(self._moved(one.expr, other), optional) for one in rising]
+            branches.insert(0, (_before(rising, places), over(window.default)))
         return logic.choose(branches, over(window.default))
 
     def _over_rows(
@@ -505,12 +521,25 @@ class _Rows:
 
 
 def _is_of_partition(window: Window) -> bool:
-    """True if the value is that of one row of the partition for all rows."""
+    """True if the value is that of one row of the partition, or NULL in rows before its place."""
     frame = window.frame
     if frame is None:
         return True
-    first = frame.low is None and window.place == 1 and not window.skips
-    return first and (frame.high is None or frame.has_current)
+    first = window.place == 1 and not window.skips and (frame.high is None or frame.has_current)
+    return frame.low is None and window.place > 0 and (first or _ends_here(frame))
+
+
+def _ends_here(frame: Frame | None) -> bool:
+    """True if the frame ends with the rows at the place of the current row."""
+    return frame is not None and not frame.rows and frame.high == 0
+
+
+def _is_of_place(window: Window) -> bool:
+    """True if the value is that of one row at the place of the current row."""
+    frame = window.frame
+    if frame is None or frame.rows or window.skips or not frame.has_current:
+        return False
+    return (window.place == 1 and frame.low == 0) or (window.place < 0 and frame.high == 0)
 
 
 def _is_step(bound: FrameBound) -> bool:
