@@ -227,7 +227,8 @@ def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -
         ("FIRST_VALUE(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
-        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", False),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
     ],
 )
 def test_rows_are_numbered_only_where_neither_a_key_nor_a_place_identifies_them(call: str, numbered: bool) -> None:

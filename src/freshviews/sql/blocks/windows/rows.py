@@ -353,14 +353,19 @@ class _Rows:
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of one row of a frame. Rows that are not counted have numbers of their own."""
+        """The value of one row of a frame, found by its number or a key. Rows that are not counted have their own
+        numbers."""
         value = over(window.value)
         known = call("is_not_null", (value,), BOOLEAN)
         skips = window.skips and value.nullable
         between = None if window.frame is None else window.frame.between
         if between is not None and not skips:
             return self._near(replace(window, frame=None, skips=False), between, over, partition, order)
-        number = self.number((*partition, known) if skips else partition, order)
+        least = window.place > 0
+        if abs(window.place) == 1 and self._is_order_of_key(partition, order):
+            number, least = order[0].expr, least != order[0].descending
+        else:
+            number = self.number((*partition, known) if skips else partition, order)
         by = logic.choose([(known, number)], null(number.type)) if skips else number
 
         def of_frame(function: str, *args: Expr) -> Expr:
@@ -368,7 +373,7 @@ class _Rows:
             return self._over_frame(window.frame, aggregate_ref(0, made, True), (made,), partition, order)
 
         if abs(window.place) == 1:
-            return of_frame("max_by" if window.place < 0 else "min_by", value, by)
+            return of_frame("min_by" if least else "max_by", value, by)
         first, last = of_frame("min", by), of_frame("max", by)
         at = call("add_int", (first, integer(window.place - 1)), BIGINT)
         return self._at_number(value, number, partition, known if skips else None, at, last, null(value.type))
