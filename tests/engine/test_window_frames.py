@@ -246,3 +246,15 @@ def test_equal_rows_have_frames_of_their_own() -> None:
         assert sorted(db.view("v")) == [(1, 1), (2, 3), (2, 4), (2, 4)]
         db.delete("t", [(2,), (1,)])
         assert sorted(db.view("v")) == [(2, 2), (2, 4)]
+
+
+def test_a_frame_of_functions_of_strings_and_of_values_that_may_fail() -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (id INT PRIMARY KEY, s STRING)")
+        frame = "OVER (ORDER BY id ROWS 1 PRECEDING)"
+        calls = f"SUM(LENGTH(s)) {frame} AS n, COUNT(*) FILTER (WHERE s LIKE 'a%') {frame} AS m, MAX(s) {frame} AS g"
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {calls}, SUM(1 / (id - 9)) {frame} AS q FROM t")
+        db.insert("t", [(1, "ab"), (2, None), (10, "bcd")])
+        with pytest.raises(BatchError, match=r"view v cannot be computed: 1.0 / .* fails for a row"):
+            db.insert("t", [(3, "a"), (9, "x")])
+        assert sorted(row[:4] for row in db.view("v")) == [(1, 2, 1, "ab"), (2, 2, 1, "ab"), (10, 3, 0, "bcd")]

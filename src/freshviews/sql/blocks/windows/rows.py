@@ -330,6 +330,7 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> Expr:
         """An aggregate over a bounded number of rows before and after. No two rows are equal."""
+        calls = self._without_host(calls)
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
         keys = tuple(item.expr for item in self._all())
         moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
@@ -337,10 +338,8 @@ class _Rows:
         made = _grouped(rows, [self._moved(one, row) for one in keys], (Item("v", value),), moved)
         within = tuple(self._moved(one, row) for one in partition)
         sorts = tuple(replace(one, expr=self._moved(one.expr, row)) for one in order)
-        # Host functions are computed once per row, not in the loop over the rows of a frame.
-        host = (self._moved(arg, row) for call_ in calls for arg in call_.args if has_host(arg))
         known = {key(group.expr) for group in made.groups}
-        more = {key(one): one for one in (*within, *(one.expr for one in sorts), *host) if key(one) not in known}
+        more = {key(one): one for one in (*within, *(one.expr for one in sorts)) if key(one) not in known}
         groups = (*made.groups, *(Item(f"g{i}", one) for i, one in enumerate(more.values(), 1)))
         limit = Limited(sorts, EVERY, 0, within, frame=frame)
         made = replace(made, groups=groups, limit=limit)
@@ -349,6 +348,16 @@ class _Rows:
         view = self.views.internal_view(uniquely_named(Bound((made,))))
         self._put(view)
         return self.base.column(self.base.columns[-1])
+
+    def _without_host(self, calls: tuple[AggregateCall, ...]) -> tuple[AggregateCall, ...]:
+        """The calls over columns of the rows instead of host functions, which are not computed in a loop."""
+        host = {key(arg): arg for call_ in calls for arg in call_.args if has_host(arg)}
+        if not host:
+            return calls
+        items = (*self._all(), *(Item(f"value{i}", arg) for i, arg in enumerate(host.values(), 1)))
+        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
+        columns = dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
+        return tuple(replace(o, args=tuple(columns.get(key(arg), arg) for arg in o.args)) for o in calls)
 
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
