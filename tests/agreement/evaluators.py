@@ -17,7 +17,7 @@ from freshviews.query.grouping_sets import each
 from freshviews.ring import named
 from freshviews.types import NULL
 from tests.agreement.views_of_script import Definitions
-from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows, selected_rows
+from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, evaluated_of, first_rows, selected_rows
 
 Rows = Counter[Key]
 
@@ -134,8 +134,9 @@ class Interpreter:
         dictionary, program = self._definitions.dictionary, self.state.program
         if block.selection is not None:
             return {key: (n,) for key, n in selected_rows(block, relations, dictionary).items()}
-        found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
-        if block.limit is not None:
+        evaluated = evaluated_of(block)
+        found: dict[Key, dict[str, Any]] = evaluated(block.query, relations, dictionary)
+        if block.limit is not None and evaluated is evaluate_query:
             return {key: (n,) for key, n in first_rows(block, found, dictionary).items()}
         if not (gathered := _gathered(program)):
             if block.results:
@@ -152,7 +153,7 @@ class Interpreter:
         zero = {c.name: named(c.ring).zero for c in view.components}
         for distinct in block.distinct:
             groups = len(block.query.free)
-            for key in evaluate_query(distinct.query, relations, dictionary):
+            for key in evaluated(distinct.query, relations, dictionary):
                 payload = found.setdefault(key[:groups], dict(zero))
                 number = distinct.name if distinct.kind == "count" else number_of(distinct.name)
                 payload[number] = payload.get(number, 0) + 1

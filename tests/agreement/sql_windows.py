@@ -22,10 +22,27 @@ _FRAMES = (
     "ROWS BETWEEN 2 PRECEDING AND CURRENT ROW",
     "ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING",
     "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN 3 PRECEDING AND 2 PRECEDING",
+    "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+    "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+    "ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING",
     _WHOLE,
     "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "RANGE BETWEEN CURRENT ROW AND CURRENT ROW",
     "RANGE BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
 )
+_BY_VALUE = (
+    "RANGE BETWEEN 1 PRECEDING AND CURRENT ROW",
+    "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "RANGE BETWEEN 1 FOLLOWING AND 3 FOLLOWING",
+    "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+    "RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
+)
+_AGGREGATES = ("COUNT(*)", "SUM({})", "SUM({})", "MIN({})", "MAX({})", "COUNT({})", "COUNT(DISTINCT {})")
+_SPELLED = {"FIRST_VALUE": ("FIRST", "ANY_VALUE"), "LAST_VALUE": ("LAST",)}
 
 
 def windows_scenario(choose: Choices) -> Scenario:
@@ -135,43 +152,62 @@ class _Query:
 
     def _ranked(self, spec: _Spec) -> Text:
         choose = self.choose
-        name = choose.pick(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK"))
+        name = choose.pick(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK", "NTILE", "PERCENT_RANK", "CUME_DIST"))
         if not spec.spark:
             return self._aggregate(spec)
-        order = spec.places if name == "ROW_NUMBER" else spec.duck
-        return Text(self._windowed(f"{name}()", spec), f"{name}() OVER ({spec.partition}{_by(order)})")
+        order = spec.places if name in ("ROW_NUMBER", "NTILE") else spec.duck
+        call = f"{name}({choose.pick((1, 2, 3)) if name == 'NTILE' else ''})"
+        return Text(self._windowed(call, spec), f"{call} OVER ({spec.partition}{_by(order)})")
 
     def _lag_or_lead(self, spec: _Spec) -> Text:
         """LAG or LEAD."""
         choose = self.choose
         value, steps = self._value(), choose.pick((None, None, 1, 2, 3, 0, -1, -2))
         more = "" if steps is None else f", {steps}{choose.pick(('', ', 7', f', {value}'))}"
-        call = f"{choose.pick(('LAG', 'LEAD'))}({value}{more})"
-        return Text(self._windowed(call, spec), f"{call} OVER ({spec.partition}{_by(spec.places)})")
+        call = f"{choose.pick(('LAG', 'LEAD'))}({value}{more}"
+        if steps != 0 and choose.chance(25):
+            form = choose.pick(("{}) IGNORE NULLS", "{} IGNORE NULLS)"))
+            spark, call = form.format(call), f"{call} IGNORE NULLS)"
+        else:
+            spark = call = f"{call})"
+        return Text(self._windowed(spark, spec), f"{call} OVER ({spec.partition}{_by(spec.places)})")
 
     def _end(self, spec: _Spec) -> Text:
-        """The value of one row of the partition."""
+        """The value of one row of a frame."""
         choose = self.choose
         value, skips = self._value(), choose.chance(50)
         name = choose.pick(("FIRST_VALUE", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE"))
         place = f", {choose.pick((1, 2, 3))}" if name == "NTH_VALUE" else ""
-        frame = "" if name == "FIRST_VALUE" and choose.chance(60) else f" {_WHOLE}"
-        spelled = name if name != "FIRST_VALUE" else choose.pick((name, name, "FIRST", "ANY_VALUE"))
+        frame = choose.pick(("", f" {_WHOLE}", self._frame(spec)))
+        spelled = choose.pick((name, name, *_SPELLED.get(name, ())))
         form = choose.pick(("{}({}{}, true)", "{}({}{}) IGNORE NULLS")) if skips else "{}({}{})"
         spark = self._windowed(form.format(spelled, value, place), spec, frame)
-        if skips and not frame:
+        by_place = "RANGE" not in frame and frame
+        if not by_place:
+            # The value of the last place, of equal rows too.
             self.inner.append(f"ROW_NUMBER() OVER ({spec.partition}{_by(spec.places)}) AS n{len(self.inner)}")
-            call = f"ARG_MIN({value}, n{len(self.inner) - 1}) FILTER (WHERE {value} IS NOT NULL)"
-            return Text(spark, f"{call} OVER ({spec.partition}{_by(spec.duck)})")
+            number = f"n{len(self.inner) - 1}"
+            kept = f"{value} IS NOT NULL" if skips else "TRUE"
+            if name == "NTH_VALUE":
+                listed = f"LIST({value} ORDER BY {number}) FILTER (WHERE {kept})"
+                return Text(spark, f"({listed} OVER ({spec.partition}{_by(spec.duck)}{frame}))[{place[2:]}]")
+            call = f"{'ARG_MAX' if name == 'LAST_VALUE' else 'ARG_MIN'}_NULL({value}, {number}) FILTER (WHERE {kept})"
+            return Text(spark, f"{call} OVER ({spec.partition}{_by(spec.duck)}{frame})")
         call = f"{name}({value}{place}{' IGNORE NULLS' if skips else ''})"
         return Text(spark, f"{call} OVER ({spec.partition}{_by(spec.places)}{frame})")
 
+    def _frame(self, spec: _Spec) -> str:
+        """A frame of a window with an order."""
+        if len(spec.spark) == 1 and self.choose.chance(30):
+            return f" {self.choose.pick(_BY_VALUE)}"
+        return f" {self.choose.pick(_FRAMES)}"
+
     def _aggregate(self, spec: _Spec) -> Text:
         choose = self.choose
-        call = choose.pick(("COUNT(*)", "SUM({})", "SUM({})", "MIN({})", "MAX({})", "COUNT({})")).format(self._value())
+        call = choose.pick(_AGGREGATES).format(self._value())
         if choose.chance(10):
             call += f" FILTER (WHERE {choose.pick(self.columns)} > 0)"
-        frame = f" {choose.pick(_FRAMES)}" if spec.spark and choose.chance(60) else ""
+        frame = self._frame(spec) if spec.spark and choose.chance(60) else ""
         order = spec.places if "ROWS" in frame else spec.duck
         return Text(self._windowed(call, spec, frame), f"{call} OVER ({spec.partition}{_by(order)}{frame})")
 

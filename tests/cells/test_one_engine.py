@@ -64,3 +64,11 @@ def test_a_table_is_in_one_cell_if_a_view_needs_all_its_rows() -> None:
     assert found["v (1 of 2)"].reason == "a set operation compares rows of all cells"
     assert found["v (2 of 2)"].where == "1 cell"
     assert found["table numbers"] == Location("table numbers", "1 cell", "view s needs all its rows there")
+
+
+def test_frames_of_rows_are_in_one_cell() -> None:
+    frame = "SUM(total) OVER (PARTITION BY cust ORDER BY o_id ROWS 3 PRECEDING)"
+    catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id, {frame} AS s FROM orders")
+    found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
+    assert found["v#1"].where == "1 cell"
+    assert found["v#1"].reason.endswith("the frame of a row needs the rows around it")

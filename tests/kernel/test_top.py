@@ -29,6 +29,7 @@ from freshviews.kernel.ordered.top import (
     OTHER,
     PLACE,
     beside_next,
+    frame_next,
     renumber_next,
     renumber_start,
     top_next,
@@ -60,11 +61,14 @@ def in_order(keys: list[Key], kinds: tuple[int, ...]) -> list[Key]:
 
 class First:
     """The collected reports of ``kernel.ordered.top`` on a relation, and their definition: the first rows of each group
-    by the first ``words`` words of the key, and the rows with the row ``shift`` places after each."""
+    by the first ``words`` words of the key, the rows with the row ``shift`` places after each, and with the rows of its
+    ``frame``."""
 
     def __init__(self, r: Relation, kinds: tuple[int, ...], first: int, last: int, words: int = 0) -> None:
         self.r, self.kinds, self.first, self.last, self.words = r, kinds, first, last, words
         self.shift = 0
+        self.frame: tuple[int, int] | None = None
+        self.framed: Counter[tuple[Key, Key]] = Counter()
         self.held: Counter[Key] = Counter()
         self.pairs: Counter[tuple[Key, Key | None]] = Counter()
         self.moves = 0
@@ -85,8 +89,19 @@ class First:
                     other = load(o, TOP + OTHER)
                     pair = words_at(moved, load(t, KEY)), words_at(other, load(t, KEY)) if other else None
                     self.pairs[pair] += load(o, TOP + MOVED)
+            if self.frame:
+                self.follow_frames(row, before)
 
         self.r.add(key, (m,), changed)
+
+    def follow_frames(self, row: int, before: int) -> None:
+        t, o = self.r.t, self.r.ordered
+        assert self.frame is not None
+        top_start(o, t, row, before)
+        while (moved := frame_next(o, t, *self.frame)) != 0:
+            assert load(o, TOP + MOVED) != 0
+            pair = words_at(moved, load(t, KEY)), words_at(load(o, TOP + OTHER), load(t, KEY))
+            self.framed[pair] += load(o, TOP + MOVED)
 
     def groups(self) -> list[list[Key]]:
         """The copies of each group, in order."""
@@ -107,6 +122,13 @@ class First:
                     j = i + self.shift
                     beside[key, copies[j] if 0 <= j < len(copies) else None] += 1
             assert {k: n for k, n in self.pairs.items() if n} == beside
+        if self.frame:
+            low, high = self.frame
+            framed = Counter[tuple[Key, Key]]()
+            for copies in self.groups():
+                for i, key in enumerate(copies):
+                    framed.update((key, other) for other in copies[max(i + low, 0) : max(i + high + 1, 0)])
+            assert {k: n for k, n in self.framed.items() if n} == framed
 
 
 class Numbers:
@@ -160,6 +182,8 @@ def test_the_first_rows_follow_inserts_and_deletes(
         set_strings(r.ordered, BLOCK)
         rows = First(r, kinds, first, first + limit, words)
         rows.shift = data.draw(st.integers(-3, 3))
+        low = data.draw(st.integers(-4, 3))
+        rows.frame = (low, low + data.draw(st.integers(0, 4)))
         for one, m in data.draw(st.lists(st.tuples(key, st.sampled_from([1, 2, 3, -1, -2])), max_size=40)):
             there = r.model.get(one, (0,))[0]
             if bag == "sets":

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from functools import cmp_to_key, reduce
+from functools import cmp_to_key, partial, reduce
 from itertools import islice, repeat
 from typing import Any
 
@@ -28,8 +28,11 @@ from freshviews.query.block import (
     SCANNED,
     Block,
     DistinctAggregate,
+    Frame,
     GatheredColumn,
     Gathering,
+    Limit,
+    Neighbour,
     Output,
     Result,
     SortColumn,
@@ -80,6 +83,44 @@ def evaluate_query(
         key: {a.name: _sum(a, terms[a.name]) for a in query.aggregates} for key, terms in groups.items()
     }
     return {key: payload for key, payload in sums.items() if not all(map(is_zero, payload.values()))}
+
+
+Evaluated = Callable[[Query, Database, Dictionary | None], dict[Key, dict[str, Any]]]
+
+
+def evaluate_frames(
+    limit: Limit, frame: Frame, query: Query, database: Database, dictionary: Dictionary | None = None
+) -> dict[Key, dict[str, Any]]:
+    """As ``evaluate_query``, if the second atom has the rows of the frame of each row of the first one."""
+    of_row, of_frame = query.atoms
+    relation = database[of_row.relation]
+    rows = [(values, codes) for codes, m in relation.rows.items() for _ in range(m)
+            for values, _, _ in _rows_of(query, of_row, Relation(relation.columns, Counter([codes])), dictionary)]
+    names = [one.variable for one in limit.order]
+    place = in_order(limit.order, range(len(names)), dictionary)
+    groups: dict[Key, list[tuple[dict[str, int], Key]]] = {}
+    for row in sorted(rows, key=lambda row: place(tuple(row[0][name] for name in names))):
+        groups.setdefault(tuple(row[0][name] for name in limit.groups), []).append(row)
+    alone = replace(query, atoms=(replace(of_row, relation="@row"), replace(of_frame, relation="@frame")))
+    found: dict[Key, dict[str, Any]] = {}
+    for group in groups.values():
+        for i, (_, codes) in enumerate(group):
+            within = group[max(i + frame.low, 0) : max(i + frame.high + 1, 0)]
+            here = {
+                "@row": Relation(relation.columns, Counter([codes])),
+                "@frame": Relation(relation.columns, Counter(other for _, other in within)),
+            }
+            made = evaluate_query(alone, here, dictionary)
+            assert found.keys().isdisjoint(made), "rows of frames are distinct"
+            found |= made
+    return found
+
+
+def evaluated_of(block: Block) -> Evaluated:
+    """The function that evaluates the queries of a block."""
+    if block.limit is not None and isinstance(block.limit.beside, Frame):
+        return partial(evaluate_frames, block.limit, block.limit.beside)
+    return evaluate_query
 
 
 def is_zero(element: Any) -> bool:
@@ -237,17 +278,19 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         for one in each(block):
             rows.update(evaluate_block(one, database, dictionary))
         return rows
+    evaluated = evaluated_of(block)
     if block.selection is not None:
         groups = {key: {"count": n} for key, n in selected_rows(block, database, dictionary).items()}
     else:
-        groups = evaluate_query(block.query, database, dictionary)
+        groups = evaluated(block.query, database, dictionary)
     if block.kind == "global" and () not in groups:
         groups[()] = {a.name: _sum(a, []) for a in block.query.aggregates}
     if block.kind == "groups":
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
-    if block.limit is not None:
+    if block.limit is not None and evaluated is evaluate_query:
         groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items() if n}
-    arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
+    size = len(block.query.free)
+    arguments = {d.name: arguments_of(d, size, database, dictionary, evaluated) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
@@ -348,7 +391,7 @@ def first_rows(
         lined_up = [key for key in within for _ in range(groups[key]["count"])]
         numbers = range(1, len(lined_up) + 1)
         places = list(zip(lined_up, numbers, strict=True))[limit.offset : limit.offset + limit.limit]
-        if limit.beside is not None:
+        if isinstance(limit.beside, Neighbour):
             for key, number in places:
                 at = number - 1 + limit.beside.shift
                 other = lined_up[at] if 0 <= at < len(lined_up) else None
@@ -449,11 +492,15 @@ def _combine(term: SetTerm, blocks: list[Counter[Key]]) -> Counter[Key]:
 
 
 def arguments_of(
-    distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None = None
+    distinct: DistinctAggregate,
+    group: int,
+    database: Database,
+    dictionary: Dictionary | None = None,
+    evaluated: Evaluated = evaluate_query,
 ) -> dict[Key, set[Key]]:
     """The distinct arguments of each group; the group is the first ``group`` free variables."""
     found: dict[Key, set[Key]] = {}
-    for key in evaluate_query(distinct.query, database, dictionary):
+    for key in evaluated(distinct.query, database, dictionary):
         found.setdefault(key[:group], set()).add(key[group:])
     return found
 

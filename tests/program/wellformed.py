@@ -19,6 +19,7 @@ from freshviews.program.statements import (
     Emit,
     Exists,
     Forget,
+    Framed,
     If,
     Into,
     Leap,
@@ -270,7 +271,7 @@ class _Check:
                     assert len(row) == len(self.program.free)
                     for component, monomial in zip(self.program.result.emitted, payload, strict=True):
                         self.monomial(monomial, component.ring, variables, rows)
-                case Beside() | Cross() | Forget() | Renumber():
+                case Beside() | Framed() | Cross() | Forget() | Renumber():
                     pass
                 case _:
                     raise AssertionError(f"no rule for {type(statement).__name__}")

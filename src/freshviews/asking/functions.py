@@ -101,7 +101,7 @@ MACROS = (
 )
 """Functions that DuckDB lacks, in its SQL."""
 
-_OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
+_OF_NULLS = ("any_value", "first", "first_value", "lag", "last", "last_value", "lead", "nth_value")
 """Functions whose last argument may say that NULL is passed over."""
 
 _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date", "timestamp")
@@ -141,7 +141,8 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
     if name in _CASTS and len(arguments) == 1:
         return exp.Cast(this=arguments[0], to=exp.DataType.build(name, dialect="spark"))
     name = _SAME.get(name, name)
-    if name in _OF_NULLS and len(arguments) > 1 and isinstance(arguments[-1], exp.Boolean):
+    least = 3 if name in ("lag", "lead") else 1
+    if name in _OF_NULLS and len(arguments) > least and isinstance(arguments[-1], exp.Boolean):
         ignores = arguments.pop().this
         inner = _call(text, exp.Anonymous(this=name, expressions=arguments))
         return exp.IgnoreNulls(this=inner) if ignores else inner

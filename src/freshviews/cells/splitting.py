@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.expr.nodes import Column
-from freshviews.query.block import Block
+from freshviews.query.block import Block, Frame
 from freshviews.query.grouping_sets import in_each
 from freshviews.types import SqlType
 
@@ -95,11 +95,19 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 
 
 def group_variables(block: Block) -> tuple[str, ...]:
-    """The free variables with one value per row of the view, in every grouping set."""
+    """The free variables with one value per row of the view, in every grouping set; none for frames, whose rows may
+    differ in all of them."""
+    if _has_frames(block):
+        return ()
     if block.gathering is None:
         return in_each(block)
     exprs = (output.expr for output in block.outputs[: block.gathering.groups])
     return tuple(expr.name for expr in exprs if isinstance(expr, Column))
+
+
+def _has_frames(block: Block) -> bool:
+    """True if the results of a row are over the rows of its frame."""
+    return block.limit is not None and isinstance(block.limit.beside, Frame)
 
 
 def in_one_cell(block: Block, variables: Iterable[str]) -> bool:
@@ -117,10 +125,13 @@ def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
 def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     """Why partial results of its groups, from these tables, do not add up exactly; None if they do.
 
-    Texts do not. Groups over trusted tables do not, because a cell hides a group while its count is below one.
+    Texts and frames of rows do not. Groups over trusted tables do not, because a cell hides a group while its count is
+    below one.
     """
     if block.gathering is not None:
         return "a text of a group needs all rows of the group"
+    if _has_frames(block):
+        return "the frame of a row needs the rows around it"
     if block.kind == "bag":
         return None
     trusted = next((table.name for table in tables if table.trusted), None)

@@ -70,6 +70,7 @@ from freshviews.program.statements import (
     Emit,
     Exists,
     Forget,
+    Framed,
     If,
     Into,
     Leap,
@@ -388,6 +389,10 @@ class _Printer:
                 self.block(head, body, rows)
             case Beside(alias, grown, shift, key, other, there, change, body):
                 what = f"{', '.join(key)}, ({', '.join(name for _, name in other)}) {shift:+} or not {there}, {change}"
+                head = f"for {what} in {self.held[alias]}, as {alias} grows by {_name(grown)}:"
+                self.block(head, body, rows)
+            case Framed(alias, grown, low, high, key, other, change, body):
+                what = f"{', '.join(key)}, ({', '.join(name for _, name in other)}) {low:+} to {high:+}, {change}"
                 head = f"for {what} in {self.held[alias]}, as {alias} grows by {_name(grown)}:"
                 self.block(head, body, rows)
             case Cross(view, within, limit, strict, point, change, body):

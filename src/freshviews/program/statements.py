@@ -388,6 +388,26 @@ class Beside:
 
 @hashed_once
 @dataclass(frozen=True)
+class Framed:
+    """Runs the body for each pair of a row and a row of its frame that appears or vanishes.
+
+    The frame has the rows of the group from ``low`` to ``high`` places after the row. The rules of Top apply. ``other``
+    names the columns of the second row that the body reads, by position in the key. ``change`` is the difference of the
+    number of pairs; the body may run several times for one pair.
+    """
+
+    alias: RowAlias
+    grown: ReadVariable
+    low: int
+    high: int
+    key: Opened
+    other: Annotated[tuple[tuple[int, str], ...], Role.BINDS, Columns()]
+    change: BoundVariable
+    body: Annotated[Body, Runs()]
+
+
+@hashed_once
+@dataclass(frozen=True)
 class Cross:
     """Selects the rows of a group whose values are within a limit: below it, or, unless ``strict``, equal to it.
 
@@ -475,6 +495,7 @@ Statement = (
     | Scan
     | Top
     | Beside
+    | Framed
     | Forget
     | Renumber
     | Cross
@@ -490,4 +511,4 @@ Body = tuple[Statement, ...]
 
 def is_always(appear: Body, vanish: Body, stay: Body) -> bool:
     """True if the same report of places follows an Add in all three cases, so that it is printed and written once."""
-    return bool(stay) and isinstance(stay[0], Top | Beside) and appear == vanish == stay
+    return bool(stay) and isinstance(stay[0], Top | Beside | Framed) and appear == vanish == stay

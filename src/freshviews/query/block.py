@@ -126,13 +126,22 @@ class Neighbour:
 
 
 @dataclass(frozen=True)
+class Frame:
+    """The rows from ``low`` to ``high`` places after each row in an order."""
+
+    low: int
+    high: int
+
+
+@dataclass(frozen=True)
 class Limit:
     """The first rows of an order: skip ``offset`` rows, counted with multiplicity, then take ``limit`` of them.
 
     ``order`` and ``groups``, which come first, are the free variables, so no two rows of a group are equal in the
     order. Each group has first rows of its own. ``number``: the variable that holds the place of each copy, from 1;
     empty for rows without places. ``ranks``: each row once, at the place of its first copy. With a number or ranks the
-    offset is 0. ``beside``: every row, with a neighbour.
+    offset is 0. ``beside``: every row, with a neighbour; or, for ``groups``, results over the frame of each row, whose
+    rows are those of the second atom.
     """
 
     order: tuple[SortColumn, ...]
@@ -141,12 +150,12 @@ class Limit:
     groups: tuple[str, ...] = ()
     number: str = ""
     ranks: bool = False
-    beside: Neighbour | None = None
+    beside: Neighbour | Frame | None = None
 
     @property
     def added(self) -> tuple[str, ...]:
         """The variables that a row of the result has besides those of the query."""
-        if self.beside is not None:
+        if isinstance(self.beside, Neighbour):
             return (self.beside.there, *(name for _, name in self.beside.columns))
         return (self.number,) if self.number else ()
 

@@ -15,6 +15,7 @@ from freshviews.codegen.writing.ordered import (
     write_beside,
     write_cross,
     write_forget,
+    write_framed,
     write_range_loop,
     write_range_sum,
     write_renumber,
@@ -39,6 +40,7 @@ from freshviews.program.statements import (
     Emit,
     Exists,
     Forget,
+    Framed,
     If,
     Into,
     Leap,
@@ -146,6 +148,8 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
             write_top(context, statement)
         case Beside():
             write_beside(context, statement)
+        case Framed():
+            write_framed(context, statement)
         case Forget():
             write_forget(context, statement)
         case Renumber():

@@ -1,4 +1,4 @@
-"""Writes the statements over ordered indexes: Scan, Top, Beside, Forget, Renumber, Cross, RangeSum and RangeLoop."""
+"""Writes the statements over ordered indexes: Scan, Top, Beside, Framed, Forget, Renumber, Cross, RangeSum, RangeLoop."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from freshviews.program.statements import (
     Beside,
     Cross,
     Forget,
+    Framed,
     Range,
     RangeLoop,
     RangeSum,
@@ -71,7 +72,24 @@ def write_beside(context: Context, statement: Beside) -> None:
         context.line(step)
 
 
-def _write_start(context: Context, statement: Top | Beside) -> tuple[str, str, str]:
+def write_framed(context: Context, statement: Framed) -> None:
+    """Run the body for each row that enters or leaves the frame of a row."""
+    order, moved, table = _write_start(context, statement)
+    other = context.fresh(f"{moved}_other")
+    step = f"{moved} = frame_next({order}, {table}, {statement.low}, {statement.high})"
+    context.line(step)
+    with context.loop(f"while {moved} != 0:"):
+        context.step()
+        _write_moved(context, statement, order, moved)
+        if statement.other:
+            context.line(f"{other} = load({order}, {TOP + OTHER})")
+        for i, variable in statement.other:
+            context.line(f"{context.variable(variable)} = load({other}, {i})")
+        context.body(statement.body)
+        context.line(step)
+
+
+def _write_start(context: Context, statement: Top | Beside | Framed) -> tuple[str, str, str]:
     """Start the report of a change; return the variables of the index, of a row that it returns, and of the table."""
     view = context.view_of(statement.alias)
     table, row = context.table(view.name), context.row(statement.alias)
@@ -82,7 +100,7 @@ def _write_start(context: Context, statement: Top | Beside) -> tuple[str, str, s
     return order, moved, table
 
 
-def _write_moved(context: Context, statement: Top | Beside | Renumber, order: str, moved: str) -> None:
+def _write_moved(context: Context, statement: Top | Beside | Framed | Renumber, order: str, moved: str) -> None:
     """Bind the key of a reported row, and its change."""
     for i, variable in enumerate(statement.key):
         context.line(f"{context.variable(variable)} = load({moved}, {i})")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, STATUS_STEPS, WANTED, scratch_words, words_of
 from freshviews.codegen.writing.appending import touched
 from freshviews.codegen.writing.context import Context
-from freshviews.program.statements import Beside, Body, Move, Sum, Top
+from freshviews.program.statements import Beside, Body, Framed, Move, Sum, Top
 from freshviews.program.structure import visit
 from freshviews.program.views import View
 
@@ -35,7 +35,7 @@ def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emit
 def _of_rows_from_outside(context: Context, body: Body) -> Iterator[str]:
     """The views whose subsets or order a body changes through a row that is bound outside the body."""
     for statement in visit(body):
-        if isinstance(statement, Move | Top | Beside):
+        if isinstance(statement, Move | Top | Beside | Framed):
             view = context.aliases.get(statement.alias)
             if isinstance(view, View):
                 yield view.name

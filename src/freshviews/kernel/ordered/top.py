@@ -3,7 +3,8 @@
 The caller calls ``top_start``, then one of these until it returns 0:
 
 - ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``;
-- ``beside_next``: pairs of a row and the row ``shift`` places away, first the former pairs, then the new ones.
+- ``beside_next``: pairs of a row and the row ``shift`` places away, first the former pairs, then the new ones;
+- ``frame_next``: pairs of a row and a row of its frame, the rows from ``low`` to ``high`` places later.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ NOW = 4  # its copies now
 PHASE = 5  # the part of the report that comes next
 AT = 6  # the next place of the report
 MOVED = 7  # copies of the returned row that entered or, if negative, left
-PLACE = 8  # the first of the returned places, from 1
+PLACE = 8  # the first of the returned places, from 1; of a frame, the next pair of the row
 OTHER = 9  # the address of the row beside the returned one, or 0
 
 _END = 3
@@ -154,6 +155,76 @@ def beside_next(o: int, t: int, shift: int) -> int:
         store(o, TOP + MOVED, -1 if past else 1)
         store(o, TOP + OTHER, 0 if other == 0 else row_at(t, other - 1))
         return row_at(t, found - 1)
+    return 0
+
+
+@inlined
+def _without(place: int, x: int, copies: int) -> int:
+    """The number of other rows before a place ``x`` of a group, if the changed row has ``copies`` copies."""
+    return max(x if x <= place else max(place, x - copies), 0)
+
+
+@outside
+def frame_next(o: int, t: int, low: int, high: int) -> int:
+    """The address of the next row whose frame, the rows from ``low`` to ``high`` places later, has changed; OTHER has
+    the address of a row that has entered it or, if MOVED is negative, left it. Returns 0 at the end.
+
+    The first part has the other rows of the group, by their places without the changed row; the next two have the
+    frames of the changed row before and after the change.
+    """
+    place = load(o, TOP + BEFORE)
+    was = load(o, TOP + WAS)
+    now = load(o, TOP + NOW)
+    while load(o, TOP + PHASE) < _END:
+        phase = load(o, TOP + PHASE)
+        if load(o, TOP + AT) < 0:
+            store(o, TOP + AT, max(place - max(high, 0), 0) if phase == 0 else 0)
+            store(o, TOP + PLACE, 0)
+        at = load(o, TOP + AT)
+        i = load(o, TOP + PLACE)
+        found = 0
+        other = 0
+        moved = 0
+        is_last = True
+        if phase == 0:
+            found = _row_now(o, t, at if at < place else at + now) if at < place + max(-low, 0) else 0
+            if found != 0:
+                before = at if at < place else at + was
+                after = at if at < place else at + now
+                end_before = _without(place, before + high + 1, was)
+                end_after = _without(place, after + high + 1, now)
+                begin_before = _without(place, before + low, was)
+                begin_after = _without(place, after + low, now)
+                ends = abs(end_after - end_before)
+                is_last = i >= ends + abs(begin_after - begin_before)
+                if i == 0:
+                    moved = _overlap(place, now, after + low, after + high + 1)
+                    moved -= _overlap(place, was, before + low, before + high + 1)
+                    other = load(o, TOP + OWN)
+                else:
+                    grows = end_after > end_before
+                    x = min(end_before, end_after) + i - 1
+                    if i > ends:
+                        grows = begin_after < begin_before
+                        x = min(begin_before, begin_after) + i - ends - 1
+                    moved = 1 if grows else -1
+                    other = _row_now(o, t, x if x < place else x + now)
+        elif at < (was if phase == 1 else now):
+            found = load(o, TOP + OWN)
+            moved = -1 if phase == 1 else 1
+            x = max(place + at + low, 0) + i
+            if x <= place + at + high:
+                other = _row_before(o, t, x) if phase == 1 else _row_now(o, t, x)
+            is_last = other == 0
+        if found == 0:
+            _next_phase(o)
+            continue
+        store(o, TOP + AT, at + 1 if is_last else at)
+        store(o, TOP + PLACE, 0 if is_last else i + 1)
+        if moved != 0 and other != 0:
+            store(o, TOP + MOVED, moved)
+            store(o, TOP + OTHER, row_at(t, other - 1))
+            return row_at(t, found - 1)
     return 0
 
 

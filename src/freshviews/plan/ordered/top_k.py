@@ -1,6 +1,7 @@
 """Maintains rows by their places in the order of their group: first rows, row numbers, ranks and neighbours.
 
-There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``.
+There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``. ``plan.ordered.frames`` has frames
+of rows.
 
 *The first rows of each group*, ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 
@@ -41,9 +42,12 @@ There are three forms, here over ``r(g, x, id)``, in the notation of ``program.p
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
+from freshviews.plan.assemble import assemble
 from freshviews.plan.leaves import all_components, leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.ordered.frames import plan_frames
 from freshviews.plan.strategy import Request, Strategy
 from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Component, Monomial, Value
 from freshviews.program.program import Program
@@ -51,7 +55,7 @@ from freshviews.program.results import Held
 from freshviews.program.statements import Add, Beside, Body, Clear, Forget, Lookup, Loop, Places, Renumber, Top
 from freshviews.program.upkeep import BY_TRIGGERS, Settled, Upkeep
 from freshviews.program.views import Order, View
-from freshviews.query.block import EVERY, Limit
+from freshviews.query.block import EVERY, Frame, Limit, Neighbour
 from freshviews.query.query import Query
 
 HELD, NUMBER = "held", "number"
@@ -63,7 +67,8 @@ def is_limited(request: Request) -> str | None:
     if limit is None:
         return None
     if limit.beside is not None:
-        return "neighbours in an order: all rows are stored in that order"
+        what = "frames" if isinstance(limit.beside, Frame) else "neighbours"
+        return f"{what} in an order: all rows are stored in that order"
     if limit.number or limit.ranks:
         what = "ranks" if limit.ranks else "numbers"
         which = "" if limit.limit >= EVERY else ", the first ones"
@@ -103,7 +108,7 @@ def plan(query: Query, limit: Limit) -> Program:
 
 
 def _update_bound(limit: Limit) -> str:
-    if limit.beside is not None:
+    if isinstance(limit.beside, Neighbour):
         return f"O(log N), for each of {abs(limit.beside.shift) + 1} rows"
     if not (limit.number or limit.ranks):
         return "O(log N), and again O(log N) for each row that enters or leaves the first ones"
@@ -120,7 +125,7 @@ def _report_moves(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
     alias, key, change = namer.alias(rows.name), _fresh_key(query, namer), namer.fresh("d")
     counted = (Add(RESULT, (*key, *limit.added), (COUNT,), (Monomial((Value(change),)),)),)
     report: Top | Beside
-    if limit.beside is not None:
+    if isinstance(limit.beside, Neighbour):
         other = tuple((query.free.index(own), name) for own, name in limit.beside.columns)
         there = limit.beside.there
         report = Beside(alias, MULTIPLICITY.name, limit.beside.shift, key, other, there, change, counted)
@@ -163,8 +168,11 @@ def _fresh_key(query: Query, namer: Namer) -> tuple[str, ...]:
 
 
 def _plan(request: Request) -> Program:
-    assert request.block.limit is not None
-    return plan(request.query, request.block.limit)
+    limit = request.block.limit
+    assert limit is not None
+    if isinstance(limit.beside, Frame):
+        return assemble(request.block, partial(plan_frames, limit=limit), bool(request.negative))
+    return plan(request.query, limit)
 
 
 STRATEGY = Strategy("top_k", _plan)

@@ -29,6 +29,7 @@ from freshviews.program.statements import (
     Emit,
     Exists,
     Forget,
+    Framed,
     If,
     Into,
     Leap,
@@ -282,6 +283,8 @@ class State(Tables):
                     self._top(statement, scope)
                 case Beside():
                     self._beside(statement, scope)
+                case Framed():
+                    self._framed(statement, scope)
                 case Forget():
                     self._forget(statement, scope)
                 case Renumber():
@@ -455,7 +458,7 @@ class State(Tables):
         scope.variables.update(values)
         self.run(body, scope)
 
-    def _sides(self, statement: Top | Beside, scope: Scope) -> tuple[View, list[dict[Key, int]]]:
+    def _sides(self, statement: Top | Beside | Framed, scope: Scope) -> tuple[View, list[dict[Key, int]]]:
         """The counts of the rows of a group before and after the change of the row of a statement."""
         name, own = scope.places[statement.alias]
         view, count = self.program.view(name), scope.rows[statement.alias][1][0]
@@ -483,6 +486,23 @@ class State(Tables):
             row |= {statement.there: int(other is not None), statement.change: 1 if change > 0 else -1}
             for _ in range(abs(change)):
                 self._report(statement.body, scope, row)
+
+    def _framed(self, statement: Framed, scope: Scope) -> None:
+        view, sides = self._sides(statement, scope)
+        found: list[Counter[tuple[Key, Key]]] = []
+        for side in sides:
+            copies = [key for key in in_order(side, view.ordered, self.dictionary) for _ in range(max(side[key], 0))]
+            pairs = Counter[tuple[Key, Key]]()
+            for i, key in enumerate(copies):
+                frame = copies[max(i + statement.low, 0) : max(i + statement.high + 1, 0)]
+                pairs.update((key, other) for other in frame)
+            found.append(pairs)
+        before, after = found
+        for key, other in {**before, **after}:
+            change = after[key, other] - before[key, other]
+            row = dict(zip(statement.key, key, strict=True)) | {name: other[i] for i, name in statement.other}
+            if change:
+                self._report(statement.body, scope, {**row, statement.change: change})
 
     def _forget(self, statement: Forget, scope: Scope) -> None:
         name, key = scope.places[statement.alias]

@@ -5,26 +5,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from freshviews.catalog.matrices import MATRICES
 from freshviews.catalog.rings import aggregate_over
-from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
-from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
+from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregate_ref
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
-from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, integer, key, null, replaced
 from freshviews.sql.expressions.build import call as expression
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
-from freshviews.sql.names.marks import is_marked
+from freshviews.sql.expressions.nulls import where_null
+from freshviews.sql.names.marks import OUTER, is_marked
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
@@ -188,6 +189,16 @@ class Collector:
 
     def _typed(self, argument: Expr) -> Expr:
         return null(INT) if argument.type == VOID else argument
+
+
+def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
+    """The value of an aggregate expression over no rows: COUNT is 0, every other aggregate NULL."""
+
+    def zero(part: Expr) -> Expr | None:
+        index = aggregate_index(part.name) if isinstance(part, Column) else None
+        return integer(0) if index is not None and calls[index].function == "count" else None
+
+    return where_null(replaced(value, zero), lambda name: not name.startswith(OUTER))
 
 
 def columns_outside(node: Node) -> Iterator[exp.Column]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import COFACTORS, SET, Gathering
+from freshviews.query.block import COFACTORS, SET, Frame, Gathering
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.expressions.logic import negation
 from freshviews.sql.names.marks import is_marked
@@ -108,7 +108,8 @@ class Limited:
 
     ``numbers``: ``row_number`` or ``rank``, which items refer to by ``number_ref``. ``beside``: columns of the row
     ``shift`` places later, which items refer to by ``beside_ref``, and by ``there_ref`` to whether there is such a row.
-    With either, ``limit`` is EVERY.
+    With either, ``limit`` is EVERY. ``frame``: of a SELECT of kind ``groups`` over the rows and, as its second source,
+    the rows of their frames, the places of these after a row.
     """
 
     order: tuple[Sort, ...]
@@ -118,6 +119,7 @@ class Limited:
     numbers: str = ""
     shift: int = 0
     beside: tuple[Column, ...] = ()
+    frame: Frame | None = None
 
     @property
     def exprs(self) -> tuple[Expr, ...]:

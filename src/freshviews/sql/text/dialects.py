@@ -28,7 +28,8 @@ _STARTED = (TokenType.SELECT, TokenType.L_PAREN)
 _ENDED = frozenset(
     (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.SEMICOLON)
 )
-_OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
+_SHIFTS = ("lag", "lead")
+_OF_NULLS = ("any_value", "first", "first_value", *_SHIFTS, "last", "last_value", "nth_value")
 _NULLS = (exp.IgnoreNulls, exp.RespectNulls)
 _JOINING = ("string_agg", "listagg", "group_concat")
 _NUMBERS = "\x1dhops"
@@ -106,7 +107,9 @@ def _ignore_nulls(nulls: Node) -> None:
         raise Misuse(nulls, f"{name}{word} NULLS is not supported; {', '.join(_OF_NULLS).upper()} take it")
     _put(nulls, nulls.this)
     if isinstance(nulls, exp.IgnoreNulls) and call.expressions:
-        call.append("expressions", exp.true())
+        left_out = [exp.Literal.number(1), exp.Null()][len(call.expressions) - 1 :]
+        more = left_out if call.name.lower() in _SHIFTS else []
+        call.set("expressions", [*call.expressions, *more, exp.true()])
 
 
 def _is_of_nulls(node: Node | None) -> bool:

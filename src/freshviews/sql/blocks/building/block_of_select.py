@@ -11,6 +11,7 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import (
     BY,
     COFACTORS,
+    EVERY,
     RINGS,
     SCANNED,
     Block,
@@ -158,12 +159,13 @@ class _Builder:
         select = self.select
         having: Expr | None = None
         limit: Limit | None = None
-        if select.limit is not None:
+        if select.limit is not None and select.limit.frame is None:
             exprs, limit = self._first_rows(select.limit)
         elif select.kind == "bag":
             exprs, having = self._bag_outputs()
         else:
             groups = self._groups()
+            limit = None if select.limit is None else self._frames(select.limit)
             for aggregate in select.aggregates:
                 self.values.append(self._value(aggregate))
             exprs = [self._resolved(item.expr, groups) for item in select.items]
@@ -258,6 +260,19 @@ class _Builder:
             )
             made_limit = replace(made_limit, beside=Neighbour(limited.shift, there_ref().name, tuple(columns)))
         return exprs, replace(made_limit, ranks=limited.numbers == "rank")
+
+    def _frames(self, limited: Limited) -> Limit:
+        """The order of the rows that are the groups, which ends in all their variables."""
+        groups = [self.variables.of(one).name for one in limited.groups if not isinstance(one, Literal)]
+        own = (Sort(group.expr, False, False) for group in self.select.groups)
+        order: dict[str, SortColumn] = {}
+        for sort in (*limited.order, *own):
+            made = self.variables.of(sort.expr)
+            if made.name not in groups:
+                order.setdefault(made.name, SortColumn(made.name, made.type, sort.descending, sort.nulls_last))
+        groups = list(dict.fromkeys(groups))
+        self.free = [*groups, *order]
+        return Limit(tuple(order.values()), EVERY, 0, tuple(groups), beside=limited.frame)
 
     def _groups(self) -> list[Expr]:
         """The groups over free variables.
@@ -455,7 +470,7 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
 def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
     order = tuple(replace(one, variable=name(one.variable)) for one in limit.order)
     beside = limit.beside
-    if beside is not None:
+    if isinstance(beside, Neighbour):
         columns = tuple((name(own), name(other)) for own, other in beside.columns)
         beside = replace(beside, there=name(beside.there), columns=columns)
     return replace(
@@ -466,7 +481,7 @@ def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
 def _names_of_places(limit: Limit, name: Callable[[str], str], taken: Collection[str]) -> dict[str, str]:
     """Names for the variables whose value is the place of a row."""
     wishes = {limit.number: "rank" if limit.ranks else "row_number"} if limit.number else {}
-    if limit.beside is not None:
+    if isinstance(limit.beside, Neighbour):
         wishes[limit.beside.there] = "there"
         wishes.update((other, f"{name(own)}_beside") for own, other in limit.beside.columns)
     names = Names(taken)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_index, group_ref, over_groups
+from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, group_ref, over_groups
 from freshviews.sql.blocks.joins.dependent import depends
 from freshviews.sql.blocks.optional import EQUALITIES
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.expressions.build import call, integer, key, null, renamed, replaced
-from freshviews.sql.expressions.nulls import where_null
-from freshviews.sql.names.marks import OUTER, is_marked, marks, unmarked
+from freshviews.sql.expressions.build import call, key, null, renamed, replaced
+from freshviews.sql.names.marks import is_marked, marks, unmarked
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 from freshviews.types import BOOLEAN, INT
 
@@ -69,16 +68,6 @@ def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, .
         groups=tuple(chosen.values()),
         aggregates=calls,
     )
-
-
-def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """The value of an aggregate expression over no rows: COUNT is 0, every other aggregate NULL."""
-
-    def zero(part: Expr) -> Expr | None:
-        index = aggregate_index(part.name) if isinstance(part, Column) else None
-        return integer(0) if index is not None and calls[index].function == "count" else None
-
-    return where_null(replaced(value, zero), lambda name: not name.startswith(OUTER))
 
 
 def columns_over(select: Select, items: Sequence[Item]) -> Select:

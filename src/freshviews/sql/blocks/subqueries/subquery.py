@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
+from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_bag, domain_of, marked_columns, values_of
@@ -38,7 +39,6 @@ from freshviews.sql.blocks.subqueries.correlation import (
     is_one_row,
     is_unique,
     keys_of,
-    of_no_rows,
     pair_of,
     tested,
     with_aliases,

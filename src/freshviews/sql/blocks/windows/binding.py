@@ -3,43 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import Frame as Between
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
     Sort,
 )
-from freshviews.sql.expressions import logic
+from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.build import Fault, null
+from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import is_aggregate_name
-from freshviews.types import INT, SqlType
+from freshviews.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType
 
-_RANKS = ("rank", "dense_rank", "row_number")
+_RANKS = ("rank", "dense_rank", "row_number", "ntile", "percent_rank", "cume_dist")
 _INSTEAD = (
-    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates are accepted, the last "
-    "over the whole partition, up to the current row, or over ROWS BETWEEN ... that contain it"
+    "RANK, DENSE_RANK, ROW_NUMBER, NTILE, PERCENT_RANK, CUME_DIST, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and "
+    "aggregates are accepted"
 )
 _SHIFTS = {"lag": -1, "lead": 1}
 _ENDS = ("first_value", "last_value", "nth_value")
-_ENDS_TOO = {"any_value": "first_value", "first": "first_value", "last": "last_value"}
-_WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+_ENDS_TOO = {"first": "first_value", "last": "last_value"}
+MOST_PAIRED = 10_000
+"""Most rows of a frame whose rows are told apart by places; rows of larger frames are found by their numbers."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A bound of a RANGE frame: the value of ORDER BY plus ``sign`` times an amount, in the direction of the order."""
+
+    sign: int
+    amount: Expr | Interval
+
+
+Bound = int | Step | None
+"""A bound of a frame, relative to the current row: a number of rows, or 0 for the rows at its place; None for none."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The frame of a window: of ``rows``, or of values of ORDER BY."""
+
+    rows: bool
+    low: Bound
+    high: Bound
+
+    @property
+    def has_current(self) -> bool:
+        """True if the frame of every row contains the row."""
+        return _sign(self.low) <= 0 <= _sign(self.high, 1)
+
+    @property
+    def between(self) -> Between | None:
+        """The rows of a frame of ROWS with two bounds, up to MOST_PAIRED of them; None for another frame."""
+        if not self.rows or not isinstance(self.low, int) or not isinstance(self.high, int):
+            return None
+        return Between(self.low, self.high) if self.high - self.low < MOST_PAIRED else None
+
+
+def _sign(bound: Bound, without: int = -1) -> int:
+    """-1, 0 or 1: the bound is before the current row, at it, or after it."""
+    if isinstance(bound, Step):
+        return bound.sign
+    return without if bound is None else (bound > 0) - (bound < 0)
 
 
 @dataclass(frozen=True)
 class Window:
     """A window function.
 
-    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER. Otherwise ``value`` is an expression over references to ``calls``,
-    or a value of the row ``shift`` rows after the current one, or of row ``place`` of the partition, from its end if
-    negative. ``order``: empty if it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the
-    current one; None for no bound. ``skips``: rows where ``value`` is NULL are not counted. ``so_far``: ``value``
-    counts from its row on, and in the rows that are equal to it in the order.
+    ``rank``: one of the functions that number rows, NTILE into ``place`` parts. Otherwise ``value`` is an expression
+    over references to ``calls``, or a value of the row ``shift`` rows after the current one, or of row ``place`` of
+    the frame, from its end if negative. ``frame``: None for the whole partition. ``skips``: rows where ``value`` is
+    NULL are not counted.
     """
 
     node: Node
@@ -48,16 +92,15 @@ class Window:
     rank: str
     value: Expr
     calls: tuple[AggregateCall, ...]
-    frame: tuple[int | None, int | None] | None = None
+    frame: Frame | None = None
     shift: int | None = None
     place: int = 0
     default: Expr | None = None
     skips: bool = False
-    so_far: bool = False
 
     @property
     def type(self) -> SqlType:
-        return self.value.type
+        return {"percent_rank": DOUBLE, "cume_dist": DOUBLE}.get(self.rank, self.value.type)
 
 
 def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> Window:
@@ -77,23 +120,31 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
     if name in _ENDS:
         return _at_place(text, node, bind, partition, order)
     if name in _RANKS:
-        if inner.expressions:
-            raise text.error(node, f"{name.upper()} takes no arguments")
-        if not order:
-            raise text.error(node, f"{name.upper()} needs an order; write OVER (ORDER BY ...)")
-        _refuse_frame(text, node, spec)
-        return Window(node, partition, order, name, Literal(1, INT), ())
-    whole, frame = _frame(text, spec, bool(order))
-    is_known = isinstance(inner, exp.Anonymous) and is_aggregate_name(inner.name.lower())
-    if not is_known or any(isinstance(one, exp.Distinct) for one in inner.expressions):
-        distinct = " (DISTINCT ...)" if is_known else ""
-        raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
+        return _ranked(text, node, bind, partition, order)
+    frame = _frame(text, spec, bind, order)
+    if not isinstance(inner, exp.Anonymous) or not is_aggregate_name(inner.name.lower()):
+        raise text.unsupported(node, f"{inner.name.upper()} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
-    if order and any(one.gathering is not None for one in collector.calls):
-        what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
-        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
-    return Window(node, partition, () if whole else order, "", value, tuple(collector.calls), frame)
+    in_order = frame is not None and inner.find(exp.Order) is None
+    return Window(node, partition, order, "", value, tuple(collector.calls), frame, skips=in_order)
+
+
+def _ranked(
+    text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+) -> Window:
+    """A function that numbers rows or places."""
+    name, arguments = node.this.name.lower(), node.this.expressions
+    if not order:
+        raise text.error(node, f"{name.upper()} needs an order; write OVER (ORDER BY ...)")
+    _refuse_frame(text, node, _spec(text, node))
+    if name != "ntile" and arguments:
+        raise text.error(node, f"{name.upper()} takes no arguments")
+    tiles = 1
+    if name == "ntile" and arguments:
+        _arguments(text, node, 0, 1)
+        tiles = _number_of_rows(text, node, arguments[0], bind, 1, "argument")
+    return Window(node, partition, order, name, Literal(1, INT), (), place=tiles)
 
 
 def _shifted(
@@ -101,8 +152,11 @@ def _shifted(
 ) -> Window:
     """LAG or LEAD."""
     name = node.this.name.lower()
-    arguments = _arguments(text, node, 1, 3)
+    arguments = _arguments(text, node, 1, 4)
+    if not order:
+        raise text.error(node, f"{name.upper()} needs an order; write OVER (ORDER BY ...)")
     _refuse_frame(text, node, _spec(text, node))
+    skips = len(arguments) > 3 and _ignores_nulls(text, node, arguments[3], 4)
     steps = _number_of_rows(text, node, arguments[1], bind, -_LAST) if len(arguments) > 1 else 1
     value = bind(arguments[0])
     default: Expr = null(value.type)
@@ -111,43 +165,42 @@ def _shifted(
             value, default, _ = logic.alike([value, bind(arguments[2])], name.upper())
         except Fault as fault:
             raise text.error(node, str(fault)) from None
-    return Window(node, partition, order, "", value, (), shift=_SHIFTS[name] * steps, default=default)
+    shift = _SHIFTS[name] * steps
+    return Window(node, partition, order, "", value, (), shift=shift, default=default, skips=skips)
 
 
 def _at_place(
     text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
 ) -> Window:
-    """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the partition."""
+    """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the frame."""
     spec = _spec(text, node)
-    name, written = _function_of(node, spec), node.this.name.upper()
+    name = _function_of(node, spec)
     count = 2 if name == "nth_value" else 1
     arguments = _arguments(text, node, count, count + 1)
-    skips = len(arguments) > count and bool(arguments[-1].this)
-    if len(arguments) > count and not isinstance(arguments[-1], exp.Boolean):
-        what = f"argument {count + 1} of {written} must be TRUE to ignore NULL, or FALSE"
-        raise text.error(arguments[-1], what)
-    frame = spec.args.get("spec")
-    low, high = (_FIRST, 0) if frame is None else (_bound(frame, "start"), _bound(frame, "end"))
-    so_far = skips and high == 0 and name == "first_value" and (frame is None or _kind(frame) == "RANGE")
-    known = high == _LAST or so_far or (name == "first_value" and not skips and high is not None and high >= 0)
-    if low != _FIRST or not known:
-        what = f"{written} {'IGNORE NULLS ' if skips else ''}over "
-        what += "a frame that ends at the current row" if frame is None else text.of(frame)
-        raise text.unsupported(node, what, f"write ORDER BY ... {_WHOLE}")
+    skips = len(arguments) > count and _ignores_nulls(text, node, arguments[count], count + 1)
     place = _number_of_rows(text, node, arguments[1], bind, 1) if name == "nth_value" else 1
     value = bind(arguments[0])
+    frame = _frame(text, spec, bind, order)
     place = -1 if name == "last_value" else place
-    found = Window(node, partition, order, "", value, (), place=place, default=null(value.type))
-    return replace(found, skips=skips, so_far=so_far)
+    return Window(node, partition, order, "", value, (), frame, place=place, default=null(value.type), skips=skips)
+
+
+def _ignores_nulls(text: SqlText, node: exp.Window, argument: Node, number: int) -> bool:
+    """The last argument of a function that may ignore NULL."""
+    if not isinstance(argument, exp.Boolean):
+        what = f"argument {number} of {node.this.name.upper()} must be TRUE to ignore NULL, or FALSE"
+        raise text.error(argument, what)
+    return bool(argument.this)
 
 
 def _function_of(node: exp.Window, spec: exp.Window) -> str:
-    """The name of a function that is not an aggregate; empty for an aggregate. With an order of rows, FIRST, LAST and
-    ANY_VALUE are functions of its ends."""
+    """The name of a function that is not an aggregate; empty for an aggregate. FIRST and LAST are functions of the ends
+    of an order of rows; so is ANY_VALUE if the window has one."""
     if not isinstance(node.this, exp.Anonymous):
         return ""
     name = node.this.name.lower()
-    name = name if spec.args.get("order") is None else _ENDS_TOO.get(name, name)
+    name = "first" if name == "any_value" and spec.args.get("order") is not None else name
+    name = _ENDS_TOO.get(name, name)
     return name if name in (*_RANKS, *_SHIFTS, *_ENDS) else ""
 
 
@@ -156,17 +209,22 @@ def _arguments(text: SqlText, node: exp.Window, least: int, most: int) -> list[N
     name, arguments = node.this.name.upper(), node.this.expressions
     if not least <= len(arguments) <= most:
         raise text.error(node, f"{name} takes {least} to {most} arguments")
-    if _spec(text, node).args.get("order") is None:
-        raise text.error(node, f"{name} needs an order; write OVER (ORDER BY ...)")
     return list(arguments)
 
 
-def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Callable[[Node], Expr], least: int) -> int:
+def _number_of_rows(
+    text: SqlText,
+    node: exp.Window,
+    argument: Node,
+    bind: Callable[[Node], Expr],
+    least: int,
+    which: str = "second argument",
+) -> int:
     value = bind(argument)
     number = value.value if isinstance(value, Literal) and value.type.is_integer else None
     if not isinstance(number, int) or not least <= number < _LAST:
-        which = "1 or more" if least == 1 else "a constant"
-        raise text.error(argument, f"the second argument of {node.this.name.upper()} must be a number of rows, {which}")
+        what = f"the {which} of {node.this.name.upper()} must be a number of {'rows' if ' ' in which else 'parts'}"
+        raise text.error(argument, f"{what}, {'1 or more' if least == 1 else 'a constant'}")
     return number
 
 
@@ -175,8 +233,8 @@ def _refuse_frame(text: SqlText, node: exp.Window, spec: exp.Window) -> None:
     frame, name = spec.args.get("spec"), node.this.name.lower()
     if frame is None:
         return
-    written = (_kind(frame), _bound(frame, "start"), _bound(frame, "end"))
-    if name in _SHIFTS or written != ("ROWS", _FIRST, 0):
+    of_rows = _kind(frame) == "ROWS" and frame.args.get("end_side") is None
+    if name in _SHIFTS or not of_rows or not _is_unbounded(frame, "start", "PRECEDING"):
         raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
 
 
@@ -186,8 +244,17 @@ def needs_all_columns(text: SqlText, node: exp.Window) -> bool:
 
 
 def number_equal_rows(text: SqlText, windows: Sequence[exp.Window]) -> bool:
-    """True if window functions number equal rows in different ways, which must agree on the same row."""
-    return len({_numbering(text, one) for one in windows} - {None}) > 1
+    """True if window functions number equal rows in different ways, which must agree on the same row, or if a frame is
+    bounded by numbers of rows, which must differ."""
+    return len({_numbering(text, one) for one in windows} - {None}) > 1 or any(_is_bounded(text, w) for w in windows)
+
+
+def _is_bounded(text: SqlText, node: exp.Window) -> bool:
+    """True for a frame of ROWS with two bounds."""
+    frame = _spec(text, node).args.get("spec")
+    if frame is None or _kind(frame) != "ROWS":
+        return False
+    return "UNBOUNDED" not in (str(frame.args.get(which)).upper() for which in ("start", "end"))
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:
@@ -197,8 +264,8 @@ def _numbering(text: SqlText, node: exp.Window) -> Hashable:
     if name in _SHIFTS:
         return node
     frame = spec.args.get("spec")
-    framed = frame is not None and _kind(frame) == "ROWS" and (_bound(frame, "start"), _bound(frame, "end")) != _EVERY
-    if name != "row_number" and (name or not framed):
+    framed = frame is not None and _kind(frame) == "ROWS" and not _is_whole(frame)
+    if name not in ("row_number", "ntile") and (name not in ("", *_ENDS) or not framed):
         return None
     return (*(spec.args.get("partition_by") or ()), spec.args.get("order"))
 
@@ -227,25 +294,30 @@ def _spec(text: SqlText, node: exp.Window) -> exp.Window:
     return found
 
 
-def _frame(text: SqlText, spec: exp.Window, ordered: bool) -> tuple[bool, tuple[int | None, int | None] | None]:
-    """True for all rows of the partition, and the bounds of ROWS BETWEEN; without either, all rows up to the current
-    place."""
+def _frame(text: SqlText, spec: exp.Window, bind: Callable[[Node], Expr], order: tuple[Sort, ...]) -> Frame | None:
+    """The frame of a window; None for the whole partition."""
     frame = spec.args.get("spec")
     if frame is None:
-        return not ordered, None
-    low, high = _bound(frame, "start"), _bound(frame, "end")
-    if (low, high) == _EVERY:
-        return True, None
-    if _kind(frame) == "RANGE" and (low, high) == (_FIRST, 0) and ordered:
-        return False, None
-    if _kind(frame) != "ROWS" or not ordered or low is None or high is None or not low <= 0 <= high:
-        raise text.unsupported(spec, f"the frame {text.of(frame)}", _INSTEAD)
-    return False, (None if low == _FIRST else low, None if high == _LAST else high)
+        return Frame(False, None, 0) if order else None
+    if _is_whole(frame):
+        return None
+    kind = _kind(frame)
+    if kind not in ("ROWS", "RANGE"):
+        raise text.unsupported(frame, f"the frame {text.of(frame)}", "ROWS and RANGE are accepted")
+    if kind == "RANGE" and not order:
+        raise text.error(frame, "a frame of RANGE needs an order; write ORDER BY before it")
+    low, high = (_bound(text, frame, which, kind == "ROWS", bind, order) for which in ("start", "end"))
+    made = Frame(kind == "ROWS", low, high)
+    backwards = made.rows and isinstance(low, int) and isinstance(high, int) and low > high
+    if backwards or _sign(low) > _sign(high, 1) or _is_unbounded(frame, "start", "FOLLOWING"):
+        raise text.error(frame, f"the frame {text.of(frame)} ends before it begins")
+    if _is_unbounded(frame, "end", "PRECEDING"):
+        raise text.error(frame, f"the frame {text.of(frame)} ends before it begins")
+    return made
 
 
 _LAST = 2**31
-_FIRST = -_LAST
-_EVERY = (_FIRST, _LAST)
+_WORST = _LAST - 1
 
 
 def _kind(frame: Node) -> str:
@@ -253,14 +325,64 @@ def _kind(frame: Node) -> str:
     return str(frame.args["kind"]).upper()
 
 
-def _bound(frame: Node, which: str) -> int | None:
-    """A bound of a frame as a number of rows after the current one; None for another bound."""
+def _is_unbounded(frame: Node, which: str, side: str) -> bool:
+    """True for UNBOUNDED on one side."""
+    value, given = frame.args.get(which), frame.args.get(f"{which}_side")
+    return isinstance(value, str) and value.upper() == "UNBOUNDED" and str(given).upper() == side
+
+
+def _is_whole(frame: Node) -> bool:
+    """True for a frame without bounds."""
+    return _is_unbounded(frame, "start", "PRECEDING") and _is_unbounded(frame, "end", "FOLLOWING")
+
+
+def _bound(
+    text: SqlText, frame: Node, which: str, rows: bool, bind: Callable[[Node], Expr], order: tuple[Sort, ...]
+) -> Bound:
+    """A bound of a frame."""
     value, side = frame.args.get(which), frame.args.get(f"{which}_side")
-    if side is None:
-        return 0 if value == "CURRENT ROW" or (value is None and which == "end") else None
-    sign = -1 if side.upper() == "PRECEDING" else 1
-    if value == "UNBOUNDED":
-        return sign * _LAST
-    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit():
-        return None
-    return sign * min(int(value.name), _LAST - 1)
+    if isinstance(value, str) or value is None:
+        return None if side is not None else 0
+    sign = -1 if str(side).upper() == "PRECEDING" else 1
+    if rows:
+        made = bind(value)
+        number = made.value if isinstance(made, Literal) and made.type.is_integer else None
+        if not isinstance(number, int):
+            raise text.error(value, "a bound of ROWS must be a constant number of rows")
+        return sign * max(min(number, _WORST), -_WORST)
+    if len(order) != 1:
+        raise text.error(value, "a frame of RANGE with a number or an interval needs one expression in ORDER BY")
+    kind = order[0].expr.type
+    amount = Binder(text, _unnamed, "a frame").bind_any(value)
+    try:
+        if not isinstance(amount, Interval):
+            amount = cast(amount, INT if kind == DATE else kind)
+        if (isinstance(amount, Interval) != (kind == TIMESTAMP) and kind != DATE) or kind in (STRING, BOOLEAN):
+            raise Fault("")
+        step = Step(sign, amount)
+        if kind == DATE and moved_place(order[0].expr, step, False).type != kind:
+            raise Fault("")
+    except Fault:
+        what = f"{text.of(value)} cannot be added to {kind}; RANGE takes a constant number beside a number, an interval"
+        raise text.error(value, f"{what} beside a TIMESTAMP, and days or an interval of days beside a DATE") from None
+    return _checked(text, value, step)
+
+
+def _checked(text: SqlText, value: Node, step: Step) -> Bound:
+    """A bound of RANGE, which must be 0 or more; 0 is the place of the current row."""
+    amount = step.amount
+    size = (amount.months or amount.micros) if isinstance(amount, Interval) else _number(amount)
+    if size is None or size < 0:
+        raise text.error(value, f"a bound of RANGE must be a constant of 0 or more, not {text.of(value)}")
+    return step if size else 0
+
+
+def _number(amount: Expr) -> Any:
+    return amount.value if isinstance(amount, Literal) else None
+
+
+def moved_place(place: Expr, step: Step, descending: bool) -> Expr:
+    """The value of ORDER BY at a bound of a frame. Raises Fault."""
+    made = (arithmetic.subtract if (step.sign < 0) != descending else arithmetic.add)(place, step.amount)
+    assert not isinstance(made, Interval)
+    return cast(made, place.type) if place.type.is_integer else made

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import EVERY
+from freshviews.query.block import EVERY, GatheredColumn
+from freshviews.query.block import Frame as Between
+from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import (
     AggregateCall,
     Bound,
@@ -15,6 +17,7 @@ from freshviews.sql.blocks.bound import (
     Limited,
     Select,
     Sort,
+    aggregate_ref,
     beside_ref,
     distinct_over,
     number_ref,
@@ -25,12 +28,25 @@ from freshviews.sql.blocks.limit import Clause
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.blocks.windows.binding import Window
-from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import call, integer, key, nodes_of, renamed, replaced, retyped
+from freshviews.sql.blocks.windows.binding import Bound as FrameBound
+from freshviews.sql.blocks.windows.binding import Frame, Step, Window, moved_place
+from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions.build import (
+    TRUE,
+    call,
+    has_host,
+    integer,
+    key,
+    nodes_of,
+    null,
+    renamed,
+    replaced,
+    retyped,
+)
+from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
-from freshviews.types import BIGINT, BOOLEAN, STRING
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
 Numbers = dict[Hashable, Expr]
 """Row numbers, by partition and order."""
@@ -109,32 +125,76 @@ class _Rows:
         if window.shift == 0:
             return over(window.value), self.joined
         if window.shift is not None:
-            return self._shifted(window, over, partition, order), self.joined
-        if window.place:
-            return self._at_place(window, over, partition, order), self.joined
-        if window.frame is not None:
-            return self._framed(window, calls, partition, order), self.joined
+            made = self._beside_known if window.skips else self._shifted
+            return made(window, over, partition, order), self.joined
         if window.rank:
-            return self._ranked(window.rank, partition, order), self.joined
-        return self._aggregated(window, calls, partition, order), self.joined
+            return self._ranked(window, partition, order), self.joined
+        if window.place:
+            if _is_of_place(window):
+                partition, order, window = (*partition, *(one.expr for one in order)), (), replace(window, frame=None)
+            made = self._at_place if _is_of_partition(window) else self._in_frame
+            return made(window, over, partition, order), self.joined
+        if window.skips:
+            calls = tuple(self._texts_in_order(one, order) for one in calls)
+        return self._over_frame(window.frame, window.value, calls, partition, order), self.joined
 
-    def _aggregated(
-        self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    def _over_frame(
+        self,
+        frame: Frame | None,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
     ) -> Expr:
-        """An aggregate over the partition, or over the rows up to the current one and those at its place."""
-        order = tuple(map(_without_null, order))
-        keys = (*partition, *(one.expr for one in order))
-        item = Item("v", window.value)
-        if not order:
-            select = _grouped(Select("bag", (self.base,), (), ()), keys, (item,), calls)
-            return self._join_view_of(select, keys)
-        places, again = self._distinct_places(partition, order), self._again
-        columns = [places.column(column) for column in places.columns]
-        test = _not_after(order, columns[len(partition) :], again)
-        same = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
-        rows = Select("bag", (places, self._other), (*same, *logic.conjuncts_of(test)), ())
+        """An aggregate over the frame of each row."""
+        if frame is None or (not order and not frame.rows):
+            select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
+            return self._join_view_of(select, partition)
+        if frame.rows and self._is_order_of_key(partition, order) and {frame.low, frame.high} == {None, 0}:
+            # Each place has one row.
+            frame = replace(frame, rows=False)
+        between = frame.between
+        if between is not None and all(one.gathering is None for one in calls):
+            return self._over_frames(between, value, calls, partition, order)
+        made, keys = (self._over_rows if frame.rows else self._over_places)(frame, value, calls, partition, order)
+        if frame.has_current:
+            return self._join_view_of(made, keys)
+        return self._join_view_of(made, keys, of_no_rows(value, calls))
+
+    def _is_order_of_key(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> bool:
+        """True if the order is one range (``_not_after``), and no two rows of a partition are equal in it."""
+        if len(order) != 1 or _without_null(order[0]).expr.nullable or order[0].expr.type == STRING:
+            return False
+        exprs = (*partition, order[0].expr)
+        known = {name_of(one.name) for one in exprs if isinstance(one, Column) and not one.nullable}
+        return any(known.issuperset(names) for names in self.views.keys_of(self.base))
+
+    def _over_places(
+        self,
+        frame: Frame,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> tuple[Select, tuple[Expr, ...]]:
+        """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
+        codes = tuple(map(_without_null, order))
+        keys = (*partition, *(one.expr for one in codes))
+        # A place has a column for each bound that is not its own value.
+        bounds = {one: _without_null(_moved(order[0], one)).expr for one in (frame.low, frame.high) if _is_step(one)}
+        places, again = self._distinct_places((*keys, *bounds.values())), self._again
+        columns = tuple(map(places.column, places.columns))
+        own = columns[len(partition) : len(keys)]
+        at = dict(zip(bounds, ((one,) for one in columns[len(keys) :]), strict=True))
+        tests: list[Expr] = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
+        if frame.low is not None:
+            backwards = tuple(replace(o, descending=not o.descending, nulls_last=not o.nulls_last) for o in codes)
+            tests += logic.conjuncts_of(_not_after(backwards, at.get(frame.low, own), again))
+        if frame.high is not None:
+            tests += logic.conjuncts_of(_not_after(codes, at.get(frame.high, own), again))
+        rows = Select("bag", (places, self._other), tuple(tests), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
-        return self._join_view_of(_grouped(rows, columns, (item,), moved), keys)
+        return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
 
     def number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The numbers of the rows, whose source is then a view that has them."""
@@ -148,7 +208,10 @@ class _Rows:
     def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
         """Replace the rows by a view with further columns, which depend on the places of rows in an order."""
         select = Select("bag", (self.base,), (), (*self._all(), *items), limit=limit)
-        view = self.views.internal_view(uniquely_named(Bound((select,))))
+        self._put(self.views.internal_view(uniquely_named(Bound((select,)))))
+
+    def _put(self, view: ViewDef) -> None:
+        """Put a view with further columns in the place of the rows."""
         made = replace(self.views.source_of(view), alias=self.base.alias)
         sources = tuple(made if one.alias == made.alias else one for one in self.joined.sources)
         self.joined, self.base = replace(self.joined, sources=sources), made
@@ -186,26 +249,33 @@ class _Rows:
     def _shifted(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of a row that is some rows before or after. The source of the rows is then a view that has, for
-        each row, the columns of that other row."""
+        """The value of a row that is some rows before or after."""
         assert window.shift is not None and window.default is not None
-        value = over(window.value)
+        there, beside = self._beside(over(window.value), window.shift, partition, order)
+        return logic.choose([(there, beside)], over(window.default))
+
+    def _beside(
+        self, value: Expr, shift: int, partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> tuple[Expr, Expr]:
+        """A test of whether there is a row ``shift`` rows after each row, and its value. The source of the rows is then
+        a view that has, for each row, the columns of that other row."""
+        if shift == 0:
+            return TRUE, value
         own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
-        limit = Limited(order, EVERY, 0, partition, shift=window.shift, beside=tuple(own.values()))
+        limit = Limited(order, EVERY, 0, partition, shift=shift, beside=tuple(own.values()))
         wanted = [Item(name_of(one.name), beside_ref(i, one)) for i, one in enumerate(own.values())]
         self._replace((*wanted, Item("there", there_ref())), limit)
         *others, there = map(self.base.column, self.base.columns[-len(wanted) - 1 :])
         to = dict(zip(own, others, strict=True))
         beside = replaced(value, lambda part: to.get(part.name) if isinstance(part, Column) else None)
-        known = logic.compare("=", there, integer(1))
-        return logic.choose([(known, beside)], over(window.default))
+        return logic.compare("=", there, integer(1)), beside
 
     def _at_place(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of one row of the partition."""
+        """The value of one row of the partition, from its place on if the frame ends at the current place."""
         assert window.default is not None
-        value, rising = over(window.value), order
+        value, rising = over(window.value), order if _ends_here(window.frame) else ()
         if window.place < 0:
             rest = (Sort(self.base.column(column), False, False) for column in self.base.columns)
             order = tuple(Sort(o.expr, not o.descending, not o.nulls_last) for o in (*order, *rest))
@@ -221,16 +291,20 @@ class _Rows:
         optional = dict.fromkeys((other.column(column).name for column in other.columns), True)
         found = with_nullability(self._moved(value, other), optional)
         branches = [(call("is_not_null", (replace(own, nullable=True),), BOOLEAN), found)]
-        if window.so_far and rising:
+        if rising and (window.skips or window.place != 1):
             places = [with_nullability(self._moved(one.expr, other), optional) for one in rising]
             branches.insert(0, (_before(rising, places), over(window.default)))
         return logic.choose(branches, over(window.default))
 
-    def _framed(
-        self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
-    ) -> Expr:
-        """An aggregate over a number of rows before and after."""
-        assert window.frame is not None
+    def _over_rows(
+        self,
+        frame: Frame,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> tuple[Select, tuple[Expr, ...]]:
+        """An aggregate over a number of rows before and after, by row, and the keys of the current row."""
         own = self.number(partition, order)
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
         number, at = self._moved(own, row), self._moved(own, other)
@@ -238,31 +312,187 @@ class _Rows:
         tests: list[Expr] = [
             equality(self._moved(one, other), place) for one, place in zip(partition, keys, strict=False)
         ]
-        for sign, bound in zip((">=", "<="), window.frame, strict=True):
+        for sign, bound in ((">=", frame.low), ("<=", frame.high)):
             if bound is not None:
+                assert isinstance(bound, int)
                 tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
         moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
-        made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", window.value),), moved)
-        return self._join_view_of(made, (*partition, own))
+        made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", value),), moved)
+        return made, (*partition, own)
 
-    def _ranked(self, rank_by: str, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
-        """The number of a row, or the rank of its place in the order."""
+    def _over_frames(
+        self,
+        frame: Between,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> Expr:
+        """An aggregate over a bounded number of rows before and after. No two rows are equal."""
+        calls = self._without_host(calls)
+        row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
+        keys = tuple(item.expr for item in self._all())
+        moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
+        rows = Select("bag", (row, other), (), ())
+        made = _grouped(rows, [self._moved(one, row) for one in keys], (Item("v", value),), moved)
+        within = tuple(self._moved(one, row) for one in partition)
+        sorts = tuple(replace(one, expr=self._moved(one.expr, row)) for one in order)
+        known = {key(group.expr) for group in made.groups}
+        more = {key(one): one for one in (*within, *(one.expr for one in sorts)) if key(one) not in known}
+        groups = (*made.groups, *(Item(f"g{i}", one) for i, one in enumerate(more.values(), 1)))
+        limit = Limited(sorts, EVERY, 0, within, frame=frame)
+        made = replace(made, groups=groups, limit=limit)
+        if not frame.low <= 0 <= frame.high:
+            return self._join_view_of(made, keys, of_no_rows(value, calls))
+        view = self.views.internal_view(uniquely_named(Bound((made,))))
+        self._put(view)
+        return self.base.column(self.base.columns[-1])
+
+    def _without_host(self, calls: tuple[AggregateCall, ...]) -> tuple[AggregateCall, ...]:
+        """The calls over columns of the rows instead of host functions, which are not computed in a loop."""
+        host = {key(arg): arg for call_ in calls for arg in call_.args if has_host(arg)}
+        if not host:
+            return calls
+        items = (*self._all(), *(Item(f"value{i}", arg) for i, arg in enumerate(host.values(), 1)))
+        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
+        columns = dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
+        return tuple(replace(o, args=tuple(columns.get(key(arg), arg) for arg in o.args)) for o in calls)
+
+    def _in_frame(
+        self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Expr:
+        """The value of one row of a frame, found by its number or a key. Rows that are not counted have their own
+        numbers."""
+        value = over(window.value)
+        known = call("is_not_null", (value,), BOOLEAN)
+        skips = window.skips and value.nullable
+        between = None if window.frame is None else window.frame.between
+        if between is not None and not skips:
+            return self._near(replace(window, frame=None, skips=False), between, over, partition, order)
+        least = window.place > 0
+        if abs(window.place) == 1 and self._is_order_of_key(partition, order):
+            number, least = order[0].expr, least != order[0].descending
+        else:
+            number = self.number((*partition, known) if skips else partition, order)
+        by = logic.choose([(known, number)], null(number.type)) if skips else number
+
+        def of_frame(function: str, *args: Expr) -> Expr:
+            made = AggregateCall(function, args, False, args[0].type)
+            return self._over_frame(window.frame, aggregate_ref(0, made, True), (made,), partition, order)
+
+        if abs(window.place) == 1:
+            return of_frame("min_by" if least else "max_by", value, by)
+        first, last = of_frame("min", by), of_frame("max", by)
+        at = call("add_int", (first, integer(window.place - 1)), BIGINT)
+        return self._at_number(value, number, partition, known if skips else None, at, last, null(value.type))
+
+    def _near(
+        self,
+        window: Window,
+        frame: Between,
+        over: Callable[[Expr], Expr],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> Expr:
+        """The value of one row of a frame of few rows: it is as many rows before or after the current row as a bound of
+        the frame, or, if the frame begins before the partition or ends after it, counted from an end of that."""
+        value, nothing = over(window.value), null(window.value.type)
+        bound, far, place = frame.low, frame.high, window.place - 1
+        if window.place < 0:
+            bound, far, place = frame.high, frame.low, 0
+        if bound + place > frame.high:
+            return nothing
+        there, beside = self._beside(value, bound + place, partition, order)
+        branches = [(there, beside)]
+        is_inside = bound >= 0 if window.place > 0 else bound <= 0
+        if not is_inside:
+            if place:
+                begins, _ = self._beside(value, bound, partition, order)
+                branches = [(begins, logic.choose(branches, nothing))]
+            reach = far - place if window.place > 0 else far
+            reached = reach >= 0 if window.place > 0 else reach <= 0
+            test = TRUE if reached else self._beside(value, reach, partition, order)[0]
+            branches.append((test, self._at_place(window, over, partition, order)))
+        return logic.choose(branches, nothing)
+
+    def _beside_known(
+        self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Expr:
+        """LAG or LEAD over the rows where the value is not NULL."""
+        assert window.shift is not None and window.default is not None
+        value = over(window.value)
+        known = call("is_not_null", (value,), BOOLEAN)
+        number = self.number((*partition, known), order)
+        before = AggregateCall("count", (value,) if value.nullable else (), False, BIGINT)
+        frame = Frame(True, None, 0 if window.shift > 0 else -1)
+        so_far = self._over_frame(frame, aggregate_ref(0, before, True), (before,), partition, order)
+        at = call("add_int", (so_far, integer(window.shift + (window.shift < 0))), BIGINT)
+        return self._at_number(value, number, partition, known, at, None, over(window.default))
+
+    def _at_number(
+        self,
+        value: Expr,
+        number: Expr,
+        partition: tuple[Expr, ...],
+        known: Expr | None,
+        at: Expr,
+        last: Expr | None,
+        default: Expr,
+    ) -> Expr:
+        """The value of the row of the partition with a number up to ``last``, among those where ``known`` is TRUE."""
+        other = self._occurrence("at_number")
+        on: list[Expr] = [equality(self._moved(one, other), one) for one in partition]
+        on += [logic.compare("=", self._moved(number, other), at)]
+        on += [] if known is None else [self._moved(known, other)]
+        on += [] if last is None else [logic.compare("<=", at, last)]
+        self.joined = replace(self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), tuple(on))))
+        optional = dict.fromkeys((other.column(column).name for column in other.columns), True)
+        there = with_nullability(self._moved(number, other), optional)
+        found = with_nullability(self._moved(value, other), optional)
+        return logic.choose([(call("is_not_null", (there,), BOOLEAN), found)], default)
+
+    def _texts_in_order(self, made: AggregateCall, order: tuple[Sort, ...]) -> AggregateCall:
+        """STRING_AGG without an order of its own, in the order of the window."""
+        if made.gathering is None or made.gathering.distinct:
+            return made
+        sorts = (*order, *(Sort(self.base.column(column), False, False) for column in self.base.columns))
+        columns = (GatheredColumn(one.expr.type, one.descending, one.nulls_last) for one in sorts)
+        gathering = replace(made.gathering, columns=(*columns, GatheredColumn(STRING)))
+        text = made.args[-1]
+        test = call("is_not_null", (text,), BOOLEAN)
+        args = (logic.choose([(test, one.expr)], null(one.expr.type)) for one in sorts)
+        return replace(made, args=(*args, text), gathering=gathering)
+
+    def _ranked(self, window: Window, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
+        """The number of a row, the rank of its place, or a value of these and of the number of rows."""
+        rank_by, keys = window.rank, (*partition, *(one.expr for one in order))
         if rank_by == "row_number":
             return self.number(partition, order)
-        keys = (*partition, *(one.expr for one in order))
-        if rank_by == "rank":
-            return self._join(self._by_places("rank", self.base, _listed(keys), partition, order), keys)
+        if rank_by in ("rank", "percent_rank"):
+            rank = self._join(self._by_places("rank", self.base, _listed(keys), partition, order), keys)
+            return rank if rank_by == "rank" else _share(
+                _less(rank, integer(1)), _less(self._count(None, partition, order), integer(1))
+            )
+        if rank_by == "cume_dist":
+            through = self._count(Frame(False, None, 0), partition, order)
+            return _share(through, self._count(None, partition, order))
+        if rank_by == "ntile":
+            return _tile(self.number(partition, order), self._count(None, partition, order), window.place)
         # The distinct places have no equal rows, so their numbers are dense ranks.
-        places = self._distinct_places(partition, order)
+        places = self._distinct_places(keys)
         columns = tuple(map(places.column, places.columns))
         sorts = zip(order, columns[len(partition) :], strict=True)
         within = tuple(replace(one, expr=column) for one, column in sorts)
         view = self._by_places("row_number", places, _listed(columns), columns[: len(partition)], within)
         return self._join(view, keys)
 
-    def _distinct_places(self, partition: Sequence[Expr], order: Sequence[Sort]) -> Source:
-        """The distinct places in the order."""
-        exprs = (*partition, *(one.expr for one in order))
+    def _count(self, frame: Frame | None, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
+        """The number of rows of a frame."""
+        made = AggregateCall("count", (), False, BIGINT)
+        return self._over_frame(frame, aggregate_ref(0, made, True), (made,), partition, order)
+
+    def _distinct_places(self, exprs: Sequence[Expr]) -> Source:
+        """The distinct values of expressions over the rows."""
         values = distinct_over(Select("bag", (self.base,), (), _listed(exprs)))
         # Equal expressions are one group, but still a column each.
         return replace(self.views.shared_source(values), alias=self._alias("places"))
@@ -281,19 +511,92 @@ class _Rows:
         taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent), self._other.alias]
         return free_alias(wish, taken)
 
-    def _join_view_of(self, select: Select, keys: Sequence[Expr]) -> Expr:
-        """The last column of a view that has each of the keys once."""
-        return self._join(self.views.internal_view(uniquely_named(Bound((select,)))), keys)
+    def _join_view_of(self, select: Select, keys: Sequence[Expr], missing: Expr | None = None) -> Expr:
+        """The last column of a view that has each of the keys once; ``missing`` for keys that it may lack."""
+        if missing is not None:
+            select = replace(select, items=(*select.items[:-1], Item("there", integer(1)), select.items[-1]))
+        return self._join(self.views.internal_view(uniquely_named(Bound((select,)))), keys, missing)
 
-    def _join(self, view: ViewDef, keys: Sequence[Expr]) -> Expr:
-        """Join with a view by its first columns, NULL included; returns its last column."""
+    def _join(self, view: ViewDef, keys: Sequence[Expr], missing: Expr | None = None) -> Expr:
+        """Join with a view by its first columns, NULL included; returns its last column, or a value for keys that the
+        view lacks: its column before the last one is not NULL then."""
         source = replace(self.views.source_of(view), alias=self._alias("over"))
         columns = [source.column(column) for column in source.columns]
-        same = (equality(column, one) for column, one in zip(columns, keys, strict=False))
-        self.joined = replace(
-            self.joined, sources=(*self.joined.sources, source), conjuncts=(*self.joined.conjuncts, *same)
-        )
-        return columns[-1]
+        same = tuple(equality(column, one) for column, one in zip(columns, keys, strict=False))
+        if missing is None:
+            self.joined = replace(
+                self.joined, sources=(*self.joined.sources, source), conjuncts=(*self.joined.conjuncts, *same)
+            )
+            return columns[-1]
+        self.joined = replace(self.joined, left=(*self.joined.left, LeftJoin(Joined((source,)), same)))
+        there, found = (replace(one, nullable=True) for one in columns[-2:])
+        return logic.choose([(call("is_not_null", (there,), BOOLEAN), found)], missing)
+
+
+def _is_of_partition(window: Window) -> bool:
+    """True if the value is that of one row of the partition, or NULL in rows before its place."""
+    frame = window.frame
+    if frame is None:
+        return True
+    first = window.place == 1 and not window.skips and (frame.high is None or frame.has_current)
+    return frame.low is None and window.place > 0 and (first or _ends_here(frame))
+
+
+def _ends_here(frame: Frame | None) -> bool:
+    """True if the frame ends with the rows at the place of the current row."""
+    return frame is not None and not frame.rows and frame.high == 0
+
+
+def _is_of_place(window: Window) -> bool:
+    """True if the value is that of one row at the place of the current row."""
+    frame = window.frame
+    if frame is None or frame.rows or window.skips or not frame.has_current:
+        return False
+    return (window.place == 1 and frame.low == 0) or (window.place < 0 and frame.high == 0)
+
+
+def _is_step(bound: FrameBound) -> bool:
+    return isinstance(bound, Step)
+
+
+def _moved(sort: Sort, step: FrameBound) -> Sort:
+    """The value of ORDER BY at a bound of a frame."""
+    assert isinstance(step, Step)
+    return replace(sort, expr=moved_place(sort.expr, step, sort.descending))
+
+
+def _less(value: Expr, by: Expr) -> Expr:
+    return call("sub_int", (value, by), BIGINT)
+
+
+def _more(value: Expr, by: Expr) -> Expr:
+    return call("add_int", (value, by), BIGINT)
+
+
+def _unless_zero(divisor: Expr) -> Expr:
+    """A divisor that is NULL instead of 0: numbers of rows may be 0 until the end of a version."""
+    return logic.choose([(logic.compare("=", divisor, integer(0)), null(divisor.type))], divisor)
+
+
+def _share(part: Expr, whole: Expr) -> Expr:
+    """The quotient of two numbers of rows; 0 if the second one is 0."""
+    made = arithmetic.divide(part, _unless_zero(cast(whole, DOUBLE)))
+    return logic.first_of((made, Literal(0.0, DOUBLE)))
+
+
+def _tile(number: Expr, rows: Expr, tiles: int) -> Expr:
+    """The part of a row. All parts have the same number of rows, and each of the first ones one more."""
+
+    def divided(value: Expr, by: Expr) -> Expr:
+        return call("div_int", (value, _unless_zero(by)), BIGINT)
+
+    before, size = _less(number, integer(1)), divided(rows, integer(tiles))
+    larger = _less(rows, call("mul_int", (size, integer(tiles)), BIGINT))
+    edge = call("mul_int", (larger, _more(size, integer(1))), BIGINT)
+    in_larger = divided(before, _more(size, integer(1)))
+    after = _more(larger, divided(_less(before, edge), size))
+    part = logic.choose([(logic.compare("<", before, edge), in_larger)], after)
+    return retyped(_more(logic.first_of((part, integer(0))), integer(1)), INT)
 
 
 def _listed(exprs: Sequence[Expr]) -> tuple[Item, ...]:

@@ -1,0 +1,260 @@
+"""Frames of windows, values of their rows, and functions of places have the recorded answers of Spark after updates."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freshviews import BatchError, Change, Database
+from freshviews.codegen.compiled_block import compile_block
+from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.blocks.runtime import BlockState
+from freshviews.engine.codes.words import address
+from freshviews.plan.planner import plan_block
+from freshviews.types.dictionary import Dictionary
+from tests.sql.printed import catalog, views
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+
+T = [(1, 1, 10), (2, 1, None), (3, 1, 30), (4, 2, None), (5, None, 50), (6, 4, 60), (7, 5, None), (8, None, 80)]
+D = [
+    (1, "2026-01-31", "2026-01-31 10:00:00", 1.5),
+    (2, "2026-02-28", "2026-01-31 10:30:00", float("nan")),
+    (3, "2026-02-03", None, 2.5),
+    (4, None, "2026-01-31 12:00:00", None),
+]
+PASSING = [(0, 0, 0), (9, 2, 90)]
+"""Rows that come and go again."""
+SPARK: dict[str, str] = {
+    "SELECT id, ntile(3) OVER (ORDER BY id) FROM t":
+        "[(1, 1), (2, 1), (3, 1), (4, 2), (5, 2), (6, 2), (7, 3), (8, 3)]",
+    "SELECT id, ntile(20) OVER (ORDER BY id) FROM t":
+        "[(1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7), (8, 8)]",
+    "SELECT id, percent_rank() OVER (ORDER BY y), cume_dist() OVER (ORDER BY y) FROM t":
+        "[(1, 0.2857142857142857, 0.625), (2, 0.2857142857142857, 0.625), (3, 0.2857142857142857, 0.625), (4, "
+        "0.7142857142857143, 0.75), (5, 0.0, 0.25), (6, 0.8571428571428571, 0.875), (7, 1.0, 1.0), (8, 0.0, 0.25)]",
+    "SELECT id, percent_rank() OVER (PARTITION BY y ORDER BY x DESC), cume_dist() OVER (PARTITION BY y ORDER BY "
+    "x) FROM t":
+        "[(1, 0.5, 0.6666666666666666), (2, 1.0, 0.3333333333333333), (3, 0.0, 1.0), (4, 0.0, 1.0), (5, 1.0, 0.5),"
+        " (6, 0.0, 1.0), (7, 0.0, 1.0), (8, 0.0, 1.0)]",
+    "SELECT id, sum(x) OVER (ORDER BY y RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) s, count(*) OVER (ORDER BY y "
+    "RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING) c FROM t":
+        "[(1, 40, 4), (2, 40, 4), (3, 40, 4), (4, 40, 4), (5, 130, 2), (6, 60, 2), (7, 60, 2), (8, 130, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY y DESC RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) c FROM t":
+        "[(1, 4), (2, 4), (3, 4), (4, 1), (5, 2), (6, 2), (7, 1), (8, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY y NULLS LAST RANGE BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) c FROM t":
+        "[(1, 5), (2, 5), (3, 5), (4, 4), (5, 2), (6, 3), (7, 2), (8, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY y RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) c FROM t":
+        "[(1, 2), (2, 2), (3, 2), (4, 5), (5, 2), (6, 6), (7, 7), (8, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY y RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) c, sum(x) OVER (ORDER BY y "
+    "RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING) s FROM t":
+        "[(1, 0, None), (2, 0, None), (3, 0, None), (4, 3, 40), (5, 2, 130), (6, 1, None), (7, 1, 60), (8, 2, "
+        "130)]",
+    "SELECT id, count(*) OVER (ORDER BY y, x RANGE BETWEEN CURRENT ROW AND CURRENT ROW) c FROM t":
+        "[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1)]",
+    "SELECT id, count(*) OVER (ORDER BY y RANGE BETWEEN 1.7 PRECEDING AND CURRENT ROW) c FROM t":
+        "[(1, 3), (2, 3), (3, 3), (4, 4), (5, 2), (6, 1), (7, 2), (8, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY CAST(y AS DECIMAL(4,1)) RANGE BETWEEN 1.5 PRECEDING AND 5 FOLLOWING) a "
+    "FROM t":
+        "[(1, 6), (2, 6), (3, 6), (4, 6), (5, 2), (6, 2), (7, 2), (8, 2)]",
+    "SELECT id, count(*) OVER (ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) c FROM t":
+        "[(1, 1), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2), (7, 2), (8, 2)]",
+    "SELECT id, count(*) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND -1 FOLLOWING) c FROM t":
+        "[(1, 0), (2, 1), (3, 1), (4, 1), (5, 1), (6, 1), (7, 1), (8, 1)]",
+    "SELECT id, count(*) OVER (ORDER BY id ROWS BETWEEN 1+1 PRECEDING AND CURRENT ROW) c FROM t":
+        "[(1, 1), (2, 2), (3, 3), (4, 3), (5, 3), (6, 3), (7, 3), (8, 3)]",
+    "SELECT id, count(*) OVER (ORDER BY d RANGE BETWEEN 3 PRECEDING AND CURRENT ROW) c FROM d":
+        "[(1, 1), (2, 1), (3, 2), (4, 1)]",
+    "SELECT id, count(*) OVER (ORDER BY d RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) c FROM d":
+        "[(1, 1), (2, 3), (3, 2), (4, 1)]",
+    "SELECT id, count(*) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) c FROM d":
+        "[(1, 1), (2, 2), (3, 1), (4, 3)]",
+    "SELECT id, string_agg(cast(x as string), ',') OVER (ORDER BY id) c FROM t":
+        "[(1, '10'), (2, '10'), (3, '10,30'), (4, '10,30'), (5, '10,30,50'), (6, '10,30,50,60'), (7, "
+        "'10,30,50,60'), (8, '10,30,50,60,80')]",
+    "SELECT id, string_agg(cast(x as string), ',') OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND CURRENT ROW) c "
+    "FROM t":
+        "[(1, '10'), (2, '10'), (3, '10,30'), (4, '30'), (5, '30,50'), (6, '50,60'), (7, '50,60'), (8, '60,80')]",
+    "SELECT id, first_value(x) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) a, last_value(x) OVER "
+    "(ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) b, nth_value(x, 2) OVER (ORDER BY id ROWS BETWEEN 1 "
+    "PRECEDING AND 1 FOLLOWING) c FROM t":
+        "[(1, 10, None, None), (2, 10, 30, None), (3, None, None, 30), (4, 30, 50, None), (5, None, 60, 50), (6, "
+        "50, None, 60), (7, 60, 80, None), (8, None, 80, 80)]",
+    "SELECT id, first_value(x) IGNORE NULLS OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) a, "
+    "last_value(x) IGNORE NULLS OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) b, nth_value(x, 2) "
+    "IGNORE NULLS OVER (ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) c FROM t":
+        "[(1, 10, 10, None), (2, 10, 30, 30), (3, 30, 30, 30), (4, 30, 50, 50), (5, 50, 60, 50), (6, 50, 60, 60), "
+        "(7, 60, 80, 60), (8, 80, 80, 80)]",
+    "SELECT id, nth_value(x, 3) OVER (ORDER BY id) a, nth_value(x, 2) IGNORE NULLS OVER (ORDER BY id) b FROM t":
+        "[(1, None, None), (2, None, None), (3, 30, 30), (4, 30, 30), (5, 30, 30), (6, 30, 30), (7, 30, 30), (8, "
+        "30, 30)]",
+    "SELECT id, last_value(x) OVER (ORDER BY y, id) a, last_value(x) IGNORE NULLS OVER (ORDER BY id) b FROM t":
+        "[(1, 10, 10), (2, None, 10), (3, 30, 30), (4, None, 30), (5, 50, 50), (6, 60, 60), (7, None, 60), (8, 80,"
+        " 80)]",
+    "SELECT id, lag(x) IGNORE NULLS OVER (ORDER BY id) a, lag(x, 2) IGNORE NULLS OVER (ORDER BY id) b, lead(x, 1,"
+    " -1) IGNORE NULLS OVER (ORDER BY id) c, lag(x, 0) IGNORE NULLS OVER (ORDER BY id) d, lag(x, -1) IGNORE NULLS"
+    " OVER (ORDER BY id) e FROM t":
+        "[(1, None, None, 30, 10, 30), (2, 10, None, 30, None, 30), (3, 10, None, 50, 30, 50), (4, 30, 10, 50, "
+        "None, 50), (5, 30, 10, 60, 50, 60), (6, 50, 30, 80, 60, 80), (7, 60, 50, 80, None, 80), (8, 60, 50, -1, "
+        "80, None)]",
+    "SELECT id, lag(x) RESPECT NULLS OVER (ORDER BY id) a, first_value(x) RESPECT NULLS OVER (ORDER BY id) FROM t":
+        "[(1, None, 10), (2, 10, 10), (3, None, 10), (4, 30, 10), (5, None, 10), (6, 50, 10), (7, 60, 10), (8, "
+        "None, 10)]",
+    "SELECT id, lag(x, 1, 7, true) OVER (ORDER BY id) a FROM t":
+        "[(1, 7), (2, 10), (3, 10), (4, 30), (5, 30), (6, 50), (7, 60), (8, 60)]",
+    "SELECT id, any_value(x) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) a, first(x) OVER (ORDER "
+    "BY id ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING) b, last(x, true) OVER (ORDER BY id ROWS BETWEEN 1 FOLLOWING "
+    "AND 2 FOLLOWING) c FROM t":
+        "[(1, None, None, 30), (2, 30, 30, 30), (3, None, None, 50), (4, 50, 50, 60), (5, 60, 60, 60), (6, None, "
+        "None, 80), (7, 80, 80, 80), (8, None, None, None)]",
+}
+"""The answers of Spark 4.1."""
+
+
+def _view(db: Database, query: str) -> None:
+    db.execute("CREATE TABLE t (id INT NOT NULL, y INT, x INT)")
+    db.execute("CREATE TABLE d (id INT NOT NULL, d DATE, ts TIMESTAMP, f DOUBLE)")
+    db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+
+
+def _rows(db: Database) -> str:
+    return str(sorted(map(tuple, db.view("v")), key=str))
+
+
+@pytest.mark.parametrize("query", SPARK)
+def test_a_view_of_frames_has_the_rows_of_spark_after_updates(query: str) -> None:
+    with Database() as db:
+        _view(db, query)
+        db.insert("t", T[:5])
+        db.insert("t", PASSING)
+        db.insert("d", D)
+        db.insert("t", T[5:])
+        db.delete("t", PASSING)
+        assert _rows(db) == SPARK[query]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ("COUNT(DISTINCT x) OVER (PARTITION BY y)", [2, 2, 2, 0, 2, 1, 0, 2]),
+        ("SUM(DISTINCT y) OVER (ORDER BY id)", [1, 1, 1, 3, 3, 7, 12, 12]),
+        ("SUM(x) FILTER (WHERE id > 2) OVER (ORDER BY id ROWS 1 PRECEDING)", [None, None, 30, 30, 50, 110, 60, 80]),
+        ("FIRST_VALUE(x) OVER (PARTITION BY y)", [None, None, None, None, 50, 60, None, 50]),
+        ("LAST(x) OVER (PARTITION BY y)", [30, 30, 30, None, 80, 60, None, 80]),
+    ],
+)
+def test_a_window_function_that_spark_lacks_has_the_rows_of_the_standard(call: str, answer: list[Any]) -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (y INT, x INT, id INT)")
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS v FROM t")
+        db.insert("t", [(y, x, one) for one, y, x in T])
+        assert [value for _, value in sorted(db.view("v"))] == answer
+
+
+def test_a_value_of_order_by_whose_frame_has_a_bound_outside_of_its_type_refuses_the_batch() -> None:
+    with Database() as db:
+        _view(db, "SELECT id, COUNT(*) OVER (ORDER BY y RANGE 5 PRECEDING) AS n FROM t")
+        db.insert("t", T)
+        with pytest.raises(BatchError, match="overflow"):
+            db.insert("t", [(9, -(2**31), 1)])
+
+
+KEYED = "CREATE TABLE t (g INT NOT NULL, x INT NOT NULL, id INT PRIMARY KEY);"
+OVER_TEN = "(PARTITION BY g ORDER BY id ROWS 9 PRECEDING)"
+
+
+def steps(query: str, rows: int) -> set[int]:
+    """The steps of inserts and deletes in the middle of a partition of this size, counted by generated code."""
+    known = catalog(KEYED)
+    view, table = views(query, known)[0], known.table("t")
+    assert table is not None
+    block = view.blocks[0]
+    plan = plan_block(view, block, {"t": table})
+    width = len(block.free) + len(block.results) + 1
+    state = BlockState(plan.program, compile_block(plan.program, block, (), (), None, True), width, Dictionary())
+
+    def update(x: int, m: int) -> int:
+        before = int(state.status[STATUS_STEPS])
+        words = {name: np.array([value], np.int64) for name, value in (("g", 1), ("x", x), ("id", x))}
+        sign = np.array([m], np.int64)
+        state.run("t", {name: (address(one), 1) for name, one in words.items()}, (address(sign), 1), 1)
+        return int(state.status[STATUS_STEPS]) - before
+
+    for x in range(rows):
+        update(2 * x, 1)
+    return {update(rows + 1 + 2 * i, m) for m in (1, -1) for i in range(3)}
+
+
+@pytest.mark.parametrize(
+    ("calls", "most"),
+    [
+        # 28 rows enter or leave frames, and each is a step of the report and one of the sum.
+        (f"AVG(x) OVER {OVER_TEN} AS a, COUNT(x) OVER {OVER_TEN} AS n", 1 + 2 * 28),
+        (f"MAX(x) OVER {OVER_TEN} AS a, COUNT(DISTINCT x) OVER {OVER_TEN} AS n", 1 + 4 * 28),
+        ("SUM(x) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 9 PRECEDING AND 5 PRECEDING) AS s", 1 + 2 * 23),
+    ],
+)
+def test_an_update_of_a_frame_of_ten_rows_takes_as_many_steps_in_a_large_partition_as_in_a_small_one(
+    calls: str, most: int
+) -> None:
+    query = f"SELECT id, {calls} FROM t"
+    assert max(steps(query, 50)) == max(steps(query, 400)) <= most
+
+
+def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -> None:
+    with Database() as db:
+        db.execute(KEYED)
+        average = f"AVG(x) OVER {OVER_TEN} AS a, FIRST_VALUE(x) OVER {OVER_TEN} AS f"
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {average} FROM t")
+        db.insert("t", [(1, i % 7, i) for i in range(300)])
+        changes: list[Change] = []
+        db.view("v").subscribe(changes.append)
+        with db.batch() as batch:
+            batch.delete("t", [(1, 150 % 7, 150)])
+            batch.insert("t", [(1, 100, 150)])
+        assert sorted({row[0] for row in changes[0].to_polars().rows()}) == list(range(150, 160))
+        assert "O(log N), for each of 28 rows that enter or leave frames" in str(db.view("v").explain())
+
+
+@pytest.mark.parametrize(
+    ("call", "numbered"),
+    [
+        ("SUM(x) OVER (PARTITION BY g ORDER BY id ROWS UNBOUNDED PRECEDING)", False),
+        ("SUM(x) OVER (PARTITION BY g ORDER BY x ROWS UNBOUNDED PRECEDING)", True),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id)", False),
+        ("FIRST_VALUE(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id)", False),
+        ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id)", False),
+        ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", False),
+        ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
+    ],
+)
+def test_rows_are_numbered_only_where_neither_a_key_nor_a_place_identifies_them(call: str, numbered: bool) -> None:
+    with Database() as db:
+        db.execute(KEYED)
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS s FROM t")
+        assert ("for each row whose number changes" in str(db.view("v").explain())) == numbered
+
+
+def test_equal_rows_have_frames_of_their_own() -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (x INT)")
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT x, SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS s FROM t")
+        db.insert("t", [(2,), (2,), (2,), (1,)])
+        assert sorted(db.view("v")) == [(1, 1), (2, 3), (2, 4), (2, 4)]
+        db.delete("t", [(2,), (1,)])
+        assert sorted(db.view("v")) == [(2, 2), (2, 4)]
+
+
+def test_a_frame_of_functions_of_strings_and_of_values_that_may_fail() -> None:
+    with Database() as db:
+        db.execute("CREATE TABLE t (id INT PRIMARY KEY, s STRING)")
+        frame = "OVER (ORDER BY id ROWS 1 PRECEDING)"
+        calls = f"SUM(LENGTH(s)) {frame} AS n, COUNT(*) FILTER (WHERE s LIKE 'a%') {frame} AS m, MAX(s) {frame} AS g"
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {calls}, SUM(1 / (id - 9)) {frame} AS q FROM t")
+        db.insert("t", [(1, "ab"), (2, None), (10, "bcd")])
+        with pytest.raises(BatchError, match=r"view v cannot be computed: 1.0 / .* fails for a row"):
+            db.insert("t", [(3, "a"), (9, "x")])
+        assert sorted(row[:4] for row in db.view("v")) == [(1, 2, 1, "ab"), (2, 2, 1, "ab"), (10, 3, 0, "bcd")]
