@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from freshviews.catalog.rings import aggregate_over
+from freshviews.sql.text.clock import INSTEAD
 from freshviews.sql.text.parse import SqlText
 
 AGGREGATES = frozenset(
@@ -34,10 +35,11 @@ def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
 
 
 REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
+    **_each("current_date curdate current_timestamp now localtimestamp", "{} here", INSTEAD),
     **_each(
-        "current_date curdate current_time current_timestamp now localtimestamp current_timezone",
+        "current_time current_timezone",
         "function {}, which changes by itself,",
-        "write the moment as a constant or join a table that holds it",
+        "write it as a constant or join a table that holds it",
     ),
     **_each(
         "current_user session_user user", "function {}, which depends on the session,", "write the user as a constant"

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.nodes import columns_of as names_in
 from freshviews.query.block import SET
 from freshviews.sql.blocks.aggregates import Collector, is_matrix
 from freshviews.sql.blocks.bound import (
@@ -58,8 +59,9 @@ from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
-from freshviews.sql.names.scope import Entry, Scope, alias_of
+from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
 from freshviews.sql.names.star import columns_of, is_star
+from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
 from freshviews.types import BIGINT, BINARY
@@ -389,7 +391,11 @@ class SelectBinder:
 
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over, made=[])
         binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
+        if select.having is not None:
+            select = self._selected_by_clock(select, binder)
         for i, asked in enumerate(self.asked):
+            if reads_clock(asked.node):
+                continue
             if isinstance(asked, SubqueryValue):
                 asked = replace(asked, bound=naming_groups(asked.bound, select.groups, refs[: len(select.groups)]))
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
@@ -402,6 +408,22 @@ class SelectBinder:
         items = tuple(Item(entry.name, entry.expr) for entry in joined.scope.entries)
         made = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
         return replace(made, optional=joined.optional)
+
+    def _selected_by_clock(self, select: Select, binder: SubqueryBinder) -> Select:
+        """The SELECT without the terms of HAVING that read the clock, by which ``binder`` selects groups."""
+        asked = {subquery_ref(i, one.type).name: one for i, one in enumerate(self.asked)}
+        values = {name: one for name, one in asked.items() if isinstance(one, SubqueryValue) and reads_clock(one.node)}
+        assert select.having is not None
+        kept = []
+        # A selection keeps the columns that the scope has.
+        binder.joined = replace(binder.joined, scope=table_scope(binder.joined.sources[0]))
+        for term in logic.conjuncts_of(select.having):
+            if values.keys().isdisjoint(names_in(term)):
+                kept.append(term)
+            else:
+                binder.select_by_clock(binder.over(term), values)
+        binder.joined = replace(binder.joined, scope=self.scope)
+        return replace(select, having=logic.all_of(kept) if kept else None)
 
     def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text
