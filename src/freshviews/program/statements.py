@@ -451,12 +451,14 @@ class RangeSum:
 @hashed_once
 @dataclass(frozen=True)
 class RangeLoop:
-    """Runs the body for each row of a range. ``key`` names the variables that it binds to the ordered columns."""
+    """Runs the body for each row of a range, or, if ``only`` is ``first`` or ``last``, for this row of it. ``key`` names
+    the variables that it binds to the ordered columns."""
 
     rows: Range
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]
     alias: Alias
     body: Annotated[Body, Runs(Often.EACH)]
+    only: str = ""
 
 
 Statement = (

@@ -24,6 +24,7 @@ Node = exp.Expr
 
 _TABLES = ("TUMBLE", "HOP")
 _CHANGED = (TokenType.TABLE, TokenType.WINDOW, TokenType.ALL, TokenType.DISTINCT)
+_MATCH = "MATCH_CONDITION"
 _STARTED = (TokenType.SELECT, TokenType.L_PAREN)
 _ENDED = frozenset(
     (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.SEMICOLON)
@@ -50,7 +51,9 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
     made: list[Token] = []
     for i, token in enumerate(tokens):
         if token.token_type not in _CHANGED:
-            made.append(token)
+            opens = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
+            is_match = opens and token.token_type == TokenType.VAR and token.text.upper() == _MATCH
+            made.append(as_name(token, TokenType.MATCH_CONDITION) if is_match else token)
             continue
         if token.token_type in (TokenType.ALL, TokenType.DISTINCT):
             # Without an operand after it, it is a name.
