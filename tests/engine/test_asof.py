@@ -44,8 +44,8 @@ def at(minute: int | None) -> dt.datetime | None:
 
 
 def batches(seed: int, count: int, ties: bool) -> Any:
-    """Batches of inserts and deletes, and the rows that are there after each. Unless ``ties``, no two rows of p have one
-    key and moment."""
+    """Batches of inserts and deletes, and the rows that are there after each. Unless ``ties``, no two rows of p have
+    one key and moment."""
     draw = random.Random(seed)
     held: dict[str, list[tuple[Any, ...]]] = {"t": [], "p": [], "u": []}
     number = 0

@@ -451,8 +451,8 @@ class RangeSum:
 @hashed_once
 @dataclass(frozen=True)
 class RangeLoop:
-    """Runs the body for each row of a range, or, if ``only`` is ``first`` or ``last``, for this row of it. ``key`` names
-    the variables that it binds to the ordered columns."""
+    """Runs the body for each row of a range, or for one row if ``only`` is ``first`` or ``last``. ``key`` names the
+    variables that it binds to the ordered columns."""
 
     rows: Range
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]

@@ -72,8 +72,8 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     **_each(
         "session_window",
-        "{}, whose windows end if no row follows in time,",
-        "GROUP BY window(ts, '10 minutes') is accepted; LAG(ts) OVER (ORDER BY ts) has the gap before a row",
+        "{} here",
+        "GROUP BY session_window(ts, '10 minutes') is accepted, with session_window.start and session_window.end",
     ),
     **_each(
         "category",

@@ -65,7 +65,9 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 def slice_of(program: Program, loop: Loop) -> Slice:
     """The rows that a loop of a program visits."""
     conditions, body = split_conditions(loop.body)
-    opened, ends, terms = frozenset(opened_by(loop)), (), list[Expr]()
+    opened = frozenset(opened_by(loop))
+    ends: tuple[str, ...] = ()
+    terms: list[Expr] = []
     for one in (term for condition in conditions for term in conjuncts(condition)):
         if isinstance(one, Call) and one.op == "disjoint":
             own = [name for name in columns_of(one) if name in opened]

@@ -7,9 +7,9 @@ or LEAD). These ranges are disjoint, so ASOF is a join by a range that has one r
     t JOIN (SELECT *, LEAD(ts) OVER (PARTITION BY k ORDER BY ts) AS end FROM p) p
       ON t.k = p.k AND t.ts >= p.ts AND t.ts < p.end
 
-Of rows of the right side with equal values the last one, in the order of all its columns, is the nearest before, and the
-first one the nearest after: the ranges of the others are empty. If the left side has several sources or the join is a
-LEFT JOIN, the right side is joined with the distinct values that are compared, and looked up by them.
+Of rows of the right side with equal values the last one, in the order of all its columns, is the nearest before, and
+the first one the nearest after: the ranges of the others are empty. If the left side has several sources or the join is
+a LEFT JOIN, the right side is joined with the distinct values that are compared, and looked up by them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ from freshviews.types import BIGINT, BOOLEAN
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _GREATEST, _LEAST = 2**63 - 1, 1 - 2**63
-_ACCEPTED = "ON takes equalities of the two sides and one of <, <=, >, >= between them, as in a.k = b.k AND a.ts >= b.ts"
+_ACCEPTED = (
+    "ON takes equalities of the two sides and one of <, <=, >, >= between them, as in a.k = b.k AND a.ts >= b.ts"
+)
 
 
 def one_source(right: Joined, around: Names | None, views: Views, taken: list[str]) -> Joined:
@@ -58,8 +60,8 @@ def nearest(
     views: Views,
     taken: list[str],
 ) -> tuple[Joined, tuple[Expr, ...]]:
-    """The right side of an ASOF JOIN, one source, and the predicates that join it. ``looked_up``: by equalities alone. Raises
-    Refusal for another ON."""
+    """The right side of an ASOF JOIN, one source, and the predicates that join it. ``looked_up``: by equalities alone.
+    Raises Refusal for another ON."""
     (base,) = right.sources
     equal, sign, own, other = _parts(on, left, base)
     if own.type.is_float or own.type.name == "STRING":
