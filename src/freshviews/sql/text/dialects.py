@@ -304,15 +304,15 @@ def _group_sessions(select: exp.Select, group: exp.Group, call: exp.Anonymous) -
     reads_end = any(_end_of_session(node, call) for node in select.walk())
     with_ends = reads_end and are_sums(select)
     joined = joined_with_sessions(sessions(rows, keys, moment, end, with_ends), keys, moment)
-    start = column(START, SESSIONS)
-    till_ = column(TILL, SESSIONS) if with_ends else exp.Anonymous(this="max", expressions=[end.copy()])
+    start: Node = column(START, SESSIONS)
+    till_: Node = column(TILL, SESSIONS) if with_ends else exp.Anonymous(this="max", expressions=[end.copy()])
     _name_windows(select, call, start, till_)
     select.append("joins", joined)
     if with_ends:
         group.append("expressions", till_.copy())
-    for node in (*joined.walk(), start, till_):
+    for part in (*joined.walk(), start, till_):
         for name, value in call.meta.items():
-            node.meta.setdefault(name, value)
+            part.meta.setdefault(name, value)
     _put(call, start)
 
 
