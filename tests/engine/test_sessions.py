@@ -69,6 +69,19 @@ def test_sessions_are_those_of_spark(query: str) -> None:
     assert sorted(db.view("v"), key=repr) == sorted(OF_SPARK[query], key=repr)
 
 
+def test_selects_have_the_sessions_and_the_nearest_rows_of_views() -> None:
+    db = fv.Database()
+    db.execute(f"{TABLES} CREATE VIEW p AS SELECT k, session_window.start AS s, COUNT(*) AS n FROM t"
+               " GROUP BY k, session_window(ts, '10 minutes')")
+    db.insert("t", ROWS)
+    expected = [(1, at(0), 2), (1, at(20 + SECOND), 1), (2, at(5), 1), (None, at(5), 2)]
+    assert sorted(db.sql("SELECT * FROM p").fetchall(), key=repr) == sorted(expected, key=repr)
+    nearest = "SELECT a.id, b.id FROM t AS a ASOF JOIN t AS b {} a.k = b.k {}"
+    assert sorted(db.sql(nearest.format("ON", "AND a.ts > b.ts")).fetchall()) == [(2, 1), (3, 2)]
+    found = db.sql(nearest.format("MATCH_CONDITION (a.ts > b.ts) ON", "")).fetchall()
+    assert sorted(found, key=repr) == [(1, None), (2, 1), (3, 2), (4, None), (5, None), (6, None), (7, None)]
+
+
 def gap(row: Row, dynamic: bool) -> float:
     return (0, 4, 9)[row[3] % 3] if dynamic else 5
 

@@ -15,7 +15,7 @@ that view, in any strategy. So compiled code may hold the address of a row while
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from freshviews.expr.nodes import Expr
@@ -458,7 +458,8 @@ class RangeLoop:
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]
     alias: Alias
     body: Annotated[Body, Runs(Often.EACH)]
-    only: str = ""
+    # The representation stays that of images of older versions.
+    only: str = field(default="", repr=False)
 
 
 Statement = (

@@ -6,6 +6,7 @@
   session_window(ts, '10 minutes')`` (Spark) join each row with its session (``sql.text.sessions``).
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
   ``TUMBLE_START(...)`` (Calcite), become scalar functions of the timestamp. ``HOP(...)`` becomes a join as above.
+- ``ASOF JOIN t MATCH_CONDITION (a.ts >= t.ts) ON ...`` (Snowflake) is ``ASOF LEFT JOIN t ON ... AND a.ts >= t.ts``.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
 - ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) is removed.
 - ``FIRST_VALUE(x) IGNORE NULLS`` (standard SQL, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
@@ -109,6 +110,14 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
         distinct = select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             _first_of_each(select, distinct)
+    for join in tree.find_all(exp.Join):
+        match = join.args.get("match_condition")
+        if match is not None and not join.args.get("using"):
+            # In Snowflake rows without a match stay.
+            on = join.args.get("on")
+            join.set("on", match if on is None else exp.And(this=exp.Paren(this=on), expression=match))
+            join.set("side", "LEFT")
+            join.set("match_condition", None)
     for limit in list(tree.find_all(exp.Limit)):
         if isinstance(limit.expression, exp.Var):
             limit.pop()
