@@ -1,3 +1,3 @@
 """Converts SQL text to trees: parsing, places in the text, type names, and refused clauses."""
 
-__all__ = ["fields", "many", "operators", "parse", "refuse", "shape", "terms", "typenames"]
+__all__ = ["clock", "fields", "many", "operators", "parse", "refuse", "shape", "terms", "typenames"]
