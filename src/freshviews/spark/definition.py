@@ -195,7 +195,7 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] = MappingProxyTyp
     for view in catalog.views.values():
         if CLOCK.name in view.inputs:
             name = view.name.split("#")[0]
-            raise UnsupportedSql(f"view {name}: a pipeline has no clock for now(); join a table that holds the time")
+            raise UnsupportedSql(f"view {name}: now() reads a clock, and a pipeline has none; join a table of the time")
     return catalog
 
 

@@ -18,7 +18,6 @@ from freshviews.sql.blocks.bound import Select
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_source, tied_by_on, values_of
 from freshviews.sql.blocks.joins.lowering import Read, anti_join, semi_join
-from freshviews.sql.blocks.joins.nearest import nearest, one_source
 from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias, is_plain, loosened
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
@@ -37,6 +36,10 @@ Subquery = Callable[[Node, Names | None, str], "Select | Source"]
 """Binds a subquery in FROM, given the names of enclosing queries: to a bag to dissolve, or to its internal view. The
 last argument is the kind of LATERAL join: ``inner``; ``left``, for which a bag that uses these names is an internal
 view, too; ``always``, a LEFT JOIN without a condition in ON; empty without LATERAL."""
+
+Nearest = Callable[[exp.Join, Joined, Joined, tuple[Expr, ...], list[str]], tuple[Joined, tuple[Expr, ...]]]
+"""The right side of an ASOF JOIN, and the predicates that join it, given its left side and its ON; the last argument is
+``_taken``. Raises Refusal."""
 
 Where = Callable[[Joined, Sequence[Node]], Joined]
 Value = Callable[[Joined, Node], tuple[Joined, Expr]]
@@ -60,6 +63,7 @@ class FromBinder:
     """Adds terms of WHERE to a join."""
     value: Value
     """The value of a predicate with subqueries for each row of a join, and the join that provides it."""
+    nearest: Nearest
     around: Names | None = None
     """The names of the enclosing queries."""
     asked: list[Node] = field(default_factory=list)
@@ -163,7 +167,7 @@ class FromBinder:
     def _nearest(self, left: Joined, right: Joined, join: exp.Join, kind: str) -> Joined:
         """ASOF JOIN: each row beside the nearest one of the right side."""
         try:
-            right = one_source(right, self.around, self.views, self._taken)
+            right = _one_source(right, self.around, self.views, self._taken)
         except Refusal as refusal:
             raise self.text.unsupported(join.this, refusal.what, refusal.instead) from None
         on, shared = self._condition(join, left.scope, right.scope)
@@ -175,7 +179,7 @@ class FromBinder:
             # As in DuckDB, the last column of USING is the order.
             on = (*on[:-1], replace(on[-1], op="ge"))
         try:
-            made, on = nearest(join, left, right, on, kind == "left", self.around, self.views, self._taken)
+            made, on = self.nearest(join, left, right, on, self._taken)
         except Refusal as refusal:
             raise self.text.unsupported(join.this, refusal.what, refusal.instead) from None
         if kind == "inner":
@@ -417,6 +421,16 @@ def _kind(join: exp.Join) -> str | None:
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     found = _KINDS.get(kind)
     return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
+
+
+def _one_source(right: Joined, around: Names | None, views: Views, taken: list[str]) -> Joined:
+    """The right side as one source. Raises Refusal if it depends on enclosing queries."""
+    plain = len(right.sources) == 1 and not (right.conjuncts or right.left or right.full or right.absent)
+    if not plain or not all(isinstance(entry.expr, Column) for entry in right.scope.entries):
+        right = as_source(right, around, views, None, taken)
+    if right.conjuncts or len(right.sources) != 1:
+        raise Refusal("an ASOF JOIN with a side that names columns of an enclosing query", "join it in a WITH query")
+    return right
 
 
 def _is_asof(join: exp.Join) -> bool:

@@ -54,6 +54,7 @@ from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import SubqueryBinder, SubqueryValue
 from freshviews.sql.blocks.text_aggregates import with_provenance
 from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, number_equal_rows
+from freshviews.sql.blocks.windows.nearest import nearest
 from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renamed, replaced
@@ -212,6 +213,7 @@ class SelectBinder:
             columns_read(self.node, True),
             self._where,
             self._value,
+            partial(nearest, around=self.around, views=self.views),
             self.around,
         )
         joined = binder.bind(self.node)

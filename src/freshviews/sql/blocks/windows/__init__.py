@@ -20,4 +20,4 @@ BY p ORDER BY x, id) <= 3`` is then::
     v                reads v#1
 """
 
-__all__ = ["binding", "rows"]
+__all__ = ["binding", "nearest", "rows"]

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sqlglot import exp
+
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
-from freshviews.sql.blocks.building.variables import free_name
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.dependent import as_source, values_of
+from freshviews.sql.blocks.joins.dependent import values_of
 from freshviews.sql.blocks.joins.tree import Joined, free_alias
 from freshviews.sql.blocks.optional import EQUALITIES, equality
 from freshviews.sql.blocks.views import Views
@@ -40,28 +41,16 @@ _ACCEPTED = (
 )
 
 
-def one_source(right: Joined, around: Names | None, views: Views, taken: list[str]) -> Joined:
-    """The right side as one source. Raises Refusal if it depends on enclosing queries."""
-    plain = len(right.sources) == 1 and not (right.conjuncts or right.left or right.full or right.absent)
-    if not plain or not all(isinstance(entry.expr, Column) for entry in right.scope.entries):
-        right = as_source(right, around, views, None, taken)
-    if right.conjuncts or len(right.sources) != 1:
-        raise Refusal("an ASOF JOIN with a side that names columns of an enclosing query", "join it in a WITH query")
-    return right
-
-
 def nearest(
-    node: Node,
+    node: exp.Join,
     left: Joined,
     right: Joined,
     on: Sequence[Expr],
-    looked_up: bool,
+    taken: list[str],
     around: Names | None,
     views: Views,
-    taken: list[str],
 ) -> tuple[Joined, tuple[Expr, ...]]:
-    """The right side of an ASOF JOIN, one source, and the predicates that join it. ``looked_up``: by equalities alone.
-    Raises Refusal for another ON."""
+    """The right side of an ASOF JOIN, one source, and the predicates that join it. Raises Refusal for another ON."""
     (base,) = right.sources
     equal, sign, own, other = _parts(on, left, base)
     if own.type.is_float or own.type.name == "STRING":
@@ -74,7 +63,8 @@ def nearest(
     made: tuple[Expr, ...] = (*terms, match)
     compared = {n.name: n for term in made for n in nodes_of(term) if isinstance(n, Column)}
     columns = [one for name, one in compared.items() if alias_of(name) != base.alias]
-    if not looked_up and len({alias_of(one.name) for one in columns}) == 1:
+    is_left = (node.side or "").upper() == "LEFT" or node.args.get("match_condition") is not None
+    if not is_left and len({alias_of(one.name) for one in columns}) == 1:
         return Joined((source,), scope=right.scope), made
     domain = views.shared_source(values_of(left, tuple(columns), around, views))
     domain = replace(domain, alias=free_alias("keys", taken))
@@ -84,8 +74,7 @@ def nearest(
     names = [column.name for column in base.columns]
     items = [Item(column.name, base.column(column)) for column in base.columns]
     for i, key in enumerate(keys, 1):
-        names.append(free_name(f"k{i}", names))
-        items.append(Item(names[-1], key))
+        items.append(Item(free_alias(f"k{i}", names), key))
     view = views.internal_view(Bound((Select("bag", (domain, source), tests, tuple(items)),)))
     found = replace(views.source_of(view), alias=base.alias)
     own_keys = [found.column(column) for column in found.columns[len(base.columns) :]]
@@ -131,7 +120,7 @@ def _with_ends(
     end = call("coalesce", (end, Literal(_GREATEST if before else _LEAST, BIGINT)), BIGINT)
     names = [column.name for column in base.columns]
     items = [Item(column.name, base.column(column)) for column in base.columns]
-    items.append(Item(free_name("end", names), end))
+    items.append(Item(free_alias("end", names), end))
     known = call("is_not_null", (value,), BOOLEAN)
     view = views.internal_view(Bound((Select("bag", joined.sources, (known,), tuple(items)),)))
     source = replace(views.source_of(view), alias=base.alias)
