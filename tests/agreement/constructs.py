@@ -16,6 +16,7 @@ _PATTERNS = {
     "NATURAL JOIN": r"NATURAL",
     "USING": r"USING \(",
     "LATERAL": r"LATERAL",
+    "ASOF JOIN": r"ASOF ",
     "joins in parentheses": r"JOIN \((?!SELECT|VALUES|\w+ AS \w+\))",
     "a join on <, <= or <>": r"ON [^()]*?[a-z] (<|<=|<>|>|>=) [a-z]",
     "IN (SELECT)": r"(?<!NOT) IN \(SELECT",

@@ -452,6 +452,8 @@ def _book(choose: Choices) -> str:
         return f"SELECT SUM(q.p * q.n) AS c1, COUNT(*) AS c2 FROM bids AS q WHERE {test}"
     if shape == "groups":
         return f"SELECT q.i AS c1, SUM(q.n) AS c2, MAX(q.p) AS c3 FROM bids AS q WHERE {test} GROUP BY q.i"
+    if shape == "distinct" and choose.chance(60):
+        return _nearest(choose)
     if shape == "distinct":
         return f"SELECT DISTINCT q.i AS c1 FROM bids AS q WHERE {test} UNION ALL SELECT i FROM asks"
     if shape == "joined":
@@ -464,6 +466,15 @@ def _book(choose: Choices) -> str:
         having = f"SUM(q.n) {choose.pick(_RANGES)} (SELECT COUNT(*) FROM asks AS u WHERE u.i <= q.i)"
         return f"SELECT q.i AS c1, COUNT(*) AS c2 FROM bids AS q GROUP BY q.i HAVING {having}"
     return f"SELECT q.i AS c1, q.p AS c2, {_range_sum(choose)} AS c3 FROM bids AS q"
+
+
+def _nearest(choose: Choices) -> str:
+    """Bids beside the nearest asks; no two asks are equally near."""
+    join = f"ASOF {choose.pick(('', '', 'LEFT '))}JOIN (SELECT i, n, MAX(p) AS p FROM asks GROUP BY i, n) AS o"
+    source = f"bids AS q {join} ON q.i = o.i AND q.n {choose.pick(_RANGES)} o.n"
+    if choose.chance(50):
+        return f"SELECT o.n AS c1, SUM(q.n) AS c2, COUNT(*) AS c3 FROM {source} GROUP BY o.n"
+    return f"SELECT q.i AS c1, q.n AS c2, o.p AS c3 FROM {source}"
 
 
 def _range_sum(choose: Choices) -> str:

@@ -295,3 +295,8 @@ def test_with_names_never_clash_with_internal_names_of_duckdb(db: fv.Database) -
 def test_comparisons_with_lists_have_the_results_of_spark(db: fv.Database, condition: str, parts: list[str]) -> None:
     answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)
     assert [part for (part,) in answer] == parts
+
+
+def test_coalesce_of_a_plain_view_is_kept(db: fv.Database) -> None:
+    db.execute("CREATE VIEW known AS SELECT COALESCE(MAX(qty), 0) AS most FROM items WHERE qty > 100")
+    assert db.sql("SELECT most FROM known").fetchall() == [(0,)]

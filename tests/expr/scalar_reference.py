@@ -318,6 +318,7 @@ OWN: dict[str, Reference] = {
     "is_null": ("i", lambda a: a is None),
     "is_not_null": ("i", lambda a: a is not None),
     "is_true": ("b", lambda a: a is True),
+    "disjoint": ("b", lambda a: a is True),
     "is_nan": ("f", lambda a: a is not None and math.isnan(a)),
     "and": ("bb", lambda a, b: False if False in (a, b) else None if None in (a, b) else True),
     "or": ("bb", lambda a, b: True if True in (a, b) else None if None in (a, b) else False),

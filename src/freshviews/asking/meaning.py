@@ -424,7 +424,8 @@ def _as_doubles(node: Node) -> None:
 
 def _guarded(node: Node) -> None:
     """The terms of AND and OR that cannot fail decide whether those after them that may fail are computed."""
-    if type(node.parent) is type(node):
+    if type(node.parent) is type(node) or (isinstance(node.parent, exp.Join) and node.parent.args.get("method")):
+        # DuckDB reads the terms of an ASOF JOIN.
         return
     decided = exp.Boolean(this=isinstance(node, exp.Or))
     guards: list[Node] = []

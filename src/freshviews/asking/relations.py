@@ -12,6 +12,7 @@ from freshviews.asking.question import Question
 from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import PlainView
 from freshviews.errors import NameProblem
+from freshviews.sql.text.clock import clock_calls, read_clock
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.types import SqlType
@@ -31,20 +32,20 @@ class AskedRelation:
 def relations_of(question: Question, catalog: Catalog) -> tuple[AskedRelation, ...]:
     """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
     found: dict[str, AskedRelation] = {}
-    left = [(table.name, table) for table in tables_named(question.tree)]
+    left = [(table.name, table, False) for table in tables_named(question.tree)]
     while left:
-        name, table = left.pop()
+        name, table, in_view = left.pop()
         key = name.lower()
         if key in found:
             continue
         known = catalog.named(name)
-        if known is None or getattr(known, "internal", False):
+        if known is None or (getattr(known, "internal", False) and not in_view):
             message = unknown("table or view", name, catalog.names)
             raise NameProblem(message, *question.text.at(table))
         columns = tuple((column.name, column.type) for column in known.columns)
         if isinstance(known, PlainView):
             found[key] = AskedRelation(known.name, columns, known.sql, known.widths)
-            left += [(one, table) for one in known.inputs]
+            left += [(one, table, True) for one in known.inputs]
         else:
             found[key] = AskedRelation(known.name, columns)
     return tuple(found.values())
@@ -116,6 +117,7 @@ def _query_of(view: AskedRelation, relations: Mapping[str, AskedRelation]) -> No
     """The query of a plain view, over the columns that its tables had when it was created."""
     query: Node = parse(SqlText(view.plain))[0].expression
     query.pop()
+    read_clock(clock_calls(query, (name for one in relations.values() for name, _ in one.columns)))
     for node in query.walk():
         # Places in another text are none in the text of the SELECT.
         for name in (SPAN, "start", "end", "line", "col"):

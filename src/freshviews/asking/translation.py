@@ -27,7 +27,6 @@ from freshviews.catalog.catalog import near, unknown
 from freshviews.catalog.functions import FunctionDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
-from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node
 from freshviews.types import SqlType
 
@@ -98,12 +97,18 @@ def _made(
         raise SqlError("the SELECT is nested too deep; move parts of it into WITH") from None
 
 
+_WRITTEN = "written"
+"""Marks COALESCE that is written, not made of a column of USING."""
+
+
 def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRelation]) -> Translation:
     stored = {key: one for key, one in relations.items() if not one.plain}
     columns: dict[str, object] = {
         key: {name.lower(): as_node(kind) for name, kind in one.columns} for key, one in stored.items()
     }
     schema = MappingSchema(columns, dialect="spark", normalize=False)
+    for one in tree.find_all(exp.Coalesce):
+        one.meta[_WRITTEN] = True
     stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
     _check_stars(tree, stars, schema)
@@ -124,7 +129,7 @@ def _one_side_of_using(tree: Node) -> None:
     """A column of USING is that of the left side, as in Spark, unless a row may lack it."""
     for both in list(tree.find_all(exp.Coalesce)):
         select = both.parent_select
-        if SPAN in both.meta or select is None:
+        if _WRITTEN in both.meta or select is None:
             continue
         if all(one.side in ("", "LEFT") for one in select.args.get("joins") or ()):
             both.replace(both.this)

@@ -1,3 +1,14 @@
-"""Defines tables and views, their keys and windows, and the limit on the nesting of SQL."""
+"""Defines tables and views, their keys and windows, the clock, and the limit on the nesting of SQL."""
 
-__all__ = ["catalog", "definitions", "kept_rings", "matrices", "nesting", "rings", "row_keys", "widening", "window"]
+__all__ = [
+    "catalog",
+    "clock",
+    "definitions",
+    "kept_rings",
+    "matrices",
+    "nesting",
+    "rings",
+    "row_keys",
+    "widening",
+    "window",
+]

@@ -137,7 +137,7 @@ class Catalog:
     def names_of(self, kind: str) -> tuple[str, ...]:
         """Names of the tables, or of the views except internal ones; ``kind``: TABLE or VIEW."""
         if kind == "TABLE":
-            return tuple(table.name for table in self.tables.values())
+            return tuple(table.name for table in self.tables.values() if not table.internal)
         views = (view.name for view in self.views.values() if not view.internal)
         return (*views, *(one.name for one in self.plain.values()))
 

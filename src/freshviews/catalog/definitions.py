@@ -62,6 +62,11 @@ class TableDef:
     properties: tuple[tuple[str, str], ...] = ()
 
     @property
+    def internal(self) -> bool:
+        """True for the table of the clock, which users neither name nor change."""
+        return "#" in self.name
+
+    @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:
         """The keys that commits check: none for a trusted table."""
         return () if self.trusted else self.keys

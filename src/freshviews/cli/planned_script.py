@@ -44,7 +44,7 @@ def plan_script(text: str) -> PlannedScript:
     for statement in statements:
         catalog = catalog.after(statement)
         if isinstance(statement, TableDef):
-            tables.append(statement)
+            tables += [] if statement.internal else [statement]
         elif isinstance(statement, AlterTable):
             tables = [statement.table if one.name == statement.name else one for one in tables]
         elif isinstance(statement, ViewDefs):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from threading import RLock, get_ident
@@ -19,6 +20,7 @@ from sqlglot import exp
 
 from freshviews import arguments
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs, near, with_function
+from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.nesting import room
@@ -77,6 +79,7 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.own_functions import Function, defined
 from freshviews.engine.relations import Relation, Relations
+from freshviews.engine.tables.clock import later, time_of
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
@@ -727,7 +730,7 @@ class Database(Shown):
         """Names of the base tables, in order of creation."""
         with self._lock:
             self._check_usable()
-            return tuple(table.name for table in self._relations.tables.values())
+            return tuple(t.name for t in self._relations.tables.values() if not t.definition.internal)
 
     @property
     def plain_views(self) -> tuple[str, ...]:
@@ -1138,6 +1141,79 @@ class Database(Shown):
         except FreshviewsError as error:
             end_here(error)
             raise
+
+    @ends_at_the_call
+    def advance(self, time: datetime | None = None) -> int:
+        """Set the clock that ``now()`` and ``current_date`` of views read, as one version.
+
+        Rows enter and leave views as the clock passes them. The time never goes back, and nothing else sets it: a
+        durable database logs it. Before the first call it is NULL, and no row passes a condition on it.
+
+        Parameters
+        ----------
+        time
+            The new time, as a value of a TIMESTAMP column; one with a zone is converted to UTC. Default: the time of
+            the machine in UTC, or the time of the clock if that is later.
+
+        Returns
+        -------
+        int
+            The version that the new time makes; the last version if the clock has this time already.
+
+        Raises
+        ------
+        ArgumentError
+            The time is earlier than the clock, or is none.
+        CatalogError
+            No view has ever read the clock.
+        EvaluationError, OutOfMemory, StoreError, SubscriberError, QueueFull
+            As ``insert``.
+
+        Examples
+        --------
+        >>> import datetime as dt
+        >>> db.execute('''CREATE TABLE logins (name STRING, at TIMESTAMP);
+        ...               CREATE MATERIALIZED VIEW active AS
+        ...               SELECT name FROM logins WHERE at > now() - INTERVAL '1' HOUR''')
+        >>> db.insert("logins", [("ada", dt.datetime(2026, 1, 1, 12))])
+        2
+        >>> db.advance(dt.datetime(2026, 1, 1, 12, 30))
+        3
+        >>> list(db.view("active"))
+        [('ada',)]
+        >>> db.advance(dt.datetime(2026, 1, 1, 13))
+        4
+        >>> list(db.view("active"))
+        []
+        """
+        version = 0
+        try:
+            self._wait_for_room(self._relations.tables.get(CLOCK.name))
+            with self._lock, take_in(self._taken, 1):
+                self._check_usable()
+                table = self._relations.tables.get(CLOCK.name)
+                if table is None:
+                    raise CatalogError("no view reads the clock; create one with now() in WHERE, then advance it")
+                self._compile_for((table,))
+                with self._whole(unchanged=True):
+                    batch = later(table, time)
+                    if batch is not None:
+                        version = self._commit(((table, batch),), len(batch.batch), looked=True)
+                if self._notices.waiting:
+                    self._notices.deliver()
+                return version or self.version
+        except KeyboardInterrupt as error:
+            if version:
+                raise after_commit(error, version) from None
+            raise
+
+    @property
+    def clock(self) -> datetime | None:
+        """The time of the last ``advance``; None before the first one."""
+        with self._lock:
+            self._check_usable()
+            made: datetime | None = time_of(self._relations.tables.get(CLOCK.name))
+            return made
 
     @ends_at_the_call
     def apply_in_order(
@@ -1897,7 +1973,7 @@ class Database(Shown):
         if self._closed or self._unusable is not None:
             self._check_usable()
         table = self._relations.tables.get(name.lower()) if isinstance(name, str) else None
-        if table is None:
+        if table is None or table.definition.internal:
             _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
                 raise CatalogError(f"{name} is a view; only base tables take inserts and deletes")

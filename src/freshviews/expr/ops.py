@@ -31,6 +31,7 @@ attempt (x), failed (x)                            x, or NULL if x fails; TRUE i
 unless_counted (x, failed)                         x, or an error if ``failed``: a row of the group had an error
 unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
+disjoint (x)                                       as is_true: of two tables' rows, at most one of the second passes
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
 div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
@@ -234,6 +235,7 @@ _ALL = [
     *_compiled("null_safe_eq", 2, null="never"),
     *_compiled("only_value", 2, fallible=True, null="own"),
     *_compiled("is_null is_not_null is_true is_nan", 1, null="never"),
+    Op("disjoint", "is_true", False, None, (1, 1), "never"),
     *_compiled("and or", 2, null="own"),
     *_compiled("not", 1),
     *_compiled("greatest_int least_int greatest_float least_float", 2, null="own"),

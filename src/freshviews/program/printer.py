@@ -353,10 +353,11 @@ class _Printer:
             case RangeSum(alias, place, coefficient):
                 sign = {1: "+= ", -1: "-= "}.get(coefficient, f"+= {coefficient} * ")
                 self.line(f"{alias} {sign}{self.range(place)}")
-            case RangeLoop(place, key, alias, body):
+            case RangeLoop(place, key, alias, body, only):
                 self.held[alias] = place.view
                 scope = {**rows, alias: self.views[place.view]}
-                self.block(f"for {', '.join([*key, alias])} in {self.range(place)}:", body, scope)
+                which = f"{only} of " if only else ""
+                self.block(f"for {', '.join([*key, alias])} in {which}{self.range(place)}:", body, scope)
             case Add(view, key, components, payload, appear, vanish, stay, alias):
                 self.line(f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}")
                 if alias:

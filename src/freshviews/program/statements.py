@@ -13,7 +13,7 @@ A loop or lookup on a view never encloses an Add to that view.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from freshviews.expr.nodes import Expr
@@ -469,12 +469,15 @@ class RangeSum:
 @hashed_once
 @dataclass(frozen=True)
 class RangeLoop:
-    """Runs the body for each row of a range. ``key`` names the variables that it binds to the ordered columns."""
+    """Runs the body for each row of a range, or for one row if ``only`` is ``first`` or ``last``. ``key`` names the
+    variables that it binds to the ordered columns."""
 
     rows: Range
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]
     alias: Alias
     body: Annotated[Body, Runs(Often.EACH)]
+    # The representation stays that of images of older versions.
+    only: str = field(default="", repr=False)
 
 
 Statement = (

@@ -35,7 +35,7 @@ class ServedDatabase:
         """Stored tables, maintained views and plain views; the rows of trusted tables cannot be read."""
         now = self.catalog()
         found = [_relation(one, one.keys[0] if one.has_primary_key else ()) for one in now.tables.values()
-                 if not one.trusted]  # fmt: skip
+                 if not (one.trusted or one.internal)]  # fmt: skip
         found += [_relation(one) for one in now.views.values() if not one.internal]
         return [*found, *(_relation(one) for one in now.plain.values())]
 

@@ -1,4 +1,5 @@
-"""Writes the statements over ordered indexes: Scan, Top, Beside, Framed, Forget, Renumber, Cross, RangeSum, RangeLoop."""
+"""Writes the statements over ordered indexes: Scan, Top, Beside, Framed, Forget, Renumber, Cross, RangeSum
+and RangeLoop."""
 
 from __future__ import annotations
 
@@ -189,6 +190,16 @@ def write_range_loop(context: Context, statement: RangeLoop) -> None:
     view = context.views[statement.rows.view]
     table, row = context.table(view.name), context.row(statement.alias)
     order, place, bounds = _range(context, statement.rows)
+    if statement.only:
+        found = context.fresh(f"{statement.alias}_{statement.only}")
+        context.step()
+        context.line(f"{found} = range_end({place}, {bounds}, {int(statement.only == 'last')})")
+        with context.block(f"if {found} != 0:"):
+            context.line(f"{row} = row_at({table}, {found} - 1)")
+            for i, variable in enumerate(statement.key, len(statement.rows.prefix)):
+                context.line(f"{context.variable(variable)} = load({row}, {i})")
+            context.with_alias(statement.alias, view).body(statement.body)
+        return
     following, last = context.fresh(f"{statement.alias}_next"), context.fresh(f"{statement.alias}_last")
     context.step()
     context.line(f"{following} = range_first({place}, {bounds})")

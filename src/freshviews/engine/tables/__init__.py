@@ -1,3 +1,13 @@
-"""Stores base tables: rows, keys, foreign keys, windows."""
+"""Stores base tables: rows, keys, foreign keys, windows, the clock."""
 
-__all__ = ["base_table", "constraints", "foreign_keys", "growing", "packing", "table_image", "table_state", "window"]
+__all__ = [
+    "base_table",
+    "clock",
+    "constraints",
+    "foreign_keys",
+    "growing",
+    "packing",
+    "table_image",
+    "table_state",
+    "window",
+]

@@ -213,6 +213,30 @@ def range_last(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has
     return 0 if are_outside(o, t, group_of_prefix(o, prefix), -1) else end_of_range(o, t, low, high, has, 1)
 
 
+@inlined
+def range_end(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int, greatest: int) -> int:
+    """The first row of a range, or the last, as row number + 1; 0 if there is none."""
+    write_key(prefix_of(o), prefix)
+    return _end_in_group(o, t, group_of_prefix(o, prefix), low, high, has, greatest)
+
+
+@outside
+def _end_in_group(o: int, t: int, group: int, low: int, high: int, has: int, greatest: int) -> int:
+    """The first row of a range of a group, or the last."""
+    if not are_outside(o, t, group, -1):
+        return end_of_range(o, t, low, high, has, greatest)
+    if _is_empty(o, low, high, has):
+        return 0
+    found = 0
+    child = _next_outside(o, t, group, 0, low, high, has)
+    while child != 0:
+        row = row_at(t, child - 1)
+        if found == 0 or (compare_rows(o, t, row, row_at(t, found - 1)) > 0) == (greatest != 0):
+            found = child
+        child = _next_outside(o, t, group, position_of_row(load(o, SLICES), row) + 1, low, high, has)
+    return found
+
+
 @outside
 def range_next(o: int, t: int, child: int, last: int, low: int, high: int, has: int) -> int:
     """The row of a range to visit after ``child``, as row number + 1; 0 after the last."""

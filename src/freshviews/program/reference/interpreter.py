@@ -364,7 +364,8 @@ class State(Tables):
     def _range_loop(self, loop: RangeLoop, scope: Scope) -> None:
         self.steps += 1
         view = self.program.view(loop.rows.view)
-        for key in self._range(loop.rows, scope):
+        keys = self._range(loop.rows, scope)
+        for key in {"first": keys[:1], "last": keys[-1:]}.get(loop.only, keys):
             self.steps += 1
             scope.variables.update(zip(loop.key, key[len(loop.rows.prefix) :], strict=True))
             scope.rows[loop.alias] = (view.components, self.views[view.name][key])

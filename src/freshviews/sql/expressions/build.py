@@ -225,7 +225,7 @@ def rejects_null(condition: Expr) -> frozenset[str]:
         return rejects_null(args[0]) & rejects_null(args[1])
     if op == "is_not_null":
         return _not_null_with(args[0])
-    if op == "is_true":
+    if op in ("is_true", "disjoint"):
         return rejects_null(args[0])
     if op == "not":
         inner = args[0]

@@ -94,14 +94,6 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Any: ("ANY (subquery)", "join with the relation"),
     exp.All: ("ALL (subquery)", "join with the relation"),
-    exp.CurrentDate: (
-        "current_date, which changes by itself,",
-        "write the date as a constant or join a table that holds it",
-    ),
-    exp.CurrentTimestamp: (
-        "current_timestamp, which changes by itself,",
-        "write the time as a constant or join a table that holds it",
-    ),
     exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT(*)"),
     exp.Lambda: ("a lambda", "scalar expressions over columns are accepted"),
     exp.SimilarTo: ("SIMILAR TO", "RLIKE takes a regular expression, as in s RLIKE '^(a|b).*$', and LIKE a pattern"),

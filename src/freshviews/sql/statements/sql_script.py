@@ -25,6 +25,7 @@ from freshviews.catalog.catalog import (
     column_named,
     unknown,
 )
+from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.nesting import TOO_DEEP, room
@@ -48,6 +49,7 @@ from freshviews.sql.statements.ddl import (
     table_of,
 )
 from freshviews.sql.statements.functions import created_function, dropped_function
+from freshviews.sql.text.clock import clock_calls, columns_in, read_clock
 from freshviews.sql.text.fields import DATA, unknown_nodes
 from freshviews.sql.text.parse import Node, SqlText, parse
 
@@ -153,6 +155,11 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statemen
         raise NameProblem(f"{kind} {known.name} exists already; {advice}", *text.at(target))
     if node.kind == "TABLE":
         return (table_of(text, node, catalog),)
+    calls = [] if node.expression is None else clock_calls(node.expression, columns_in(catalog))
+    if calls and catalog.table(CLOCK.name) is None:
+        replaced = (*replaced, CLOCK)
+        catalog = catalog.after(CLOCK)
+    read_clock(calls)
     if any(isinstance(part, exp.MaterializedProperty) for part in _parts(node)):
         return (*replaced, _view(text, node, target, catalog))
     return (*replaced, _plain_view(text, node, target, catalog))

@@ -2,8 +2,11 @@
 
 - ``FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)`` and ``HOP`` (Flink, RisingWave, Materialize's demos)
   become subqueries with the columns window_start and window_end. HOP joins each row with all windows that contain it.
+- ``FROM SESSION(TABLE t, DESCRIPTOR(ts), DESCRIPTOR(key), INTERVAL '10' MINUTE)`` (Calcite) and ``GROUP BY
+  session_window(ts, '10 minutes')`` (Spark) join each row with its session (``sql.text.sessions``).
 - ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
   ``TUMBLE_START(...)`` (Calcite), become scalar functions of the timestamp. ``HOP(...)`` becomes a join as above.
+- ``ASOF JOIN t MATCH_CONDITION (a.ts >= t.ts) ON ...`` (Snowflake) is ``ASOF LEFT JOIN t ON ... AND a.ts >= t.ts``.
 - ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
 - ``FETCH FIRST n ROWS ONLY`` is LIMIT n, and ``LIMIT ALL`` (Postgres, Spark) is removed.
 - ``FIRST_VALUE(x) IGNORE NULLS`` (standard SQL, Spark) is ``FIRST_VALUE(x, true)`` (Spark).
@@ -19,11 +22,31 @@ from collections.abc import Sequence
 from sqlglot import Token, TokenType, exp
 
 from freshviews.sql.text.names import as_name
+from freshviews.sql.text.sessions import (
+    SESSIONS,
+    START,
+    TILL,
+    are_sums,
+    column,
+    joined_with_sessions,
+    lasts,
+    sessions,
+    till,
+)
 
 Node = exp.Expr
 
-_TABLES = ("TUMBLE", "HOP")
+_TABLES = ("TUMBLE", "HOP", "SESSION")
+_FORMS = {
+    "TUMBLE": (3, 4, "TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)"),
+    "HOP": (4, 5, "HOP(TABLE t, DESCRIPTOR(ts), INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)"),
+    "SESSION": (3, 4, "SESSION(TABLE t, DESCRIPTOR(ts), DESCRIPTOR(key), INTERVAL '10' MINUTE)"),
+}
+"""The least and the greatest number of arguments, and an example."""
+_WINDOWS = ("window", "session_window", "tumble", "hop")
 _CHANGED = (TokenType.TABLE, TokenType.WINDOW, TokenType.ALL, TokenType.DISTINCT)
+_OPENING = {"MATCH_CONDITION": TokenType.MATCH_CONDITION, "SESSION": TokenType.VAR}
+"""Words before a parenthesis that are no keywords of Spark, or are keywords elsewhere."""
 _STARTED = (TokenType.SELECT, TokenType.L_PAREN)
 _ENDED = frozenset(
     (TokenType.COMMA, TokenType.R_PAREN, TokenType.FROM, TokenType.ALIAS, TokenType.DOT, TokenType.SEMICOLON)
@@ -51,7 +74,8 @@ def tokens_of(tokens: Sequence[Token]) -> list[Token]:
     made: list[Token] = []
     for i, token in enumerate(tokens):
         if token.token_type not in _CHANGED:
-            made.append(token)
+            opens = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
+            made.append(as_name(token, _OPENING.get(token.text.upper(), token.token_type)) if opens else token)
             continue
         if token.token_type in (TokenType.ALL, TokenType.DISTINCT):
             # Without an operand after it, it is a name.
@@ -87,6 +111,14 @@ def as_spark(tree: Node, kinds: frozenset[type[Node]]) -> None:
         distinct = select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
             _first_of_each(select, distinct)
+    for join in tree.find_all(exp.Join):
+        match = join.args.get("match_condition")
+        if match is not None and not join.args.get("using"):
+            # In Snowflake rows without a match stay.
+            on = join.args.get("on")
+            join.set("on", match if on is None else exp.And(this=exp.Paren(this=on), expression=match))
+            join.set("side", "LEFT")
+            join.set("match_condition", None)
     for limit in list(tree.find_all(exp.Limit)):
         if isinstance(limit.expression, exp.Var):
             limit.pop()
@@ -144,10 +176,8 @@ def _call(name: str, *args: Node) -> exp.Anonymous:
 def _windowed(table: exp.Table) -> Node:
     call = table.this
     word = call.name.upper()
-    wanted = 3 if word == "TUMBLE" else 4
-    if not wanted <= len(call.expressions) <= wanted + 1 or not isinstance(call.expressions[0], exp.Column):
-        intervals = "INTERVAL '10' MINUTE" if word == "TUMBLE" else "INTERVAL '5' MINUTE, INTERVAL '10' MINUTE"
-        example = f"{word}(TABLE t, DESCRIPTOR(ts), {intervals})"
+    least, most, example = _FORMS[word]
+    if not least <= len(call.expressions) <= most or not isinstance(call.expressions[0], exp.Column):
         raise Misuse(call, f"{word} in FROM takes a table, a column and intervals, as in {example}")
     source, moment, *intervals = call.expressions
     if isinstance(moment, exp.Anonymous) and moment.name.upper() == "DESCRIPTOR" and len(moment.expressions) == 1:
@@ -159,8 +189,11 @@ def _windowed(table: exp.Table) -> Node:
     select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=named))
     if word == "TUMBLE":
         start, end = _tumbling(select, moment, intervals)
+    elif word == "SESSION":
+        start, end = _in_sessions(select, moment, _described(intervals[:-1]), intervals[-1])
     else:
         start, end = _hops(select, call, moment, intervals)
+    if word != "TUMBLE":
         select.set("expressions", [exp.Column(this=exp.Star(), table=exp.to_identifier(source.name))])
     select.append("expressions", exp.alias_(start, "window_start", copy=False))
     select.append("expressions", exp.alias_(end, "window_end", copy=False))
@@ -241,6 +274,9 @@ def _group_windows(select: exp.Select) -> None:
         return
     for call in [one for one in group.find_all(exp.Anonymous) if one.parent_select is select]:
         name = call.name.lower()
+        if name == "session_window" and len(call.expressions) == 2:
+            _group_sessions(select, group, call)
+            continue
         if name not in ("window", "tumble", "hop") or len(call.expressions) < 2:
             continue
         moment, *intervals = call.expressions
@@ -260,6 +296,65 @@ def _group_windows(select: exp.Select) -> None:
         _put(call, start)
 
 
+def _group_sessions(select: exp.Select, group: exp.Group, call: exp.Anonymous) -> None:
+    """Rewrite ``session_window(ts, gap)`` of GROUP BY to the starts of sessions, with which the rows are joined."""
+    moment, end = _times(*call.expressions)
+    for node in select.find_all(exp.Column):
+        if node.name.lower() == "session_window" and not node.table:
+            raise Misuse(node, "session_window has two values; write session_window.start or session_window.end")
+    if call.parent is not group or any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets")):
+        what = "session_window stands in GROUP BY beside expressions, without ROLLUP, CUBE and GROUPING SETS"
+        raise Misuse(call, what)
+    others = [one for one in group.expressions if one is not call]
+    if any(isinstance(one, exp.Anonymous) and one.name.lower() in _WINDOWS for one in others):
+        raise Misuse(call, "a GROUP BY has one window of time; group by the other one in a subquery of FROM")
+    keys = [_group_of(select, one) for one in others]
+    keys = [one for one in keys if not isinstance(one, exp.Literal)]
+    _filter(select, lasts(moment, end))
+    names = ("from_", "joins", "where")
+    rows = exp.Select(**{name: select.args[name] for name in names if select.args.get(name)}).copy()
+    reads_end = any(_end_of_session(node, call) for node in select.walk())
+    with_ends = reads_end and are_sums(select)
+    joined = joined_with_sessions(sessions(rows, keys, moment, end, with_ends), keys, moment)
+    start: Node = column(START, SESSIONS)
+    till_: Node = column(TILL, SESSIONS) if with_ends else exp.Anonymous(this="max", expressions=[end.copy()])
+    _name_windows(select, call, start, till_)
+    select.append("joins", joined)
+    if with_ends:
+        group.append("expressions", till_.copy())
+    for part in (*joined.walk(), start, till_):
+        for name, value in call.meta.items():
+            part.meta.setdefault(name, value)
+    _put(call, start)
+
+
+def _times(moment: Node, gap: Node) -> tuple[Node, Node]:
+    """When a row begins and ends, for a session."""
+    moment = exp.Cast(this=moment.copy(), to=exp.DataType.build("TIMESTAMP"))
+    end = till(moment, gap)
+    if end is None:
+        what = "a session takes a gap that is a constant interval, such as '10 minutes', or CASE of such constants"
+        raise Misuse(gap, what)
+    return moment, end
+
+
+def _end_of_session(node: Node, call: exp.Anonymous) -> bool:
+    """True for ``session_window.end``, and for ``.end`` of the call."""
+    if isinstance(node, exp.Column):
+        return node.table.lower() == "session_window" and node.name.lower() == "end"
+    return isinstance(node, exp.Dot) and node.this == call and node.expression.name.lower() == "end"
+
+
+def _group_of(select: exp.Select, node: Node) -> Node:
+    """The expression that GROUP BY names by a position or an alias; a column of FROM has precedence over an alias of an
+    expression over it."""
+    found = _named(select, node)
+    is_column = isinstance(node, exp.Column) and any(
+        one.name.lower() == node.name.lower() for one in found.find_all(exp.Column)
+    )
+    return node.copy() if is_column else found
+
+
 def _name_windows(select: exp.Select, call: exp.Anonymous, start: Node, end: Node) -> None:
     """Replace references to the start and the end of a window outside of GROUP BY."""
     name = call.name.lower()
@@ -267,11 +362,11 @@ def _name_windows(select: exp.Select, call: exp.Anonymous, start: Node, end: Nod
         if node is call or node.parent_select is not select:
             continue
         made = None
-        if name == "window" and isinstance(node, exp.Column) and node.table.lower() == "window":
+        if name in ("window", "session_window") and isinstance(node, exp.Column) and node.table.lower() == name:
             made = {"start": start, "end": end}.get(node.name.lower())
         elif isinstance(node, exp.Dot) and node.this == call:
             made = {"start": start, "end": end}.get(node.expression.name.lower())
-        elif name != "window" and isinstance(node, exp.Anonymous) and node.expressions == call.expressions:
+        elif name in ("tumble", "hop") and isinstance(node, exp.Anonymous) and node.expressions == call.expressions:
             made = {f"{name}_start": start, f"{name}_end": end}.get(node.name.lower())
         if made is not None:
             new = made.copy()
@@ -312,6 +407,23 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
             node.meta.setdefault(name, value)
     select.set("qualify", exp.Qualify(this=first))
     select.set("distinct", None)
+
+
+def _described(nodes: Sequence[Node]) -> list[Node]:
+    """The columns of DESCRIPTOR(k, ...)."""
+    wrong = next((one for one in nodes if not isinstance(one, exp.Anonymous) or one.name.upper() != "DESCRIPTOR"), None)
+    if wrong is not None:
+        raise Misuse(wrong, f"the key of SESSION is a DESCRIPTOR, as in {_FORMS['SESSION'][2]}")
+    return [column for one in nodes for column in one.expressions]
+
+
+def _in_sessions(select: exp.Select, moment: Node, keys: Sequence[Node], gap: Node) -> tuple[Node, Node]:
+    """The start and the end of the session of each row; adds to the SELECT the join with sessions."""
+    moment, end = _times(moment, gap)
+    _filter(select, lasts(moment, end))
+    rows = exp.Select(from_=select.args["from_"], where=select.args["where"]).copy()
+    select.append("joins", joined_with_sessions(sessions(rows, keys, moment, end, True), keys, moment))
+    return column(START, SESSIONS), column(TILL, SESSIONS)
 
 
 def _named(select: exp.Select, node: Node) -> Node:

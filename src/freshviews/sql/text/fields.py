@@ -85,7 +85,7 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.TableAlias: ("this", "columns"),
     exp.CTE: ("this", "alias"),
     exp.With: ("expressions", "recursive"),
-    exp.Join: ("this", "on", "using", "side", "kind", "method"),
+    exp.Join: ("this", "on", "using", "side", "kind", "method", "match_condition"),
     exp.Lateral: ("this", "alias"),
     exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
     exp.Order: ("this", "expressions"),
@@ -206,7 +206,8 @@ def _misplaced(node: Node) -> tuple[Node, str, str] | None:
     if bare is not None:
         what = "a subquery without its own parentheses among values"
         return bare, what, "f((SELECT ...)) and IN (SELECT ...) are accepted"
-    if kind is exp.Join and node.args.get("method") and (node.args.get("on") or node.args.get("using")):
+    natural = kind is exp.Join and str(node.args.get("method")).upper() == "NATURAL"
+    if natural and (node.args.get("on") or node.args.get("using")):
         return node, f"{node.args['method']} JOIN with ON or USING", "write one of them"
     if kind is exp.CTE and node.args.get("materialized") is not None:
         return node, *_CLAUSES["materialized"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshviews.catalog.rings import aggregate_over
+from freshviews.sql.text.clock import INSTEAD
 
 AGGREGATES = frozenset(
     (
@@ -31,10 +32,11 @@ def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
 
 
 REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
+    **_each("current_date curdate current_timestamp now localtimestamp", "{} here", INSTEAD),
     **_each(
-        "current_date curdate current_time current_timestamp now localtimestamp current_timezone",
+        "current_time current_timezone",
         "function {}, which changes by itself,",
-        "write the moment as a constant or join a table that holds it",
+        "write it as a constant or join a table that holds it",
     ),
     **_each(
         "current_user session_user user", "function {}, which depends on the session,", "write the user as a constant"
@@ -67,8 +69,8 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     ),
     **_each(
         "session_window",
-        "{}, whose windows end if no row follows in time,",
-        "GROUP BY window(ts, '10 minutes') is accepted; LAG(ts) OVER (ORDER BY ts) has the gap before a row",
+        "{} here",
+        "GROUP BY session_window(ts, '10 minutes') is accepted, with session_window.start and session_window.end",
     ),
     **_each(
         "category",

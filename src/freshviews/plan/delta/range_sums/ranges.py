@@ -138,6 +138,8 @@ class _Pass:
         if not isinstance(statement, Loop) or not self._takes(statement):
             return (statement,)
         rows = slice_of(self.program, statement)
+        if rows.ends:
+            return self._by_rows(rows) or (statement,)
         return self._by_sums(rows) or self._by_rows(rows) or (statement,)
 
     def _takes(self, loop: Loop) -> bool:
@@ -252,14 +254,16 @@ class _Pass:
         if ranges is None:
             return None
         (first,) = rows.bounded(ranges)
-        rest = (i for i in range(len(loop.key)) if i not in (*loop.bound, first))
+        rest = rows.places(name for name in rows.ends if name != ranges.variable.name)
+        rest += tuple(i for i in range(len(loop.key)) if i not in (*loop.bound, first, *rest))
         view = self._range_view(rows, Grouping(loop.bound, (), (first, *rest)), ranges)
         components = {
             c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
         }
         lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
         body = _with_components(under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
-        made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
+        only = "" if not rows.ends else "last" if part.low is None else "first"
+        made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body, only))
         return self._within_limits(rows, [ranges], made)
 
     # Values beyond the limits

@@ -19,12 +19,17 @@ from freshviews.types import BIGINT
 @dataclass(frozen=True)
 class Slice:
     """The rows that a loop visits: the variables that it opens, the terms of the conditions that its body begins with,
-    and the rest of the body."""
+    and the rest of the body.
+
+    ``ends``: variables of the row, the first of which a term compares with a value of another row; of all rows only the
+    nearest one passes the terms, by the first variable, then by the second.
+    """
 
     loop: Loop
     opened: frozenset[str]
     terms: tuple[Expr, ...]
     body: Body
+    ends: tuple[str, ...] = ()
 
     def names(self, places: Places) -> tuple[str, ...]:
         """The variables at positions of the key."""
@@ -60,9 +65,18 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 def slice_of(program: Program, loop: Loop) -> Slice:
     """The rows that a loop of a program visits."""
     conditions, body = split_conditions(loop.body)
-    terms = [one for condition in conditions for one in conjuncts(condition)]
-    same = _shifted(program, loop, terms) if terms else {}
-    return Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)
+    opened = frozenset(opened_by(loop))
+    ends: tuple[str, ...] = ()
+    terms: list[Expr] = []
+    for one in (term for condition in conditions for term in conjuncts(condition)):
+        if isinstance(one, Call) and one.op == "disjoint":
+            own = [name for name in columns_of(one) if name in opened]
+            ends = tuple(own) if len(own) == 2 else ends
+            terms += conjuncts(one.args[0])
+        else:
+            terms.append(one)
+    same = _shifted(program, loop, terms) if terms and not ends else {}
+    return Slice(loop, opened, tuple(substitute(one, same) for one in terms), body, ends)
 
 
 def _shifted(program: Program, loop: Loop, terms: Iterable[Expr]) -> dict[str, Expr]:

@@ -34,6 +34,9 @@ def bounds_of(
     visited_groups = dict.fromkeys(s.view for s in usual if isinstance(s, Loop) and s.view in groups)
     if any(isinstance(s, Smaller) or (isinstance(s, Loop) and s.view not in groups) for s in usual):
         update = dict(bounds)["update"] + ("; O(log N) for the sum of a range" if ranged else "")
+    elif any(isinstance(s, RangeLoop) and s.only for s in usual):
+        visits = any(isinstance(s, RangeLoop) and not s.only for s in usual)
+        update = f"O(log N){', and again O(log N) for each row whose match changes' if visits else ''}"
     elif any(isinstance(s, RangeLoop) for s in usual):
         update = "O(N): O(log N) for each row whose range contains the value that is added or removed"
     elif visited_groups:

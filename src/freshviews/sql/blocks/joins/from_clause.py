@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from freshviews.catalog.catalog import near, same
-from freshviews.expr.nodes import Column, Expr, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.sql.blocks.bound import Select
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_source, tied_by_on, values_of
@@ -20,7 +20,7 @@ from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_al
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import Fault, nodes_of, renamed, replaced
+from freshviews.sql.expressions.build import Fault, Refusal, nodes_of, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import OUTER, unmarked
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in, name_of, table_scope
@@ -34,6 +34,10 @@ Subquery = Callable[[Node, Names | None, str], "Select | Source"]
 """Binds a subquery in FROM, given the names of enclosing queries: to a bag to dissolve, or to its internal view. The
 last argument is the kind of LATERAL join: ``inner``; ``left``, for which a bag that uses these names is an internal
 view, too; ``always``, a LEFT JOIN without a condition in ON; empty without LATERAL."""
+
+Nearest = Callable[[exp.Join, Joined, Joined, tuple[Expr, ...], list[str]], tuple[Joined, tuple[Expr, ...]]]
+"""The right side of an ASOF JOIN, and the predicates that join it, given its left side and its ON; the last argument is
+``_taken``. Raises Refusal."""
 
 Where = Callable[[Joined, Sequence[Node]], Joined]
 Value = Callable[[Joined, Node], tuple[Joined, Expr]]
@@ -57,6 +61,7 @@ class FromBinder:
     """Adds terms of WHERE to a join."""
     value: Value
     """The value of a predicate with subqueries for each row of a join, and the join that provides it."""
+    nearest: Nearest
     around: Names | None = None
     """The names of the enclosing queries."""
     asked: list[Node] = field(default_factory=list)
@@ -75,7 +80,7 @@ class FromBinder:
             return Joined((self.views.one_row(),), scope=self._within(Scope()))
         joins = select.args.get("joins") or ()
         if not any(_kind(join) in ("right", "full") for join in joins):
-            self._inner.extend(join for join in joins if _kind(join) == "inner")
+            self._inner.extend(join for join in joins if _kind(join) == "inner" and not _is_asof(join))
         self._taken.extend(_written_aliases([first.this, *(join.this for join in joins)]))
         joined = self._item(first.this)
         for group in self._comma_groups(joins):
@@ -120,6 +125,8 @@ class FromBinder:
             left = self._side(left)
         if kind in ("left", "full"):
             right = self._side(right)
+        if _is_asof(join):
+            return self._nearest(left, right, join, kind)
         asked = self._deciding_terms(join)
         tie: tuple[Expr, ...] = ()
         if asked and kind == "full":
@@ -154,6 +161,29 @@ class FromBinder:
                 return replace(made, scope=scope)
             case _:
                 return left.beside(right, scope, on)
+
+    def _nearest(self, left: Joined, right: Joined, join: exp.Join, kind: str) -> Joined:
+        """ASOF JOIN: each row beside the nearest one of the right side."""
+        try:
+            right = _one_source(right, self.around, self.views, self._taken)
+        except Refusal as refusal:
+            raise self.text.unsupported(join.this, refusal.what, refusal.instead) from None
+        on, shared = self._condition(join, left.scope, right.scope)
+        match = join.args.get("match_condition")
+        if match is not None:
+            scope = left.scope.beside(right.scope)
+            on = (*on, Binder(self.text, lambda c: scope.resolve(self.text, c), "MATCH_CONDITION").condition(match))
+        elif shared and isinstance(on[-1], Call):
+            # As in DuckDB, the last column of USING is the order.
+            on = (*on[:-1], replace(on[-1], op="ge"))
+        try:
+            made, on = self.nearest(join, left, right, on, self._taken)
+        except Refusal as refusal:
+            raise self.text.unsupported(join.this, refusal.what, refusal.instead) from None
+        if kind == "inner":
+            return left.beside(made, self._scope(kind, shared, left.scope, made.scope), on)
+        scope = self._scope(kind, shared, left.scope, loosened(made.scope))
+        return replace(left, left=(*left.left, LeftJoin(made, on)), scope=scope)
 
     def _side(self, joined: Joined) -> Joined:
         """A side of an outer join that may have no partner; an internal view if it computes values from NULLs."""
@@ -272,12 +302,17 @@ class FromBinder:
     def _checked_kind(self, join: exp.Join) -> str:
         side, kind, method = (str(word or "").upper() for word in (join.side, join.kind, join.method))
         found = _kind(join)
-        known = found is not None and method in ("", "NATURAL")
+        known = found is not None and (method in ("", "NATURAL") or (method == "ASOF" and found in ("inner", "left")))
         known = known and not (kind in ("CROSS", "INNER") and side) and not (kind == "OUTER" and not side)
         if not known or found is None or (kind in ("SEMI", "ANTI") and side not in ("", "LEFT")):
             instead = "INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI, NATURAL and comma joins are accepted"
             raise self.text.unsupported(join, " ".join(filter(None, (method, side, kind, "JOIN"))), instead)
-        return found
+        if method != "ASOF":
+            return found
+        if join.args.get("on") is not None and has_subquery(join.args["on"]):
+            raise self.text.unsupported(join, "a subquery in ON of an ASOF JOIN", "join by columns")
+        # In Snowflake, which has MATCH_CONDITION, rows without a match stay.
+        return "left" if join.args.get("match_condition") is not None else found
 
     def _item(self, node: Node) -> Joined:
         """An item of FROM with the joins nested in it."""
@@ -385,6 +420,20 @@ def _kind(join: exp.Join) -> str | None:
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     found = _KINDS.get(kind)
     return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
+
+
+def _one_source(right: Joined, around: Names | None, views: Views, taken: list[str]) -> Joined:
+    """The right side as one source. Raises Refusal if it depends on enclosing queries."""
+    plain = len(right.sources) == 1 and not (right.conjuncts or right.left or right.full or right.absent)
+    if not plain or not all(isinstance(entry.expr, Column) for entry in right.scope.entries):
+        right = as_source(right, around, views, None, taken)
+    if right.conjuncts or len(right.sources) != 1:
+        raise Refusal("an ASOF JOIN with a side that names columns of an enclosing query", "join it in a WITH query")
+    return right
+
+
+def _is_asof(join: exp.Join) -> bool:
+    return (join.method or "").upper() == "ASOF"
 
 
 def _names_of_join(term: Node) -> list[exp.Column]:

@@ -43,6 +43,7 @@ from freshviews.sql.blocks.windows.rows import first_rows
 from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
+from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import INT
 
@@ -340,7 +341,7 @@ class ViewBinder:
             self.relations.setdefault(found.name)
         if isinstance(found, PlainView):
             return self._of_cte(self.plain.setdefault(found.name, query_of(found, self.catalog)))
-        if found is None or (isinstance(found, ViewDef) and found.internal):
+        if found is None or (not isinstance(found, PlainView) and found.internal and not reads_clock(table)):
             known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
             raise NameProblem(unknown("table or view", table.name, known), *self.text.at(table))
         return Source(table.name, found.name, found.columns)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.nodes import columns_of as names_in
 from freshviews.query.block import SET
 from freshviews.sql.blocks.aggregates import Collector, is_matrix
 from freshviews.sql.blocks.bound import (
@@ -53,13 +54,15 @@ from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.subquery import SubqueryBinder, SubqueryValue
 from freshviews.sql.blocks.text_aggregates import with_provenance
 from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, number_equal_rows
+from freshviews.sql.blocks.windows.nearest import nearest
 from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
-from freshviews.sql.names.scope import Entry, Scope, alias_of
+from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
 from freshviews.sql.names.star import columns_of, is_star, replacements_of
+from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
 from freshviews.types import BIGINT, BINARY
@@ -217,6 +220,7 @@ class SelectBinder:
             columns_read(self.node, True),
             self._where,
             self._value,
+            partial(nearest, around=self.around, views=self.views),
             self.around,
         )
         joined = binder.bind(self.node)
@@ -396,7 +400,11 @@ class SelectBinder:
 
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over, made=[])
         binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
+        if select.having is not None:
+            select = self._selected_by_clock(select, binder)
         for i, asked in enumerate(self.asked):
+            if reads_clock(asked.node):
+                continue
             if isinstance(asked, SubqueryValue):
                 asked = replace(asked, bound=naming_groups(asked.bound, select.groups, refs[: len(select.groups)]))
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
@@ -409,6 +417,22 @@ class SelectBinder:
         items = tuple(Item(entry.name, entry.expr) for entry in joined.scope.entries)
         made = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
         return replace(made, optional=joined.optional)
+
+    def _selected_by_clock(self, select: Select, binder: SubqueryBinder) -> Select:
+        """The SELECT without the terms of HAVING that read the clock, by which ``binder`` selects groups."""
+        asked = {subquery_ref(i, one.type).name: one for i, one in enumerate(self.asked)}
+        values = {name: one for name, one in asked.items() if isinstance(one, SubqueryValue) and reads_clock(one.node)}
+        assert select.having is not None
+        kept = []
+        # A selection keeps the columns that the scope has.
+        binder.joined = replace(binder.joined, scope=table_scope(binder.joined.sources[0]))
+        for term in logic.conjuncts_of(select.having):
+            if values.keys().isdisjoint(names_in(term)):
+                kept.append(term)
+            else:
+                binder.select_by_clock(binder.over(term), values)
+        binder.joined = replace(binder.joined, scope=self.scope)
+        return replace(select, having=logic.all_of(kept) if kept else None)
 
     def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text

@@ -14,6 +14,7 @@ from freshviews.sql.blocks.bound import Bound, Item, Select
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.names.scope import Source
+from freshviews.sql.text.clock import clock_calls, columns_in, read_clock
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 
@@ -58,6 +59,7 @@ def query_of(view: PlainView, catalog: Catalog) -> Cte:
     """The query of a plain view, as a WITH query with its own text."""
     text = SqlText(view.sql)
     node = parse(text)[0]
+    read_clock(clock_calls(node.args["expression"], columns_in(catalog)))
     names = node.this.expressions if isinstance(node.this, exp.Schema) else []
     alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
     return Cte(exp.CTE(this=node.args["expression"], alias=alias), {}, None, text, catalog.as_of(view))

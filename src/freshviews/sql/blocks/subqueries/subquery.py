@@ -14,13 +14,13 @@ Elsewhere a subquery is a value: a column of an outer-joined source::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 
 from sqlglot import exp
 
-from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
@@ -74,6 +74,7 @@ from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_subque
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
+from freshviews.sql.text.clock import INSTEAD, reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import follows
 from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
@@ -81,6 +82,7 @@ from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
 _PRESENT = Item("present", Literal(1, INT))
 _ROWS = AggregateCall("count", (), False, BIGINT)
 _COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
+_NEGATED = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "ne": "eq"}
 
 
 def _itself(expr: Expr) -> Expr:
@@ -167,7 +169,9 @@ class SubqueryBinder:
             self._exists(inner, negated=inner is not term)
         elif not isinstance(inner, exp.Query) and is_subquery_value(inner):
             self._quantified(inner, negated=inner is not term)
-        elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _subqueries_in(term)):
+        elif all(isinstance(one, exp.Query) for one in _subqueries_in(term)) and (
+            isinstance(term, _COMPARISONS) or any(map(reads_clock, _subqueries_in(term)))
+        ):
             self._compare(term)
         else:
             self._keep(*logic.conjuncts_of(Binder(self.text, self.names, "WHERE", subquery=self.value).condition(term)))
@@ -184,23 +188,49 @@ class SubqueryBinder:
             return Column(name, found.type, True)
 
         condition = Binder(self.text, self.names, "WHERE", subquery=named).condition(term)
-        bounds = {name: one.bound for name, one in values.items()}
-        required = tuple(s for s in self.joined.sources if s.alias in self.joined.required)
-        found = threshold_of(condition, bounds, required, (*self.joined.conjuncts, *self.known))
+        if any(map(reads_clock, _subqueries_in(term))):
+            self.select_by_clock(condition, values)
+            return
+        found = self._threshold(condition, values)
         if found is not None:
             self._select(found, values)
             return
         binder = Binder(self.text, self.names, "WHERE", subquery=lambda node, bind: self.answer(asked[node]))
         self._keep(*logic.conjuncts_of(binder.condition(term)))
 
-    def _select(self, found: Threshold, values: Mapping[str, SubqueryValue]) -> None:
-        """Replace a source by an internal view of its selected rows."""
+    def select_by_clock(self, condition: Expr, values: Mapping[str, SubqueryValue]) -> None:
+        """Select rows by a condition over values of the clock. Raises UnsupportedSql if a term compares them with no
+        value of one source."""
+        terms = [part for one in logic.conjuncts_of(condition) for part in _as_orders(one)]
+        for i, one in enumerate(terms, 1):
+            found = self._threshold(one, values)
+            if found is not None:
+                self._select(found, values, {name for later in terms[i:] for name in columns_of(later)})
+            elif not values.keys().isdisjoint(columns_of(one)):
+                self._refuse_clock(next(values[name].node for name in columns_of(one) if name in values))
+            else:
+                self._keep(one)
+
+    def _refuse_clock(self, node: Node) -> None:
+        if reads_clock(node):
+            raise self.text.unsupported(node, f"{self.text.of(node)} here", INSTEAD)
+
+    def _threshold(self, condition: Expr, values: Mapping[str, SubqueryValue]) -> Threshold | None:
+        """The selection that a comparison with values of subqueries makes."""
+        bounds = {name: one.bound for name, one in values.items()}
+        required = tuple(s for s in self.joined.sources if s.alias in self.joined.required)
+        return threshold_of(condition, bounds, required, (*self.joined.conjuncts, *self.known))
+
+    def _select(
+        self, found: Threshold, values: Mapping[str, SubqueryValue], later: Collection[str] = ()
+    ) -> None:
+        """Replace a source by an internal view of its selected rows. ``later``: further columns that it needs."""
         source, weights = found.source, found.weights
         if weights is not None and not is_one_source(weights):
             view = self.views.source_of(self.views.internal_view(Bound((weights_select(weights),))))
             found = replace(found, weights=over_view(weights, view))
         limits = self._limits(found, values)
-        kept = columns_kept(self.joined, self.read, self.views)
+        kept = {*columns_kept(self.joined, self.read, self.views), *later}
         # Other predicates are tested before a row is stored, unless they may fail for an unselected row.
         own = tuple(
             one
@@ -238,7 +268,7 @@ class SubqueryBinder:
 
         inner = replace(self, joined=joined, over=over)
         limit = over(found.code_of_limit())
-        answers = {name: inner.answer(one) for name, one in values.items() if name in columns_of(limit)}
+        answers = {name: inner._answered(one) for name, one in values.items() if name in columns_of(limit)}
         limit = replaced(limit, lambda part: answers.get(part.name) if isinstance(part, Column) else None)
         made = inner.joined if inner.joined.sources else replace(inner.joined, sources=(self.views.one_row(),))
         flat = lowered(made, self.views, None)
@@ -389,6 +419,10 @@ class SubqueryBinder:
 
     def answer(self, asked: SubqueryValue | Window) -> Expr:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
+        self._refuse_clock(asked.node)
+        return self._answered(asked)
+
+    def _answered(self, asked: SubqueryValue | Window) -> Expr:
         if isinstance(asked, Window):
             assert self.rows is not None
             value, self.joined = joined_with(
@@ -626,6 +660,16 @@ class SubqueryBinder:
 
     def _keep(self, *conjuncts: Expr) -> None:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
+
+
+def _as_orders(condition: Expr) -> list[Expr]:
+    """NOT of a comparison as the opposite comparison, and ``=`` as ``>=`` and ``<=``."""
+    if isinstance(condition, Call) and condition.op == "not" and isinstance(condition.args[0], Call):
+        inner = condition.args[0]
+        condition = replace(inner, op=_NEGATED[inner.op]) if inner.op in _NEGATED else condition
+    if isinstance(condition, Call) and condition.op == "eq":
+        return [replace(condition, op="ge"), replace(condition, op="le")]
+    return [condition]
 
 
 def _subqueries_in(term: Node) -> Iterator[Node]:

@@ -13,4 +13,4 @@
 Strategy ``top_k`` maintains the views of the last four.
 """
 
-__all__ = ["binding", "rows"]
+__all__ = ["binding", "nearest", "rows"]

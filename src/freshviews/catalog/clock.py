@@ -1,0 +1,10 @@
+"""The clock: an internal table with one row, the time that ``Database.advance`` gave last."""
+
+from __future__ import annotations
+
+from freshviews.catalog.definitions import ColumnDef, TableDef
+from freshviews.types import TIMESTAMP
+
+NOW = "now"
+CLOCK = TableDef("#clock", (ColumnDef(NOW, TIMESTAMP, False),))
+"""Made with the first view that reads the clock. Without a row the time is NULL."""
