@@ -24,6 +24,7 @@ from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
 from freshviews.query.block import (
     COFACTORS,
+    DISCRETE,
     RINGS,
     SCANNED,
     Block,
@@ -34,6 +35,7 @@ from freshviews.query.block import (
     Result,
     SortColumn,
     part_of,
+    percentile_of,
 )
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -247,11 +249,22 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
     if block.limit is not None:
         groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items() if n}
+    counted = {
+        d.name: counts_of(d, len(block.query.free), database, dictionary)
+        for d in block.distinct
+        if percentile_of(d.kind) is not None
+    }
     arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
-        values = {result.name: _result(result, block, payload, sets, dictionary) for result in block.results}
+        counts = {name: found.get(key, Counter()) for name, found in counted.items()}
+        values = {
+            result.name: _percentile(result, counts[result.components[0]], dictionary)
+            if result.components[0] in counts
+            else _result(result, block, payload, sets, dictionary)
+            for result in block.results
+        }
         row = dict(zip(block.free, key, strict=True)) | values
         if block.having is None or evaluate(block.having, row, dictionary) == 1:
             times = payload["count"] if block.kind == "bag" else 1
@@ -456,6 +469,36 @@ def arguments_of(
     for key in evaluate_query(distinct.query, database, dictionary):
         found.setdefault(key[:group], set()).add(key[group:])
     return found
+
+
+def counts_of(
+    distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None = None
+) -> dict[Key, Counter[int]]:
+    """How often each group has each argument."""
+    found: dict[Key, Counter[int]] = {}
+    for key, payload in evaluate_query(distinct.query, database, dictionary).items():
+        found.setdefault(key[:group], Counter())[key[group]] += payload["count"]
+    return found
+
+
+def _percentile(result: Result, counts: Counter[int], dictionary: Dictionary | None) -> int:
+    """The code of a percentile of values, each as often as it is counted; NULL if all counts add up to 0."""
+    percentile = percentile_of(result.function)
+    assert percentile is not None
+    codes = sorted(counts.elements(), key=lambda code: rank(code, result.type, dictionary))
+    if not sum(counts.values()):
+        return NULL
+    if not codes:
+        return 0
+    codes = codes[::-1] if percentile.descending else codes
+    if percentile.function == DISCRETE:
+        return codes[max(math.ceil(percentile.fraction * len(codes)), 1) - 1]
+    position = percentile.fraction * (len(codes) - 1)
+    low, high = math.floor(position), math.ceil(position)
+    if codes[low] == codes[high]:
+        return codes[low]
+    x, y = _double(codes[low]), _double(codes[high])
+    return encode((high - position) * x + (position - low) * y, DOUBLE)
 
 
 def _result(

@@ -4,9 +4,9 @@
 these rows.
 
 **Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as words,
-and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and value. For
-MIN_BY and MAX_BY, a cell also sends the least or greatest ordering value. With grouping sets, a cell groups by all free
-variables.
+and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and value; for
+percentiles that view has a row as often as the group has the value. For MIN_BY and MAX_BY, a cell also sends the least
+or greatest ordering value. With grouping sets, a cell groups by all free variables.
 
 The second stage stores these rows in tables, and groups them by each grouping set. It adds up ring elements, takes the
 least of the minima, and counts the distinct values of all cells.
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import WORDS, Call, Column, Expr
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result, percentile_of
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import named, ring_over
 from freshviews.sql.blocks.building.variables import free_name
@@ -64,7 +64,7 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
         columns.append(ColumnDef(f"m{i + 1}", one.type))
     kept = tuple(a for a in query.aggregates if a.name in components or a is query.aggregates[0])
     groups = Block("groups", replace(query, aggregates=kept), tuple(outputs), tuple(results), tuple(scanned))
-    return Piece(tuple(columns), groups), *(_values(one) for one in _value_queries(block))
+    return Piece(tuple(columns), groups), *(_values(block, one) for one in _value_queries(block))
 
 
 def merged(block: Block, tables: Sequence[str]) -> Block:
@@ -174,9 +174,11 @@ def _same(one: Query, other: Query) -> bool:
     return replace(one, name="") == replace(other, name="")
 
 
-def _values(query: Query) -> Piece:
+def _values(block: Block, query: Query) -> Piece:
+    """The values of the distinct aggregates over a query: each once, or, if a percentile counts them, a bag."""
+    counted = any(percentile_of(one.kind) is not None and _same(one.query, query) for one in block.distinct)
     columns = _group_columns(query)
-    return Piece(tuple(columns), Block("groups", query, tuple(_group_outputs(query, columns))))
+    return Piece(tuple(columns), Block("bag" if counted else "groups", query, tuple(_group_outputs(query, columns))))
 
 
 def _names(block: Block, results: Sequence[Result]) -> list[str]:

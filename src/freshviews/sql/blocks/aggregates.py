@@ -22,6 +22,7 @@ from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
+from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
@@ -144,6 +145,8 @@ class Collector:
         name = _SYNONYMS.get(name, name)
         if name in JOINING:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)
+        if name in PERCENTILES:
+            return percentile_call(name, arguments, distinct, self._scalar.bind, keep)
         if name == PROVENANCE:
             return provenance_call(arguments, distinct, isinstance(node, exp.Filter))
         ring = aggregate_over(name)

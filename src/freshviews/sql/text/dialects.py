@@ -30,7 +30,7 @@ _ENDED = frozenset(
 )
 _OF_NULLS = ("any_value", "first", "first_value", "last", "last_value", "nth_value")
 _NULLS = (exp.IgnoreNulls, exp.RespectNulls)
-_JOINING = ("string_agg", "listagg", "group_concat")
+_JOINING = ("string_agg", "listagg", "group_concat", "percentile_cont", "percentile_disc")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
 """Most hopping windows that contain one moment."""

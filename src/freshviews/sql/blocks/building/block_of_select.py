@@ -25,6 +25,7 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
+    percentile_of,
 )
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -320,7 +321,7 @@ class _Builder:
     def _value(self, call_: AggregateCall) -> Expr:
         """An aggregate call over results; most calls need one result."""
         args = call_.args
-        if call_.function in SCANNED:
+        if _is_scanned(call_.function):
             return self._result(call_, (self._distinct(call_.function, call_),))
         if call_.function in COFACTORS:
             family = "cofactor.double" if args[0].type.is_float else "cofactor.integer"
@@ -395,8 +396,9 @@ class _Builder:
             if variable.name in self.free or variable.name in chosen:
                 variable = self.variables.again(arg, f"{kind}_argument")
             chosen.append(variable.name)
-        name = self.named_values.take(_label(kind if kind in SCANNED else f"{kind}_distinct", call_))
-        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
+        scanned = _is_scanned(kind)
+        name = self.named_values.take(_label(kind.partition(" ")[0] if scanned else f"{kind}_distinct", call_))
+        kind_type = BIGINT if kind == "count" else call_.args[0].type if scanned else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
         # Atoms are added once every variable of the block is known; until then ``free`` holds the arguments.
@@ -421,6 +423,11 @@ class _Builder:
         used.update(v for atom in negated for v in atom.variables)
         atoms = self.variables.atoms({*self.free, *query.free, *used}, extra)
         return Query("", (*self.free, *query.free), atoms, conditions=conditions, negated=negated)
+
+
+def _is_scanned(kind: str) -> bool:
+    """True for an aggregate whose values are stored in order and scanned."""
+    return kind in SCANNED or percentile_of(kind) is not None
 
 
 def _label(prefix: str, call_: AggregateCall) -> str:
