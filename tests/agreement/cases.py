@@ -108,6 +108,7 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "semigroups": (
         "BIT_AND(p.x)",
         "BIT_OR(q.x)",
+        "BIT_XOR(p.x)",
         _by("MAX", "p.w", "q.z"),
         _by("MIN", "q.x", "p.y"),
         _by("MAX", "q.x", "p.y"),

@@ -221,9 +221,12 @@ def _of_user(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> tuple[
                 element = lifted if element is None else ring.multiply(element, lifted)  # type: ignore[misc]
         if multiplicity:
             words = (element,) if ring.words == 1 else element
+            if name == "bit_xor":
+                total = tuple(a ^ b for a, b in zip(total, words, strict=True)) if multiplicity % 2 else total
+                continue
             added = tuple(multiplicity * word for word in words)
             total = tuple(a + b for a, b in zip(total, added, strict=True))
-    # The additive groups of all rings here are integers, or integers modulo a prime.
+    # The additive groups of all rings here are integers, integers modulo a prime, or bits.
     return tuple(word % PRIME for word in total) if name == "modulo" else total
 
 
