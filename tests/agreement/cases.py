@@ -93,6 +93,16 @@ def _percentile(function: str, fraction: float, value: str, order: str = "ASC") 
     return Text(spark, f"({rows})[greatest(CAST(ceil({fraction} * COUNT({value})) AS INT), 1)]")
 
 
+def _mode(value: str, order: str = "ASC") -> str:
+    """The most frequent value, of several the first one in an order, in DuckDB."""
+    rows = f"list({value}) FILTER ({value} IS NOT NULL)"
+    times = f"len(list_filter({rows}, lambda other: other = one))"
+    pairs = f"list_transform({rows}, lambda one: {{'n': {times}, 'v': one}})"
+    most = f"list_max(list_transform({pairs}, lambda pair: pair.n))"
+    found = f"list_transform(list_filter({pairs}, lambda pair: pair.n = {most}), lambda pair: pair.v)"
+    return f"{'list_max' if order == 'DESC' else 'list_min'}({found})"
+
+
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)", "SUM(q.x - p.x)"),
@@ -119,6 +129,8 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _percentile("PERCENTILE_CONT", 0.25, "q.z", "DESC"),
         _percentile("PERCENTILE_DISC", 0.4, "p.x", "DESC"),
         _percentile("PERCENTILE_DISC", 0.75, "q.z"),
+        Text("MODE(p.x)", _mode("p.x")),
+        Text("MODE() WITHIN GROUP (ORDER BY q.w DESC)", _mode("q.w", "DESC")),
         Text("APPROX_PERCENTILE(q.y, 0.5)", "quantile_disc(q.y, 0.5)"),
         Text("MEDIAN(p.y)", "quantile_cont(CAST(p.y AS DOUBLE), 0.5)"),
         "MAX(p.x)",

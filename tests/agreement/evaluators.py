@@ -12,7 +12,7 @@ from freshviews.plan.assemble import number_of
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.program.results import Held, Listed
-from freshviews.query.block import SCANNED, Block, percentile_of
+from freshviews.query.block import SCANNED, Block, counts_values
 from freshviews.query.grouping_sets import each
 from freshviews.ring import named
 from freshviews.types import NULL
@@ -152,7 +152,7 @@ class Interpreter:
         zero = {c.name: named(c.ring).zero for c in view.components}
         for distinct in block.distinct:
             groups = len(block.query.free)
-            counted = percentile_of(distinct.kind) is not None
+            counted = counts_values(distinct.kind)
             for key, counts in evaluate_query(distinct.query, relations, dictionary).items():
                 payload = found.setdefault(key[:groups], dict(zero))
                 number = distinct.name if distinct.kind == "count" else number_of(distinct.name)

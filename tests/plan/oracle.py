@@ -34,6 +34,7 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
+    counts_values,
     part_of,
     percentile_of,
 )
@@ -255,7 +256,7 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
     counted = {
         d.name: counts_of(d, len(block.query.free), database, dictionary)
         for d in block.distinct
-        if percentile_of(d.kind) is not None
+        if counts_values(d.kind)
     }
     arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
     rows = Counter[Key]()
@@ -263,7 +264,7 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
         counts = {name: found.get(key, Counter()) for name, found in counted.items()}
         values = {
-            result.name: _percentile(result, counts[result.components[0]], dictionary)
+            result.name: _counted(result, counts[result.components[0]], dictionary)
             if result.components[0] in counts
             else _result(result, block, payload, sets, dictionary)
             for result in block.results
@@ -484,13 +485,16 @@ def counts_of(
     return found
 
 
-def _percentile(result: Result, counts: Counter[int], dictionary: Dictionary | None) -> int:
-    """The code of a percentile of values, each as often as it is counted; NULL if all counts add up to 0."""
+def _counted(result: Result, counts: Counter[int], dictionary: Dictionary | None) -> int:
+    """The code of a percentile or mode of values, each as often as it is counted; NULL if all counts add up to 0."""
     percentile = percentile_of(result.function)
-    assert percentile is not None
-    codes = sorted(counts.elements(), key=lambda code: rank(code, result.type, dictionary))
     if not sum(counts.values()):
         return NULL
+    if percentile is None:
+        known = sorted((code for code in counts if counts[code]), key=lambda code: rank(code, result.type, dictionary))
+        known = known[::-1] if result.function == "mode_last" else known
+        return max(known, key=lambda code: max(counts[code], 0))
+    codes = sorted(counts.elements(), key=lambda code: rank(code, result.type, dictionary))
     if not codes:
         return 0
     codes = codes[::-1] if percentile.descending else codes

@@ -1,4 +1,4 @@
-"""Percentiles have Spark's values, types and refusals, and follow inserts and deletes."""
+"""Percentiles and MODE have Spark's values, types and refusals, and follow inserts and deletes."""
 
 from __future__ import annotations
 
@@ -58,6 +58,11 @@ ANSWERS = [
     ("percentile_approx(d, 0.5)", dt.date(2020, 1, 1)),
     ("percentile_approx(t, 1)", dt.datetime(1969, 1, 1)),
     ("percentile(l, 1)", 2.0**53),
+    ("mode(i), mode(i, TRUE), mode() WITHIN GROUP (ORDER BY i DESC)", (1, 1, 10)),
+    ("mode(x), mode() WITHIN GROUP (ORDER BY x DESC)", (1.5, math.nan)),
+    ("mode(s), mode(p), mode(d), mode(b)", ("-0", Decimal("1.50"), dt.date(2020, 1, 1), True)),
+    ("mode(i % 2), mode(i DIV 2, FALSE), mode(f - f), mode(NULL)", (0, 1, 0.0, None)),
+    ("mode(i) FILTER (WHERE i > 1), mode(i) FILTER (WHERE i > 20)", (2, None)),
     ("median(NULL)", None),
     ("percentile_approx(NULL, 0.5)", None),
 ]
@@ -73,12 +78,13 @@ def rows_of(*items: str, rows: Any = ROWS) -> list[Any]:
 
 
 def test_percentiles_have_the_values_of_spark() -> None:
-    ((found),) = rows_of(*(text for text, _ in ANSWERS))
-    differing = [
-        (text, value, answer)
-        for (text, answer), value in zip(ANSWERS, found, strict=True)
-        if repr(value) != repr(answer)
-    ]
+    texts, answers = [], []
+    for text, answer in ANSWERS:
+        several = text.split(", mode") if isinstance(answer, tuple) else [text]
+        texts += [several[0], *(f"mode{one}" for one in several[1:])]
+        answers += answer if isinstance(answer, tuple) else [answer]
+    ((found),) = rows_of(*texts)
+    differing = [one for one in zip(texts, found, answers, strict=True) if repr(one[1]) != repr(one[2])]
     assert not differing
 
 
@@ -91,6 +97,8 @@ def test_percentiles_have_the_values_of_spark() -> None:
         ("percentile_approx(p, 0.5)", "DECIMAL(10, 2)"),
         ("percentile_approx(d, 0.5)", "DATE"),
         ("percentile_approx(s, 0.5)", "DOUBLE"),
+        ("mode(s)", "STRING"),
+        ("mode() WITHIN GROUP (ORDER BY p)", "DECIMAL(10, 2)"),
     ],
 )
 def test_a_percentile_has_the_type_of_spark(call: str, kind: str) -> None:
@@ -117,6 +125,11 @@ def test_a_percentile_has_the_type_of_spark(call: str, kind: str) -> None:
         ("percentile_cont(0.5)", r"percentile_cont is written PERCENTILE_CONT\(fraction\) WITHIN GROUP"),
         ("percentile_cont(i, 0.5)", r"percentile_cont is written PERCENTILE_CONT\(fraction\) WITHIN GROUP"),
         ("percentile_cont(0.5) WITHIN GROUP (ORDER BY i, i)", "takes one value in WITHIN GROUP"),
+        ("mode()", r"mode takes 1 or 2 arguments, or WITHIN GROUP \(ORDER BY value\), not 0"),
+        ("mode(i, 1)", "the second argument of mode must be TRUE or FALSE"),
+        ("mode() WITHIN GROUP (ORDER BY i, l)", "mode takes one value in WITHIN GROUP"),
+        ("mode(DISTINCT i)", "mode of DISTINCT values is not supported"),
+        ("mode(i) OVER (ORDER BY l)", r"MODE OVER \(... ORDER BY ...\)"),
         ("median(i) OVER (ORDER BY l)", r"MEDIAN OVER \(... ORDER BY ...\)"),
     ],
 )
@@ -132,8 +145,8 @@ def test_percentiles_follow_inserts_and_deletes_in_groups_grouping_sets_and_wind
     with Database() as database:
         database.execute("CREATE TABLE t (g INT, x INT, n INT)")
         database.execute(
-            "CREATE MATERIALIZED VIEW v AS SELECT g, MEDIAN(x) AS m, MAX(x) AS x, COUNT(*) AS n FROM t"
-            " GROUP BY ROLLUP (g) HAVING MEDIAN(x) IS NOT NULL OR COUNT(*) > 0"
+            "CREATE MATERIALIZED VIEW v AS SELECT g, MEDIAN(x) AS m, MAX(x) AS x, COUNT(*) AS n, MODE(x) AS o"
+            " FROM t             GROUP BY ROLLUP (g) HAVING MEDIAN(x) IS NOT NULL OR COUNT(*) > 0"
         )
         database.execute("CREATE MATERIALIZED VIEW w AS SELECT n, MEDIAN(x) OVER (PARTITION BY g) AS m FROM t")
         kept: list[tuple[int, int | None, int]] = []
@@ -149,7 +162,8 @@ def test_percentiles_follow_inserts_and_deletes_in_groups_grouping_sets_and_wind
             medians = {g: _median(sorted(values)) for g, values in groups.items()}
             sizes = {g: sum(g in (None, row[0]) for row in kept) for g in groups}
             greatest = {g: max(values, default=None) for g, values in groups.items()}
-            assert set(database.view("v")) == {(g, medians[g], greatest[g], sizes[g]) for g in groups}
+            modes = {g: max(sorted(values), key=values.count, default=None) for g, values in groups.items()}
+            assert set(database.view("v")) == {(g, medians[g], greatest[g], sizes[g], modes[g]) for g in groups}
             assert dict(database.view("w")) == {n: medians[g] for g, _, n in kept}
 
 

@@ -5,8 +5,8 @@ these rows.
 
 **Groups.** A cell has a view with a row per group: the free variables, the ring elements of the aggregates as words,
 and MIN and MAX. For COUNT and SUM of DISTINCT values, a cell has another view, with a row per group and value; for
-percentiles that view has a row as often as the group has the value. For MIN_BY and MAX_BY, a cell also sends the least
-or greatest ordering value. With grouping sets, a cell groups by all free variables.
+percentiles and MODE that view has a row as often as the group has the value. For MIN_BY and MAX_BY, a cell also sends
+the least or greatest ordering value. With grouping sets, a cell groups by all free variables.
 
 The second stage stores these rows in tables, and groups them by each grouping set. It adds up ring elements, takes the
 least of the minima, and counts the distinct values of all cells.
@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import WORDS, Call, Column, Expr
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result, percentile_of
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result, counts_values
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import named, ring_over
 from freshviews.sql.blocks.building.variables import free_name
@@ -175,8 +175,8 @@ def _same(one: Query, other: Query) -> bool:
 
 
 def _values(block: Block, query: Query) -> Piece:
-    """The values of the distinct aggregates over a query: each once, or, if a percentile counts them, a bag."""
-    counted = any(percentile_of(one.kind) is not None and _same(one.query, query) for one in block.distinct)
+    """The values of the distinct aggregates over a query: each once, or, if an aggregate counts them, a bag."""
+    counted = any(counts_values(one.kind) and _same(one.query, query) for one in block.distinct)
     columns = _group_columns(query)
     return Piece(tuple(columns), Block("bag" if counted else "groups", query, tuple(_group_outputs(query, columns))))
 

@@ -23,8 +23,8 @@ exists while ``D`` has a row of the group. For ``COUNT(DISTINCT x)``, if x may b
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
-A percentile depends on how often a group has each value, so every change of ``D``, whose order counts copies, is
-followed by::
+A percentile and MODE depend on how often a group has each value, so every change of ``D``, whose order counts copies,
+is followed by::
 
     Q[g] += (median#n: m)
     Q[g].median = percentile of D[g]
@@ -52,7 +52,7 @@ from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.statements import Add, Balance, Body, If, Scan, Statement
 from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
-from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate, percentile_of
+from freshviews.query.block import FOLDED, MODES, SCANNED, Block, DistinctAggregate, counts_values
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -103,9 +103,9 @@ class _Values:
     nullable: bool = False
 
     @property
-    def placed(self) -> bool:
-        """True if the aggregates are percentiles, which read how often a group has each value."""
-        return percentile_of(self.aggregates[0].kind) is not None
+    def counts(self) -> bool:
+        """True if the aggregates depend on how often a group has each value."""
+        return counts_values(self.aggregates[0].kind)
 
 
 def assemble(
@@ -169,9 +169,9 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
     """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``, and so do
     percentiles of x. Values that bring the groups come first; there are none if ``joins_groups``, or if groups have
     components of their own. ``block.results`` names what is read of a group."""
-    groups: dict[tuple[Query, bool], list[DistinctAggregate]] = {}
+    groups: dict[tuple[Query, bool, bool], list[DistinctAggregate]] = {}
     for aggregate in block.distinct:
-        read = replace(aggregate.query, name=""), percentile_of(aggregate.kind) is not None
+        read = replace(aggregate.query, name=""), counts_values(aggregate.kind), aggregate.kind in MODES
         groups.setdefault(read, []).append(aggregate)
     found = [_Values(tuple(group), group[0].query) for group in groups.values()]
     shown = {component for result in block.results for component in result.components}
@@ -186,7 +186,7 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
 
 def _bringing_groups(block: Block, values: _Values) -> _Values | None:
     """Marks the values as those that bring the groups; None if some derivation has no value, or they are counted."""
-    if values.placed:
+    if values.counts:
         return None
     main, of_values = block.query, values.query
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
@@ -263,7 +263,7 @@ def _attach_values(
     root, alike = program.result.view, values.aggregates
     free = len(store.group)
     first = alike[0].name
-    counted = in_z or values.placed
+    counted = in_z or values.counts
     namer = Namer(values.query, taken.union(names_in(program)))
     if values.brings:
         # There is no other program whose views and tries would have these names.
@@ -299,13 +299,13 @@ def _attach_values(
         # A row that appears in a store can only add rows to a coarser one, a row that vanishes can only remove some.
         # With both branches in each, the code would double with every store of a chain.
         row = (*(key[i] for i in store.group), *key[free:])
-        if values.placed:
+        if values.counts:
             signs = ()
         appear, vanish = (passing(key, effects(store, key, sign)) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
 
     def moved(store: Store, key: tuple[str, ...], derivations: Monomial) -> Iterator[Statement]:
-        """The change of percentiles after the count of a row of a store has changed."""
+        """The change of aggregates that count values, after the count of a row of a store has changed."""
 
         def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
             within = tuple(key[i] for i in store.group[: len(level.grouped)])
@@ -322,10 +322,10 @@ def _attach_values(
             case Add(view=view, key=key) if view == root:
                 changed = (store, *(below_of(store) if counted else ()))
                 adds = tuple(add(one, key, statement) for one in changed)
-                if not (values.placed or (values.brings and in_z)):
+                if not (values.counts or (values.brings and in_z)):
                     return adds
                 derivations = statement.payload[statement.components.index(COUNT)]
-                if values.placed:
+                if values.counts:
                     return (*adds, *(one for place in changed for one in moved(place, key, derivations)))
                 return (*adds, *passing(key, (Add(result.name, key[:free], (COUNT,), (derivations,)),)))
             case Balance():
@@ -381,8 +381,9 @@ def _of_group(changes: list[Statement], values: _Values, value: str, sign: int, 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:
     """The view of a store, ordered if an aggregate scans it, with the folds that aggregates read."""
-    if percentile_of(alike[0].kind) is not None:
-        return replace(view, ordered=(Order(alike[0].type),), placed=True)
+    if counts_values(alike[0].kind):
+        modes = tuple(kind for kind in MODES if any(d.kind == kind for d in alike))
+        return replace(view, ordered=(Order(alike[0].type),), folds=modes, placed=not modes)
     scanned = [d for d in alike if d.kind in SCANNED] if store.whole or store.shorter else []
     kinds = (*FOLDED, *_ENDS) if store.shorter else FOLDED
     folds = tuple(kind for kind in kinds if any(d.kind == kind for d in scanned))

@@ -45,6 +45,8 @@ def write_scan(context: Context, statement: Scan) -> None:
     if percentile is not None:
         way = DISCRETE * (percentile.function == block.DISCRETE) | DESCENDING * percentile.descending
         context.line(f"{value} = ordered_percentile({arguments}, {bits(percentile.fraction)}, {way}, status)")
+    elif statement.kind in block.MODES:
+        context.line(f"{value} = ordered_mode({arguments}, {source.folds.index(statement.kind)})")
     elif statement.kind in _ENDS and len(statement.within) == len(source.key) - len(source.ordered):
         context.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
     else:

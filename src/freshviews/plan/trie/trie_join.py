@@ -73,7 +73,7 @@ from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body, Clear, Cursor, Into, Leap, Lookup, Loop, Sum
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import Trie, View
-from freshviews.query.block import percentile_of
+from freshviews.query.block import counts_values
 from freshviews.query.dependencies import FD
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.query import Atom, Query
@@ -458,7 +458,7 @@ def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple
 
 def _plan(request: Request) -> Program:
     main, positive = request.query, not request.joins_negative
-    counted = [one.query for one in request.block.distinct if percentile_of(one.kind) is not None]
+    counted = [one.query for one in request.block.distinct if counts_values(one.kind)]
 
     def plan_query(query: Query) -> Program:
         once = positive and query not in counted and (query is not main or request.is_distinct)

@@ -12,7 +12,7 @@ from typing import Any
 
 from freshviews.program.reference.scalars import NAN, rank
 from freshviews.program.views import Order, View
-from freshviews.query.block import DISCRETE, Percentile, percentile_of
+from freshviews.query.block import DISCRETE, MODES, Percentile, percentile_of
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
@@ -53,13 +53,16 @@ def is_between(
 
 
 def scanned(kind: str, rows: Mapping[Key, int], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
-    """The value of a Scan over the rows, of which a percentile reads the counts; 0 if there are none."""
+    """The value of a Scan over the rows, of which a percentile and a mode read the counts; 0 if there are none."""
     found = in_order(rows, orders, dictionary)
     percentile = percentile_of(kind)
     if percentile is not None:
         return _place(percentile, [row[-1] for row in found for _ in range(max(rows[row], 0))])
     if not found:
         return 0
+    if kind in MODES:
+        found = found[::-1] if kind == MODES[1] else found
+        return max(found, key=lambda row: max(rows[row], 0))[-1]
     if kind in ("bit_and", "bit_or"):
         return reduce(operator.and_ if kind == "bit_and" else operator.or_, (row[-1] for row in found))
     return found[0 if kind in ("min", "min_by") else -1][-1]

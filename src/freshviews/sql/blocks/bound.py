@@ -31,11 +31,11 @@ class AggregateCall:
     """An aggregate call over expressions.
 
     ``function``: ``count`` (without arguments of all rows, else of the rows where no argument is NULL), ``sum``,
-    ``avg``, one of ``SCANNED``, the kind of a ``Percentile``, one of ``COFACTORS`` or one of ``RINGS``; or the function
-    of an aggregate with a ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by positions of
-    arguments; for ``RINGS`` the number of the value, of the family ``ring``; for a ``gathering`` with several texts the
-    position of the text. The arguments of such a call are the columns of its relations, which are groups of the rows
-    where no argument is NULL, then the values to sum.
+    ``avg``, one of ``SCANNED`` or ``MODES``, the kind of a ``Percentile``, one of ``COFACTORS`` or one of ``RINGS``; or
+    the function of an aggregate with a ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by
+    positions of arguments; for ``RINGS`` the number of the value, of the family ``ring``; for a ``gathering`` with
+    several texts the position of the text. The arguments of such a call are the columns of its relations, which are
+    groups of the rows where no argument is NULL, then the values to sum.
     """
 
     function: str

@@ -87,7 +87,7 @@ _BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.BitwiseXor: bits_xor,
 }
 
-WITHIN_GROUP = "it is accepted for LISTAGG, STRING_AGG, PERCENTILE_CONT and PERCENTILE_DISC"
+WITHIN_GROUP = "it is accepted for LISTAGG, STRING_AGG, PERCENTILE_CONT, PERCENTILE_DISC and MODE"
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),

@@ -16,7 +16,7 @@ AGGREGATES = frozenset(
         *("covar_pop", "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"),
         *("regr_sxy", "regr_slope", "regr_intercept", "regr_r2", "cofactor", "covar_matrix", "corr_matrix"),
         *("string_agg", "listagg", "group_concat", "provenance", "percentile", "median", "percentile_cont"),
-        *("percentile_disc", "percentile_approx", "approx_percentile", "bit_xor", "skewness", "kurtosis"),
+        *("percentile_disc", "percentile_approx", "approx_percentile", "bit_xor", "skewness", "kurtosis", "mode"),
         *("try_sum", "try_avg"),
     )
 )
@@ -50,7 +50,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "a view must depend on its tables alone",
     ),
     **_each(
-        "mode quantile quantile_cont quantile_disc product",
+        "quantile quantile_cont quantile_disc product",
         "aggregate function {}",
         "COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, CORR, MIN_BY, MAX_BY, PERCENTILE, MEDIAN and others are accepted",
     ),

@@ -25,7 +25,7 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
-    percentile_of,
+    counts_values,
 )
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -427,7 +427,7 @@ class _Builder:
 
 def _is_scanned(kind: str) -> bool:
     """True for an aggregate whose values are stored in order and scanned."""
-    return kind in SCANNED or percentile_of(kind) is not None
+    return kind in SCANNED or counts_values(kind)
 
 
 def _label(prefix: str, call_: AggregateCall) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.query.block import percentile_of
+from freshviews.query.block import counts_values
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -91,7 +91,7 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
-    if order and any(one.gathering is not None or percentile_of(one.function) for one in collector.calls):
+    if order and any(one.gathering is not None or counts_values(one.function) for one in collector.calls):
         what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
         raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
     return Window(node, partition, () if whole else order, "", value, tuple(collector.calls), frame)
