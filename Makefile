@@ -1,8 +1,8 @@
 # make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else; a Java
 # for Spark is taken from the package index where the machine has none.
 # PYTHON=... names the interpreter; JOBS=... the processes that run tests; KILLS=... how many kills are at random;
-# SEED=... repeats a run of make fuzz or make states, SHARE=10 makes make fuzz a tenth as large; STATES=... is how many
-# make states compares; MINUTES=... is how long make flips takes, twice; BENCH=... options of the benchmarks, as
+# SEED=... repeats a run of make fuzz, make states or make spark-agreement, SHARE=10 makes make fuzz a tenth as large;
+# STATES=... is how many make states compares, QUERIES=... make spark-agreement; MINUTES=... is how long make flips takes, twice; BENCH=... options of the benchmarks, as
 # BENCH='--only tpch --limit 5'.
 
 JOBS ?= 2
@@ -12,11 +12,12 @@ SHARE ?= 1
 STATES ?= 100000
 MINUTES ?= 20
 SECONDS ?= 900
+QUERIES ?= 3000
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states mutants flips soak soak-spark without-spark oldest newest-spark kills lint dist clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo demo-kafka test test-change test-all warm fuzz states spark-agreement mutants flips soak soak-spark without-spark oldest newest-spark kills lint dist clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -27,6 +28,7 @@ help:
 	@echo "make warm    compiled code and an archive of Spark's classes, by which tests with Spark start in half of the time"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
+	@echo "make spark-agreement  3,000 random queries beside live Spark, counted by construct: equal, refused, different; 15 minutes"
 	@echo "make mutants  random SQL, valid or not, raises nothing but errors of freshviews; SECONDS=900"
 	@echo "make flips   Arrow data with flipped bytes: refused or taken, compiled and as plain Python; MINUTES=20 of each"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
@@ -93,6 +95,9 @@ warm: $(READY)
 
 fuzz: $(READY)
 	@FRESHVIEWS_SEED=$(SEED) FRESHVIEWS_FUZZ_SHARE=$(SHARE) $(RUN) -m tests fuzz -n $(JOBS) --dist worksteal
+
+spark-agreement: $(READY)
+	@$(RUN) -m tests.agreement.spark_agreement --queries $(QUERIES) $(if $(SEED),--seed $(SEED))
 
 states: $(READY)
 	@$(RUN) -m tests.agreement.states --states $(STATES) $(if $(SEED),--seed $(SEED))

@@ -82,6 +82,27 @@ _FOUR = ("p.x", "q.x", "p.y", "COALESCE(q.x, 1)")
 _DOUBLES = ("p.z", "CAST(p.x AS DOUBLE)", "(p.z - 1)", "(p.z + p.x)")
 """Doubles of one table, with enough products that a loop adds them."""
 
+def _percentile(function: str, fraction: float, value: str, order: str = "ASC") -> Text:
+    """A percentile, which is a DOUBLE; a descending order is counted from the other end."""
+    spark = f"{function}({fraction}) WITHIN GROUP (ORDER BY {value} {order})"
+    sort = "list_reverse_sort" if order == "DESC" else "list_sort"
+    rows = f"{sort}(list(CAST({value} AS DOUBLE)) FILTER ({value} IS NOT NULL))"
+    if function == "PERCENTILE_CONT":
+        known = 1 - fraction if order == "DESC" else fraction
+        return Text(spark, f"quantile_cont(CAST({value} AS DOUBLE), {known})")
+    return Text(spark, f"({rows})[greatest(CAST(ceil({fraction} * COUNT({value})) AS INT), 1)]")
+
+
+def _mode(value: str, order: str = "ASC") -> str:
+    """The most frequent value, of several the first one in an order, in DuckDB."""
+    rows = f"list({value}) FILTER ({value} IS NOT NULL)"
+    times = f"len(list_filter({rows}, lambda other: other = one))"
+    pairs = f"list_transform({rows}, lambda one: {{'n': {times}, 'v': one}})"
+    most = f"list_max(list_transform({pairs}, lambda pair: pair.n))"
+    found = f"list_transform(list_filter({pairs}, lambda pair: pair.n = {most}), lambda pair: pair.v)"
+    return f"{'list_max' if order == 'DESC' else 'list_min'}({found})"
+
+
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)", "SUM(q.x - p.x)"),
@@ -97,10 +118,22 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "semigroups": (
         "BIT_AND(p.x)",
         "BIT_OR(q.x)",
+        "BIT_XOR(p.x)",
         _by("MAX", "p.w", "q.z"),
         _by("MIN", "q.x", "p.y"),
         _by("MAX", "q.x", "p.y"),
         _by("MIN", "q.y", "q.w"),
+    ),
+    "percentiles": (
+        _percentile("PERCENTILE_CONT", 0.3, "p.x"),
+        _percentile("PERCENTILE_CONT", 0.25, "q.z", "DESC"),
+        _percentile("PERCENTILE_DISC", 0.4, "p.x", "DESC"),
+        _percentile("PERCENTILE_DISC", 0.75, "q.z"),
+        Text("MODE(p.x)", _mode("p.x")),
+        Text("MODE() WITHIN GROUP (ORDER BY q.w DESC)", _mode("q.w", "DESC")),
+        Text("APPROX_PERCENTILE(q.y, 0.5)", "quantile_disc(q.y, 0.5)"),
+        Text("MEDIAN(p.y)", "quantile_cont(CAST(p.y AS DOUBLE), 0.5)"),
+        "MAX(p.x)",
     ),
     "moments": ("round(VAR_POP(p.x), 6)", "round(COVAR_SAMP(p.x, q.x), 6)", "round(STDDEV(q.x + p.x), 6)", "MAX(p.x)"),
     "cofactors": (
@@ -764,11 +797,12 @@ SETS: dict[str, Scenario] = {
 
 
 def _grid() -> dict[str, Scenario]:
-    apart = ("semigroups", "moments", "many sums of doubles", "texts", "categories", "remainders")
+    apart = ("semigroups", "moments", "many sums of doubles", "texts", "categories", "remainders", "percentiles")
     linear = [payload for payload in PAYLOADS if payload not in apart]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
     found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a self join", "a join over Z")}
     found |= {f"{shape}, moments": shaped(shape, "moments") for shape in ("a join", "a triangle", "a join over Z")}
+    found |= {f"{s}, percentiles": shaped(s, "percentiles") for s in ("a join", "a triangle", "a join over Z")}
     several = ("a join", "a triangle", "a self join", "a join over Z")
     found |= {f"{shape}, {payload}": shaped(shape, payload) for shape in several for payload in ("texts", "categories")}
     found["a join, many sums of doubles"] = shaped("a join", "many sums of doubles")
@@ -809,6 +843,7 @@ COMPILED: dict[str, Scenario] = {
         ("a triangle, decimals", 1),
         ("a triangle of one table, integers", 1),
         ("a self join, extremes", 0),
+        ("a join, percentiles", 0),
         ("a condition across tables, distinct values", 0),
         ("an inequality join, doubles", 1),
         ("a product, rows", 1),

@@ -12,7 +12,7 @@ from freshviews.plan.assemble import number_of
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.program.results import Held, Listed
-from freshviews.query.block import SCANNED, Block
+from freshviews.query.block import SCANNED, Block, counts_values
 from freshviews.query.grouping_sets import each
 from freshviews.ring import named
 from freshviews.types import NULL
@@ -153,10 +153,11 @@ class Interpreter:
         zero = {c.name: named(c.ring).zero for c in view.components}
         for distinct in block.distinct:
             groups = len(block.query.free)
-            for key in evaluated(distinct.query, relations, dictionary):
+            counted = counts_values(distinct.kind)
+            for key, counts in evaluated(distinct.query, relations, dictionary).items():
                 payload = found.setdefault(key[:groups], dict(zero))
                 number = distinct.name if distinct.kind == "count" else number_of(distinct.name)
-                payload[number] = payload.get(number, 0) + 1
+                payload[number] = payload.get(number, 0) + (counts["count"] if counted else 1)
         # The ends of MIN and MAX, and sums of distinct values, are compared as results of the engine.
         exact = [c.name for c in view.components if c.name in zero and not _is_derived(block, c.name)]
         seen = self._seen()

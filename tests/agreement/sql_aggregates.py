@@ -27,10 +27,14 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
     if kind == "ratio":
         if choose.chance(40):
             return call("ratio", _moment(choose), expressions.any("int", 1), expressions.any("int", 1))
+        if choose.chance(30):
+            fraction, value = choose.pick(("0.0", "0.3", "0.5", "1.0")), expressions.any("int", 1)
+            spark = f"PERCENTILE_CONT({fraction}) WITHIN GROUP (ORDER BY {{0}}){{rows}}"
+            return call("ratio", spark, value, duck=f"quantile_cont(CAST({{0}} AS DOUBLE), {fraction}){{rows}}")
         return call("ratio", "AVG({0}){rows}", expressions.any(choose.pick(("int", "double")), 1))
     functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY", "ANY_VALUE", "FIRST", "LAST"))]
     if kind == "int":
-        functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS", "BIT_AND", "BIT_OR"]
+        functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS", "BIT_AND", "BIT_OR", "BIT_XOR"]
     elif kind in SUMMABLE:
         functions += ["SUM", "SUM", "SUM", "AVG"] if kind == "decimal" else ["SUM", "SUM", "SUM"]
     function = choose.pick(functions)
@@ -58,7 +62,7 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
             kind, f"{function}({{0}}){{rows}}", value, duck=duck, precision=value.precision, scale=value.scale
         )
     argument = _factor(choose, expressions, kind) if function == "SUM" else expressions.any(kind, 1)
-    if function in ("MIN", "MAX", "BIT_AND", "BIT_OR"):
+    if function in ("MIN", "MAX", "BIT_AND", "BIT_OR", "BIT_XOR"):
         return call(kind, f"{function}({{0}}){{rows}}", argument, precision=argument.precision, scale=argument.scale)
     if kind != "decimal":
         return call(kind, f"{function}({distinct}{{0}}){{rows}}", argument)

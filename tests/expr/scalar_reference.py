@@ -308,6 +308,16 @@ def comoment(n: int | None, *totals: float | None) -> float | None:
     return float(p + p_rest + q - (x + x_rest) * (y + y_rest) / n)
 
 
+def power_moment(n: int | None, *totals: float | None) -> float | None:
+    """The definition, in exact arithmetic, of the third or fourth moment from totals of powers."""
+    if not n or None in totals:
+        return None
+    parts = [Fraction(one) for one in totals if one is not None]
+    powers = [Fraction(n), *(parts[i] + parts[i + 1] for i in range(0, len(parts), 2))]
+    mean, order = powers[1] / n, len(powers) - 1
+    return float(sum(math.comb(order, k) * powers[order - k] * (-mean) ** k for k in range(order + 1)))
+
+
 # The functions of these operations handle None themselves.
 OWN: dict[str, Reference] = {
     "null_safe_eq": ("ii", lambda a, b: a == b),
@@ -315,6 +325,8 @@ OWN: dict[str, Reference] = {
     "unless_failed": ("iu", lambda a, b: same(a, a if b == 0 else b"")),
     "unless_counted": ("ib", lambda a, b: same(a, b"" if b else a)),
     "comoment": ("ctztztzz", comoment),
+    "third_moment": ("ctztztz", power_moment),
+    "fourth_moment": ("ctztztztz", power_moment),
     "is_null": ("i", lambda a: a is None),
     "is_not_null": ("i", lambda a: a is not None),
     "is_true": ("b", lambda a: a is True),

@@ -41,7 +41,7 @@ from freshviews.kernel.hash.table import (
     upsert,
 )
 from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
-from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.kernel.ordered.folds import MODE, MODE_LAST, ordered_fold_at
 from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.index import KINDS, new_ordered
 from freshviews.kernel.ordered.index_updates import ordered_insert, ordered_remove, ordered_update
@@ -131,7 +131,8 @@ class Relation:
             insert(self.ordered, t, row_number(t, row))
         if new == zero and self.ordered and not absent:
             remove(self.ordered, t, row_number(t, row))
-        if self.sums and new != zero and not absent:
+        counted = any(kind in (MODE, MODE_LAST) for kind, _ in self.folds)
+        if (self.sums or counted) and new != zero and not absent:
             ordered_update(self.ordered, t, row_number(t, row))
         if self.placed and new != zero and not absent:
             placed_update(self.ordered, t, row_number(t, row))

@@ -24,6 +24,7 @@ from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
 from freshviews.query.block import (
     COFACTORS,
+    DISCRETE,
     RINGS,
     SCANNED,
     Block,
@@ -36,7 +37,9 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
+    counts_values,
     part_of,
+    percentile_of,
 )
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -260,9 +263,12 @@ def _of_user(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> tuple[
                 element = lifted if element is None else ring.multiply(element, lifted)  # type: ignore[misc]
         if multiplicity:
             words = (element,) if ring.words == 1 else element
+            if name == "bit_xor":
+                total = tuple(a ^ b for a, b in zip(total, words, strict=True)) if multiplicity % 2 else total
+                continue
             added = tuple(multiplicity * word for word in words)
             total = tuple(a + b for a, b in zip(total, added, strict=True))
-    # The additive groups of all rings here are integers, or integers modulo a prime.
+    # The additive groups of all rings here are integers, integers modulo a prime, or bits.
     return tuple(word % PRIME for word in total) if name == "modulo" else total
 
 
@@ -290,11 +296,20 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
     if block.limit is not None and evaluated is evaluate_query:
         groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items() if n}
     size = len(block.query.free)
+    counted = {
+        d.name: counts_of(d, size, database, dictionary, evaluated) for d in block.distinct if counts_values(d.kind)
+    }
     arguments = {d.name: arguments_of(d, size, database, dictionary, evaluated) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
-        values = {result.name: _result(result, block, payload, sets, dictionary) for result in block.results}
+        counts = {name: found.get(key, Counter()) for name, found in counted.items()}
+        values = {
+            result.name: _counted(result, counts[result.components[0]], dictionary)
+            if result.components[0] in counts
+            else _result(result, block, payload, sets, dictionary)
+            for result in block.results
+        }
         row = dict(zip(block.free, key, strict=True)) | values
         if block.having is None or evaluate(block.having, row, dictionary) == 1:
             times = payload["count"] if block.kind == "bag" else 1
@@ -503,6 +518,43 @@ def arguments_of(
     for key in evaluated(distinct.query, database, dictionary):
         found.setdefault(key[:group], set()).add(key[group:])
     return found
+
+
+def counts_of(
+    distinct: DistinctAggregate,
+    group: int,
+    database: Database,
+    dictionary: Dictionary | None = None,
+    evaluated: Evaluated = evaluate_query,
+) -> dict[Key, Counter[int]]:
+    """How often each group has each argument."""
+    found: dict[Key, Counter[int]] = {}
+    for key, payload in evaluated(distinct.query, database, dictionary).items():
+        found.setdefault(key[:group], Counter())[key[group]] += payload["count"]
+    return found
+
+
+def _counted(result: Result, counts: Counter[int], dictionary: Dictionary | None) -> int:
+    """The code of a percentile or mode of values, each as often as it is counted; NULL if all counts add up to 0."""
+    percentile = percentile_of(result.function)
+    if not sum(counts.values()):
+        return NULL
+    if percentile is None:
+        known = sorted((code for code in counts if counts[code]), key=lambda code: rank(code, result.type, dictionary))
+        known = known[::-1] if result.function == "mode_last" else known
+        return max(known, key=lambda code: max(counts[code], 0))
+    codes = sorted(counts.elements(), key=lambda code: rank(code, result.type, dictionary))
+    if not codes:
+        return 0
+    codes = codes[::-1] if percentile.descending else codes
+    if percentile.function == DISCRETE:
+        return codes[max(math.ceil(percentile.fraction * len(codes)), 1) - 1]
+    position = percentile.fraction * (len(codes) - 1)
+    low, high = math.floor(position), math.ceil(position)
+    if codes[low] == codes[high]:
+        return codes[low]
+    x, y = _double(codes[low]), _double(codes[high])
+    return encode((high - position) * x + (position - low) * y, DOUBLE)
 
 
 def _result(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import freshviews as fv
-from freshviews.catalog.rings import register
+from freshviews.catalog.rings import BIT_XOR, bit_xor, register
 from tests.agreement.scenario import Text
 
 PRIME = 1_000_003
@@ -65,7 +65,8 @@ BINS = fv.UserRing(
 )
 
 USER_RINGS = {ring.name: ring for ring in (GAUSS, POLY, MODULO, BINS)}
-AGGREGATES = {name: register(ring) for name, ring in USER_RINGS.items()}
+AGGREGATES = {name: register(ring) for name, ring in USER_RINGS.items()} | {"bit_xor": bit_xor()}
+USER_RINGS["bit_xor"] = BIT_XOR
 
 
 def gauss(x: str, y: str) -> Text:

@@ -427,7 +427,6 @@ REFUSED: dict[str, Question] = {
         "SELECT array(1) = array(x) AS y FROM places",
         [(False,), (True,), (True,)], ERROR,
     ),
-    "percentiles": _both("SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x) AS p FROM places", [(1.0,)]),
 }
 """Queries that Spark answers and freshviews refuses by name."""
 

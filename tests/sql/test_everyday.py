@@ -40,7 +40,8 @@ MOMENTS = [
         for name in ("covar_pop", "covar_samp", "corr", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx")
         for pair in ("x, y", "y, p")
     ),
-    *(f"{name}(y, p)" for name in ("regr_syy", "regr_sxy", "regr_count", "regr_avgx", "regr_avgy")),
+    *(f"{name}(y, p)" for name in ("regr_syy", "regr_sxy", "regr_count")),
+    *(f"{name}(y, CAST(p AS DOUBLE))" for name in ("regr_avgx", "regr_avgy")),
     "stddev_samp(y) FILTER (WHERE x > 1)",
     "var_samp(x * y)",
 ]

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from freshviews.errors import RingDefinitionError
@@ -62,6 +63,35 @@ _imported: set[str] = set()
 
 def register(ring: UserRing) -> RingAggregate:
     """Record a ring, check its laws, and let SQL know its aggregate. Raises RingDefinitionError."""
+    aggregate = _recorded(ring)
+    _registered[ring.name.lower()] = aggregate
+    return aggregate
+
+
+BIT_XOR = UserRing(
+    "BIT_XOR",
+    ("BIGINT",),
+    words=2,
+    results="BIGINT",
+    lift=lambda x: (x >> 32, x & (2**32 - 1)),
+    add=lambda a, b: (a[0] ^ b[0], a[1] ^ b[1]),
+    scale=lambda a, k: (a[0] & -(k & 1), a[1] & -(k & 1)),
+    value=lambda a: a[0] * 2**31 + (a[0] * 2**31 + a[1]),
+)
+"""Integers under exclusive or: an element added an even number of times is zero.
+
+It has the upper and the lower 32 bits, so that only the value, not a step on the way, fails if it is the least BIGINT.
+"""
+
+
+@cache
+def bit_xor() -> RingAggregate:
+    """The aggregate over BIT_XOR."""
+    return _recorded(BIT_XOR)
+
+
+def _recorded(ring: UserRing) -> RingAggregate:
+    """The aggregate of a ring, which this process knows from now on. Raises RingDefinitionError."""
     check_form(ring)
     if isinstance(ring.arguments, str):
         raise RingDefinitionError(f"ring {ring.name}: arguments must be a tuple of types, not {ring.arguments!r}")
@@ -81,7 +111,6 @@ def register(ring: UserRing) -> RingAggregate:
         )
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)
-    _registered[ring.name.lower()] = aggregate
     remember(aggregate)
     return aggregate
 

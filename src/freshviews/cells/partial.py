@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import WORDS, Call, Column, Expr
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result, counts_values
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import named, ring_over
 from freshviews.sql.blocks.building.variables import free_name
@@ -61,7 +61,7 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
         columns.append(ColumnDef(f"m{i + 1}", one.type))
     kept = tuple(a for a in query.aggregates if a.name in components or a is query.aggregates[0])
     groups = Block("groups", replace(query, aggregates=kept), tuple(outputs), tuple(results), tuple(scanned))
-    return Piece(tuple(columns), groups), *(_values(one) for one in _value_queries(block))
+    return Piece(tuple(columns), groups), *(_values(block, one) for one in _value_queries(block))
 
 
 def merged(block: Block, tables: Sequence[str]) -> Block:
@@ -175,9 +175,11 @@ def _same(one: Query, other: Query) -> bool:
     return replace(one, name="") == replace(other, name="")
 
 
-def _values(query: Query) -> Piece:
+def _values(block: Block, query: Query) -> Piece:
+    """The values of the distinct aggregates over a query: each once, or, if an aggregate counts them, a bag."""
+    counted = any(counts_values(one.kind) and _same(one.query, query) for one in block.distinct)
     columns = _group_columns(query)
-    return Piece(tuple(columns), Block("groups", query, tuple(_group_outputs(query, columns))))
+    return Piece(tuple(columns), Block("bag" if counted else "groups", query, tuple(_group_outputs(query, columns))))
 
 
 def _names(block: Block, results: Sequence[Result]) -> list[str]:

@@ -9,7 +9,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import index_updates, threshold_tree, top
+from freshviews.kernel.ordered import index_updates, percentiles, threshold_tree, top
 from freshviews.kernel.ordered import places as ordered_places
 from freshviews.kernel.ordered import ranges as ordered_ranges
 from freshviews.kernel.output import buffer, results
@@ -31,6 +31,7 @@ _MODULES = (
     ordered_folds,
     ordered_ranges,
     ordered_places,
+    percentiles,
     index_updates,
     top,
     threshold_tree,

@@ -58,6 +58,8 @@ quotient_float (a, b)                              a / b, infinite or NaN where 
 mul_rest (a, b)                                    the exact a * b minus its nearest double; 0 if the double is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
                                                    x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
+third_moment (n, x, x', p, p', t, t')              sum of (x - mean x)^3 over n rows, from the totals of x, x^2 and x^3
+fourth_moment (n, x, x', p, p', t, t', f, f')      sum of (x - mean x)^4, also from the total of x^4
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
 round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
 round_float_even (x, digits)                       as round_float, HALF_EVEN
@@ -261,6 +263,8 @@ _ALL = [
     _host("round_float_even", numbers.round_float_even, 2, 2),
     *_compiled("ln log10 log2 log1p", 1, null="own"),
     *_compiled("comoment", 8, null="own"),
+    *_compiled("third_moment", 7, null="own"),
+    *_compiled("fourth_moment", 9, null="own"),
     *_compiled("floor_float ceil_float", 1, fallible=True),
     # decimals
     *_compiled("scale_up", 2, fallible=True),

@@ -7,6 +7,12 @@ A view ``D[group, argument]`` counts the rows per value. For ``MIN(x)`` by group
                   Q[g].least = min of D[g]
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
+
+A percentile and MODE depend on how often a group has each value, so every change of ``D``, whose order counts copies,
+is followed by::
+
+    Q[g] += (median#n: m)
+    Q[g].median = percentile of D[g]
 """
 
 from __future__ import annotations
@@ -28,7 +34,7 @@ from freshviews.program.rewrite import Renaming, renamed, with_statements
 from freshviews.program.statements import Add, Balance, Body, If, Scan, Statement
 from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
-from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
+from freshviews.query.block import FOLDED, MODES, SCANNED, Block, DistinctAggregate, counts_values
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -77,6 +83,11 @@ class _Values:
     query: Query
     brings: bool = False
     nullable: bool = False
+
+    @property
+    def counts(self) -> bool:
+        """True if the aggregates depend on how often a group has each value."""
+        return counts_values(self.aggregates[0].kind)
 
 
 def assemble(
@@ -165,15 +176,16 @@ def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
 
 
 def _values(block: Block, joins_groups: bool) -> list[_Values]:
-    """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. Values
-    that bring the groups come first; there are none if ``joins_groups``, or if groups have components of their own.
-    ``block.results`` names what is read of a group."""
-    groups: dict[Query, list[DistinctAggregate]] = {}
+    """Groups the distinct aggregates by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``, and so do
+    percentiles of x. Values that bring the groups come first; there are none if ``joins_groups``, or if groups have
+    components of their own. ``block.results`` names what is read of a group."""
+    groups: dict[tuple[Query, bool, bool], list[DistinctAggregate]] = {}
     for aggregate in block.distinct:
-        groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
+        read = replace(aggregate.query, name=""), counts_values(aggregate.kind), aggregate.kind in MODES
+        groups.setdefault(read, []).append(aggregate)
     found = [_Values(tuple(group), group[0].query) for group in groups.values()]
-    read = {component for result in block.results for component in result.components}
-    if joins_groups or block.sets or not read or not read.issubset(d.name for d in block.distinct):
+    shown = {component for result in block.results for component in result.components}
+    if joins_groups or block.sets or not shown or not shown.issubset(d.name for d in block.distinct):
         return found
     bringing = [one for one in (_bringing_groups(block, one) for one in found) if one is not None]
     if not bringing:
@@ -183,7 +195,9 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
 
 
 def _bringing_groups(block: Block, values: _Values) -> _Values | None:
-    """Marks the values as those that bring the groups; None if some derivation has no value."""
+    """Marks the values as those that bring the groups; None if some derivation has no value, or they are counted."""
+    if values.counts:
+        return None
     main, of_values = block.query, values.query
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
         return None
@@ -259,6 +273,7 @@ def _attach_values(
     root, alike = program.result.view, values.aggregates
     free = len(store.group)
     first = alike[0].name
+    counted = in_z or values.counts
     namer = Namer(values.query, taken.union(names_in(program)))
     if values.brings:
         # There is no other program whose views and tries would have these names.
@@ -286,7 +301,7 @@ def _attach_values(
             yield from _of_group(changes, values, key[-1], sign, counted=values.brings and not in_z)
 
         body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
-        if not in_z:
+        if not counted:
             body += (add(one, key, Add("", (), (ROWS,), (Monomial((), sign),)), (sign,)) for one in store.coarser)
         return tuple(body)
 
@@ -294,19 +309,34 @@ def _attach_values(
         # A row that appears in a store can only add rows to a coarser one, a row that vanishes can only remove some.
         # With both branches in each, the code would double with every store of a chain.
         row = (*(key[i] for i in store.group), *key[free:])
+        if values.counts:
+            signs = ()
         appear, vanish = (passing(key, effects(store, key, sign)) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
+
+    def moved(store: Store, key: tuple[str, ...], derivations: Monomial) -> Iterator[Statement]:
+        """The change of aggregates that count values, after the count of a row of a store has changed."""
+
+        def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
+            within = tuple(key[i] for i in store.group[: len(level.grouped)])
+            yield Add(result.name, group, tuple(number_of(d.name) for d in alike), (derivations,) * len(alike))
+            for distinct in alike:
+                yield Scan(result.name, group, distinct.name, stores[store], within, distinct.kind)
+
+        yield from for_each((*store.whole, *store.shorter), key[:free], of_level)
 
     to = Renaming(views=names, tries=tries)
 
     def change(statement: Statement) -> Body:
         match statement:
             case Add(view=view, key=key) if view == root:
-                below = below_of(store) if in_z else ()
-                adds = tuple(add(one, key, statement) for one in (store, *below))
-                if not (values.brings and in_z):
+                changed = (store, *(below_of(store) if counted else ()))
+                adds = tuple(add(one, key, statement) for one in changed)
+                if not (values.counts or (values.brings and in_z)):
                     return adds
                 derivations = statement.payload[statement.components.index(COUNT)]
+                if values.counts:
+                    return (*adds, *(one for place in changed for one in moved(place, key, derivations)))
                 return (*adds, *passing(key, (Add(result.name, key[:free], (COUNT,), (derivations,)),)))
             case Balance():
                 # The parts belong to the main program. Its stores have these names.
@@ -332,7 +362,7 @@ def _attach_values(
     for view in program.views:
         if view.name == root:
             what = f"values of {', '.join(d.name for d in alike)} by group"
-            number = Component(COUNT if in_z else ROWS, "integer")
+            number = Component(COUNT if counted else ROWS, "integer")
             for one in below_of(store):
                 key = (*(view.key[i] for i in one.group), *view.key[free:])
                 coarser = View(stores[one], key, (number,), definition=f"{what}, of fewer variables")
@@ -361,6 +391,9 @@ def _of_group(changes: list[Statement], values: _Values, value: str, sign: int, 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:
     """The view of a store, ordered if an aggregate scans it, with the folds that aggregates read."""
+    if counts_values(alike[0].kind):
+        modes = tuple(kind for kind in MODES if any(d.kind == kind for d in alike))
+        return replace(view, ordered=(Order(alike[0].type),), folds=modes, placed=not modes)
     scanned = [d for d in alike if d.kind in SCANNED] if store.whole or store.shorter else []
     kinds = (*FOLDED, *_ENDS) if store.shorter else FOLDED
     folds = tuple(kind for kind in kinds if any(d.kind == kind for d in scanned))

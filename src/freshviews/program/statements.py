@@ -285,8 +285,10 @@ class Scan:
 
     If ``source`` orders its rows by all columns after ``within``, ``kind`` is ``min`` or ``min_by`` (the last column of
     the first row), ``max`` or ``max_by`` (of the last row). Otherwise ``kind`` is a fold of the last column that
-    ``source`` declares: ``bit_and``, ``bit_or``, or, for a shorter ``within``, ``min`` or ``max``. The component is
-    zero if there are no rows. The row of ``view`` is created if it is absent.
+    ``source`` declares: ``bit_and``, ``bit_or``, ``mode``, ``mode_last`` (the value of the row with the greatest count,
+    the first or the last one), or, for a shorter ``within``, ``min`` or ``max``. If ``source`` is
+    ``placed``, ``kind`` is that of a Percentile of ``query.block``, over the copies of the rows. The component is zero
+    if there are no rows. The row of ``view`` is created if it is absent.
     """
 
     view: ChangedView

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from freshviews.program.payload import Component, hashed_once
+from freshviews.query.block import MODES
 from freshviews.types import SqlType
 
 
@@ -77,6 +78,11 @@ class View:
     tally: str = ""
     running: Running | None = None
     placed: bool = field(default=False, repr=False)
+
+    @property
+    def orders_payloads(self) -> bool:
+        """True if the subtrees of the order know more than keys: a payload that changes changes them."""
+        return bool(self.sums or self.placed or set(self.folds).intersection(MODES))
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
         """The number of an index among all of the view's: those over all rows first, then those of each subset."""

@@ -16,6 +16,41 @@ FOLDED = ("bit_and", "bit_or")
 SCANNED = ("min", "max", *BY, *FOLDED)
 """Aggregates in a semigroup. They cannot subtract a value again, so all values are stored, in order, and scanned."""
 
+CONTINUOUS, DISCRETE = "percentile_cont", "percentile_disc"
+
+
+@dataclass(frozen=True)
+class Percentile:
+    """A percentile of values in order, each as often as it occurs.
+
+    Of n values, at the positions 0 to n - 1, PERCENTILE_CONT interpolates linearly at ``fraction * (n - 1)``, and
+    PERCENTILE_DISC takes value number ``ceil(fraction * n)``; if ``descending``, from the greatest value down.
+    """
+
+    function: str
+    fraction: float
+    descending: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The name of a scanned aggregate."""
+        return f"{self.function} {self.fraction!r}{' desc' if self.descending else ''}"
+
+
+def percentile_of(kind: str) -> Percentile | None:
+    """The percentile that a scanned aggregate is, by its name."""
+    function, *rest = kind.split()
+    return Percentile(function, float(rest[0]), len(rest) > 1) if function in (CONTINUOUS, DISCRETE) else None
+
+
+MODES = ("mode", "mode_last")
+"""The most frequent value; of several, the least or the greatest one."""
+
+
+def counts_values(kind: str) -> bool:
+    """True for an aggregate that depends on how often a group has each value."""
+    return kind in MODES or percentile_of(kind) is not None
+
 
 COFACTORS = ("entry", "covariance", "correlation")
 """Results read from a cofactor: a number of it, the covariance of a sample, a correlation."""
@@ -43,9 +78,10 @@ class DistinctAggregate:
     """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).
 
     ``query`` counts derivations by group and argument: its free variables are those of the group (``block.query.free``,
-    same order and names) followed by the arguments. NULL arguments are filtered out. ``kind``: one of SCANNED,
-    ``count`` or ``sum``; ``ring`` as in Aggregate. MIN_BY and MAX_BY have two arguments, the ordering value of type
-    ``by`` and the value of type ``type``, which may be NULL; the result is the value of the least or greatest pair.
+    same order and names) followed by the arguments. NULL arguments are filtered out. ``kind``: one of SCANNED or MODES,
+    the kind of a Percentile, ``count`` or ``sum``; ``ring`` as in Aggregate. MIN_BY and MAX_BY have two arguments, the
+    ordering value of type ``by`` and the value of type ``type``, which may be NULL; the result is the value of the
+    least or greatest pair.
     """
 
     name: str
@@ -66,12 +102,12 @@ class Result:
     """The value of an aggregate for a group, computed from payload components.
 
     ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL if that is 0), ``avg`` (sum, non-null
-    count), one of SCANNED (the distinct aggregate's name), one of RINGS (element, non-null count: NULL if that is 0),
-    whose ``entry`` is the number of the value, ``word`` (a component): the word of its element that ``entry`` numbers,
-    which as a code may be NULL, or one of COFACTORS (cofactor): the number of the component that
-    ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or correlation of two
-    variables. ``argument``: the type that was summed, of two variables that of their product. ``type``: the type of
-    the value, as in Spark.
+    count), one of SCANNED or MODES or the kind of a Percentile (the distinct aggregate's name), one of RINGS (element,
+    non-null count: NULL if that is 0), whose ``entry`` is the number of the value, ``word`` (a component): the word of
+    its element that ``entry`` numbers, which as a code may be NULL, or one of COFACTORS (cofactor): the number of the
+    component that ``entry`` names by its variables (the count, a sum or a sum of products), or the covariance or
+    correlation of two variables. ``argument``: the type that was summed, of two variables that of their product.
+    ``type``: the type of the value, as in Spark.
     """
 
     name: str

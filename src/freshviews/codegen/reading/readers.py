@@ -28,7 +28,7 @@ from freshviews.kernel.output.results import INTEGER, NARROW_SUM, REALS, SUM
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
-from freshviews.query.block import COFACTORS, RINGS, SCANNED, Block, Result, part_of
+from freshviews.query.block import COFACTORS, RINGS, SCANNED, Block, Result, counts_values, part_of
 from freshviews.ring import NARROW, REAL, CofactorRing, RealRing, named
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
@@ -292,7 +292,7 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
             return word(first)
         case "bit_and":
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
-        case kind if kind in SCANNED:
+        case kind if kind in SCANNED or counts_values(kind):
             return f"value_result({word(first)}, {word(first + '#n')})"
         case kind if real is not None:
             address = f"payload + {8 * place(first)}"

@@ -99,7 +99,7 @@ def _write_branches(context: Context, statement: Add, view: View, row: str, befo
         with context.block(f"elif {before}:"):
             _write_order(context, view, row, "insert", statement.key)
             context.body(statement.appear)
-    if statement.stay or view.sums or view.placed or view.running is not None:
+    if statement.stay or view.orders_payloads or view.running is not None:
         with context.block(f"elif not {before}:"):
             if view.running is not None:
                 _write_order(context, view, row, "change", statement.key)
@@ -116,7 +116,7 @@ def _write_once(context: Context, view: View, row: str, before: str, body: Body)
             _write_order(context, view, row, "remove", view.key)
         with context.block(f"if {before} and not {after}:"):
             _write_order(context, view, row, "insert", view.key)
-    if view.sums or view.placed:
+    if view.orders_payloads:
         with context.block(f"if not {before} and not {after}:"):
             _write_sums(context, view, row)
     with context.block(f"if not ({before} and {after}):"):
@@ -142,8 +142,8 @@ def _write_order(context: Context, view: View, row: str, action: str, key: tuple
 
 
 def _write_sums(context: Context, view: View, row: str) -> None:
-    """Bring sums of subtrees up to date with the payload of a row that stays; nothing where the view has none."""
-    if view.sums or view.placed:
+    """Bring subtrees up to date with the payload of a row that stays; nothing where they depend on keys alone."""
+    if view.orders_payloads:
         context.line(f"{'placed' if view.placed else 'ordered'}_update({_place(context, view, row)})")
 
 

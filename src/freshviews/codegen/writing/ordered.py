@@ -7,7 +7,9 @@ from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads.integers import times
+from freshviews.kernel.memory.mem import bits
 from freshviews.kernel.ordered.index import TOP
+from freshviews.kernel.ordered.percentiles import DESCENDING, DISCRETE
 from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
 from freshviews.kernel.ordered.threshold_tree import OVERFLOWN, SELECTED
 from freshviews.kernel.ordered.top import HELD, MOVED, NOW, NUMBER, OTHER, PLACE
@@ -25,6 +27,7 @@ from freshviews.program.statements import (
     Sum,
     Top,
 )
+from freshviews.query import block
 
 _ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last", "max_by": "ordered_last"}
 
@@ -35,7 +38,13 @@ def write_scan(context: Context, statement: Scan) -> None:
     table = context.table(source.name)
     value = context.fresh(statement.component)
     arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {context.key(statement.within)}"
-    if statement.kind in _ENDS and len(statement.within) == len(source.key) - len(source.ordered):
+    percentile = block.percentile_of(statement.kind)
+    if percentile is not None:
+        way = DISCRETE * (percentile.function == block.DISCRETE) | DESCENDING * percentile.descending
+        context.line(f"{value} = ordered_percentile({arguments}, {bits(percentile.fraction)}, {way}, status)")
+    elif statement.kind in block.MODES:
+        context.line(f"{value} = ordered_mode({arguments}, {source.folds.index(statement.kind)})")
+    elif statement.kind in _ENDS and len(statement.within) == len(source.key) - len(source.ordered):
         context.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
     else:
         context.line(f"{value} = ordered_fold({arguments}, {source.folds.index(statement.kind)})")

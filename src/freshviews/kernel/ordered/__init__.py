@@ -15,8 +15,11 @@ An index is a search tree whose nodes are the rows; small groups stay outside th
 - ``index_updates``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
 - ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
+- ``percentiles``: the values at a fraction of the copies of a group.
 - ``top``: how one changed row moves others, for ``ORDER BY ... LIMIT`` and window functions.
 - ``threshold_tree``: the rows whose running sum is within a limit, in a tree per group.
 """
 
-__all__ = ["folds", "groups", "index", "index_updates", "places", "ranges", "sums", "threshold_tree", "top"]
+__all__ = [
+    *("folds", "groups", "index", "index_updates", "percentiles", "places", "ranges", "sums", "threshold_tree", "top"),
+]

@@ -1,4 +1,8 @@
-"""Folds of an ordered index: aggregates, such as the minimum, of the last key words of the rows that share a prefix."""
+"""Folds of an ordered index: aggregates, such as the minimum, of the last key words of the rows that share a prefix.
+
+MODE and MODE_LAST combine rows instead: their word is the number + 1 of the row with the greatest count, the first
+payload word. Of several such rows it is the first one, or the last one.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,11 @@ from freshviews.kernel.ordered.index import (
     prefix_of,
     right_link,
 )
+from freshviews.kernel.ordered.places import copies_of
+
+MODE = 6
+MODE_LAST = 7
+"""Kinds of folds, after those of ``btree.folds``."""
 
 
 @inlined
@@ -26,9 +35,9 @@ def ordered_fold_at(o: int, t: int, f: int) -> int:
 
 
 @inlined
-def _own(t: int, child: int) -> int:
+def _own(t: int, fold: int, child: int) -> int:
     """The word of a row that a fold combines."""
-    return load(row_at(t, child - 1), load(t, KEY) - 1)
+    return child if load(fold, KIND) >= MODE else load(row_at(t, child - 1), load(t, KEY) - 1)
 
 
 @inlined
@@ -38,9 +47,12 @@ def _below(o: int, t: int, child: int, f: int) -> int:
 
 
 @jit
-def _combine(o: int, fold: int, a: int, b: int) -> int:
+def _combine(o: int, t: int, fold: int, a: int, b: int) -> int:
     """Combine two values of a fold; the rows of ``a`` come before those of ``b``."""
     kind = load(fold, KIND)
+    if kind >= MODE:
+        more = copies_of(t, row_at(t, b - 1)) - copies_of(t, row_at(t, a - 1))
+        return b if more > 0 or (more == 0 and kind == MODE_LAST) else a
     if kind == LEAST or kind == GREATEST:
         order = compare_codes(o, load(o, KINDS + load(o, WORDS) - 1), a, b)
         return a if (order < 0) == (kind == LEAST) else b
@@ -54,11 +66,11 @@ def fold_row(o: int, t: int, child: int) -> None:
     right = load32(right_link(o, t, child), 0)
     for f in range(load(o, FOLDS)):
         fold = ordered_fold_at(o, t, f)
-        value = _own(t, child)
+        value = _own(t, fold, child)
         if left != 0:
-            value = _combine(o, fold, _below(o, t, left, f), value)
+            value = _combine(o, t, fold, _below(o, t, left, f), value)
         if right != 0:
-            value = _combine(o, fold, value, _below(o, t, right, f))
+            value = _combine(o, t, fold, value, _below(o, t, right, f))
         store(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f, value)
 
 
@@ -75,15 +87,15 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
             top = load32(right_link(o, t, top) if order > 0 else left_link(o, t, top), 0)
     if top == 0:
         return 0
-    value = _own(t, top)
+    value = _own(t, fold, top)
     # On the path to the first row of the prefix, a row with the prefix adds all rows to its right; likewise the last.
     child = load32(left_link(o, t, top), 0)
     while child != 0:
         right = load32(right_link(o, t, child), 0)
         if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if right != 0:
-                value = _combine(o, fold, _below(o, t, right, f), value)
-            value = _combine(o, fold, _own(t, child), value)
+                value = _combine(o, t, fold, _below(o, t, right, f), value)
+            value = _combine(o, t, fold, _own(t, fold, child), value)
             child = load32(left_link(o, t, child), 0)
         else:
             child = right
@@ -92,12 +104,20 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
         left = load32(left_link(o, t, child), 0)
         if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if left != 0:
-                value = _combine(o, fold, value, _below(o, t, left, f))
-            value = _combine(o, fold, value, _own(t, child))
+                value = _combine(o, t, fold, value, _below(o, t, left, f))
+            value = _combine(o, t, fold, value, _own(t, fold, child))
             child = load32(right_link(o, t, child), 0)
         else:
             child = left
     return value
+
+
+@inlined
+def ordered_mode(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
+    """The last key word of the row that fold ``f``, a MODE, finds among the rows with a prefix; 0 if there is none."""
+    write_key(prefix_of(o), prefix)
+    found = _fold_of_prefix(o, t, f, len(prefix))
+    return 0 if found == 0 else load(row_at(t, found - 1), load(t, KEY) - 1)
 
 
 @inlined

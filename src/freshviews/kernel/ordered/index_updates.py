@@ -67,11 +67,15 @@ def ordered_remove(o: int, t: int, number: int) -> None:
 
 @outside
 def ordered_update(o: int, t: int, number: int) -> None:
-    """Bring the sums up to date after the payload of row ``number``, which is in the index, has changed."""
+    """Bring sums and folds up to date after the payload of row ``number``, which is in the index, has changed."""
     row = row_at(t, number)
     if load(t, FAILED) != 0 or is_outside(o, row):
         return
     own = number + 1
+    if load(o, FOLDS) != 0:
+        _recompute_row(o, t, own)
+        _recompute_path(o, t, own, load32(o + 8 * ROOT, 0))
+        return
     _write_growth(o, t, own)
     _add_above(o, t, own)
     for f in range(load(o, SUMS)):

@@ -353,6 +353,72 @@ def comoment(n: int, x: int, x_rest: int, y: int, y_rest: int, p: int, p_rest: i
     return code(total)
 
 
+# Pairs: numbers as the sum of two doubles, with about 100 bits.
+
+
+@inlined
+def _pair_sum(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
+    total = a + b
+    other = total - a
+    rest = (a - (total - other)) + (b - other) + (a_rest + b_rest)
+    nearest = total + rest
+    return nearest, rest - (nearest - total)
+
+
+@inlined
+def _pair_product(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
+    product = a * b
+    rest = _rest(a, b, product) + (a * b_rest + a_rest * b)
+    nearest = product + rest
+    return nearest, rest - (nearest - product)
+
+
+@inlined
+def _pair_mean(a: float, a_rest: float, rows: float) -> tuple[float, float]:
+    mean = a / rows
+    back = mean * rows
+    return mean, ((a - back) - _rest(mean, rows, back) + a_rest) / rows
+
+
+@inlined
+def _less_means(
+    power: float, power_rest: float, mean: float, mean_rest: float, inner: float, inner_rest: float
+) -> float:
+    """``power - mean * inner``; 0 if it is within the error of the terms."""
+    product, product_rest = _pair_product(mean, mean_rest, inner, inner_rest)
+    total, _ = _pair_sum(power, power_rest, -product, -product_rest)
+    return 0.0 if abs(total) <= 64.0 * _NOISE * (abs(power) + abs(product)) else total
+
+
+@outside
+def third_moment(n: int, x: int, x_rest: int, p: int, p_rest: int, t: int, t_rest: int) -> int:
+    if n in (NULL, 0) or NULL in (x, x_rest, p, p_rest, t, t_rest):
+        return NULL
+    mean, mean_rest = _pair_mean(f64(x), f64(x_rest), float(n))
+    # sum x^3 - mean * (3 * sum x^2 - mean * (2 * sum x))
+    a, a_rest = _pair_product(mean, mean_rest, -2.0 * f64(x), -2.0 * f64(x_rest))
+    b, b_rest = _pair_product(f64(p), f64(p_rest), 3.0, 0.0)
+    a, a_rest = _pair_sum(b, b_rest, a, a_rest)
+    return code(_less_means(f64(t), f64(t_rest), mean, mean_rest, a, a_rest))
+
+
+@outside
+def fourth_moment(
+    n: int, x: int, x_rest: int, p: int, p_rest: int, t: int, t_rest: int, f: int, f_rest: int
+) -> int:
+    if n in (NULL, 0) or NULL in (x, x_rest, p, p_rest, t, t_rest, f, f_rest):
+        return NULL
+    mean, mean_rest = _pair_mean(f64(x), f64(x_rest), float(n))
+    # sum x^4 - mean * (4 * sum x^3 - mean * (6 * sum x^2 - mean * (3 * sum x)))
+    a, a_rest = _pair_product(f64(x), f64(x_rest), -3.0, 0.0)
+    a, a_rest = _pair_product(mean, mean_rest, a, a_rest)
+    b, b_rest = _pair_product(f64(p), f64(p_rest), 6.0, 0.0)
+    a, a_rest = _pair_sum(b, b_rest, a, a_rest)
+    a, a_rest = _pair_product(mean, mean_rest, -a, -a_rest)
+    a, a_rest = _pair_sum(4.0 * f64(t), 4.0 * f64(t_rest), a, a_rest)
+    return code(_less_means(f64(f), f64(f_rest), mean, mean_rest, a, a_rest))
+
+
 @inlined
 def _whole(x: float, status: int) -> int:
     """A double without a fraction as an integer, or an error; NaN fails both comparisons."""

@@ -145,7 +145,7 @@ def _why_groups_are_stored(request: Request) -> str | None:
     if request.block.sets:
         return "a derivation is in each of several grouping sets"
     if request.block.distinct:
-        names = ", ".join(sorted({d.kind for d in request.block.distinct}))
+        names = ", ".join(sorted({d.kind.partition(" ")[0] for d in request.block.distinct}))
         return f"distinct values ({names}) are not products of payloads"
     return propagation.why_groups_are_stored(request.query)
 

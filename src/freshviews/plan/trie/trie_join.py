@@ -58,6 +58,7 @@ from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body, Clear, Cursor, Into, Leap, Lookup, Loop, Sum
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import Trie, View
+from freshviews.query.block import counts_values
 from freshviews.query.dependencies import FD
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.query import Atom, Query
@@ -455,9 +456,10 @@ def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple
 
 def _plan(request: Request) -> Program:
     main, positive = request.query, not request.joins_negative
+    counted = [one.query for one in request.block.distinct if counts_values(one.kind)]
 
     def plan_query(query: Query) -> Program:
-        once = positive and (query is not main or request.is_distinct)
+        once = positive and query not in counted and (query is not main or request.is_distinct)
         return plan(query, request.keys_of(query), named_order(request, query), once, request.sizes)
 
     return assemble(request.block, plan_query, not positive)

@@ -437,7 +437,7 @@ class State(Tables):
         view, source = self.program.view(statement.view), self.program.view(statement.source)
         in_order = len(source.ordered) == len(source.key) - len(within)
         assert statement.kind in source.folds or in_order, f"{source.name} is not ordered by the rest of its key"
-        rows = [row for row in self.views[source.name] if row[: len(within)] == within]
+        rows = {row: count for row, (count, *_) in self.views[source.name].items() if row[: len(within)] == within}
         found = scanned(statement.kind, rows, source.ordered, self.dictionary)
         before = self.views[view.name].get(key, ring_of(view.components).zero)
         at = [c.name for c in view.components].index(statement.component)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import operator
+import struct
 from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from freshviews.program.reference.scalars import rank
+from freshviews.program.reference.scalars import NAN, rank
 from freshviews.program.views import Order, View
+from freshviews.query.block import DISCRETE, MODES, Percentile, percentile_of
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
@@ -48,14 +51,36 @@ def is_between(
     return True
 
 
-def scanned(kind: str, rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
-    """The value of a Scan over the rows; 0 if there are none."""
+def scanned(kind: str, rows: Mapping[Key, int], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
+    """The value of a Scan over the rows, of which a percentile and a mode read the counts; 0 if there are none."""
     found = in_order(rows, orders, dictionary)
+    percentile = percentile_of(kind)
+    if percentile is not None:
+        return _place(percentile, [row[-1] for row in found for _ in range(max(rows[row], 0))])
     if not found:
         return 0
+    if kind in MODES:
+        found = found[::-1] if kind == MODES[1] else found
+        return max(found, key=lambda row: max(rows[row], 0))[-1]
     if kind in ("bit_and", "bit_or"):
         return reduce(operator.and_ if kind == "bit_and" else operator.or_, (row[-1] for row in found))
     return found[0 if kind in ("min", "min_by") else -1][-1]
+
+
+def _place(percentile: Percentile, codes: list[int]) -> int:
+    """The percentile of codes in order; 0 if there are none."""
+    if not codes:
+        return 0
+    codes = codes[::-1] if percentile.descending else codes
+    if percentile.function == DISCRETE:
+        return codes[max(math.ceil(percentile.fraction * len(codes)) - 1, 0)]
+    position = percentile.fraction * (len(codes) - 1)
+    low, high = codes[math.floor(position)], codes[math.ceil(position)]
+    if low == high:
+        return low
+    x, y = struct.unpack("<2d", struct.pack("<2q", low, high))
+    found = (math.ceil(position) - position) * x + (position - math.floor(position)) * y
+    return NAN if math.isnan(found) else int(*struct.unpack("<q", struct.pack("<d", found or 0.0)))
 
 
 def window(

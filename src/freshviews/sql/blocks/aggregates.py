@@ -11,13 +11,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from freshviews.catalog.matrices import MATRICES
-from freshviews.catalog.rings import aggregate_over
+from freshviews.catalog.rings import aggregate_over, bit_xor
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregate_ref
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
+from freshviews.sql.blocks.calls.halves import halves_of, whole_of_halves
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
+from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, integer, key, null, replaced
@@ -74,6 +76,8 @@ class Collector:
                 raise Fault(what)
             if _function_name(node) in MOMENTS:
                 return self._moment(node)
+            if _function_name(node) == "try_sum":
+                return self._try_sum(node)
             call = self._call(node)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
@@ -122,6 +126,18 @@ class Collector:
         args = [keep(self._scalar.bind(argument)) for argument in arguments]
         return moment(name, args, self._reference)
 
+    def _try_sum(self, node: Node) -> Expr:
+        """SUM; of BIGINT, NULL where it does not fit: the sums of both halves of the values always do."""
+        name, arguments, distinct, keep = self._parts(node)
+        if len(arguments) != 1:
+            raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
+        argument = self._scalar.bind(arguments[0])
+        if argument.type != BIGINT:
+            return self._reference(_over_one("sum", argument, distinct, keep))
+        if distinct:
+            raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
+        return whole_of_halves(*(self._reference(_over_one("sum", half, False, keep)) for half in halves_of(argument)))
+
     def _parts(self, node: Node) -> tuple[str, list[Node], bool, Callable[[Expr], Expr]]:
         """The name of a call, its arguments, True for DISTINCT, and the function that applies FILTER."""
         keep: Callable[[Expr], Expr] = _as_is
@@ -148,6 +164,8 @@ class Collector:
         name = _SYNONYMS.get(name, name)
         if name in JOINING:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)
+        if name in PERCENTILES:
+            return percentile_call(name, arguments, distinct, self._scalar.bind, keep)
         if name == PROVENANCE:
             return provenance_call(arguments, distinct, isinstance(node, exp.Filter))
         ring = aggregate_over(name)
@@ -165,6 +183,13 @@ class Collector:
         if len(arguments) != 1:
             raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
         argument = self._scalar.bind(arguments[0])
+        if name == "bit_xor":
+            if distinct:
+                raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
+            if argument.type != VOID and not argument.type.is_integer:
+                raise Fault(f"{name} takes integers, not {argument.type}")
+            call = filtered(call_of_ring(bit_xor(), [argument]), keep)
+            return replace(call, type=INT if argument.type == VOID else argument.type)
         if name == "only_value":
             value = self._typed(argument)
             return AggregateCall("min_by", (value, keep(Literal(1, INT))), False, value.type)
@@ -172,6 +197,9 @@ class Collector:
             if distinct:
                 raise Fault("count_if takes no DISTINCT")
             return self._counting(logic.condition(argument, "count_if"), keep)
+        if name == "try_avg":
+            # The sum of a BIGINT may not fit 64 bits.
+            name, argument = "avg", cast(argument, DOUBLE) if argument.type == BIGINT else argument
         return _over_one(name, argument, distinct, keep)
 
     def _count(self, arguments: list[Node], distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
@@ -222,7 +250,7 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
     if name in _LOGICAL:
         argument = logic.condition(argument, name)
     if argument.type == VOID:
-        argument = null(BOOLEAN if name in _LOGICAL else INT)
+        argument = null(BOOLEAN if name in _LOGICAL else DOUBLE if name in ("sum", "avg") else INT)
     if name in FOLDED and not argument.type.is_integer:
         raise Fault(f"{name} takes integers, not {argument.type}")
     if function in SCANNED:

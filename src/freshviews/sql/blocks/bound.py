@@ -27,11 +27,11 @@ class AggregateCall:
     """An aggregate call over expressions.
 
     ``function``: ``count`` (without arguments of all rows, else of the rows where no argument is NULL), ``sum``,
-    ``avg``, one of ``SCANNED``, one of ``COFACTORS`` or one of ``RINGS``; or the function of an aggregate with a
-    ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by positions of arguments; for ``RINGS`` the
-    number of the value, of the family ``ring``; for a ``gathering`` with several texts the position of the text. The
-    arguments of such a call are the columns of its relations, which are groups of the rows where no argument is NULL,
-    then the values to sum.
+    ``avg``, one of ``SCANNED`` or ``MODES``, the kind of a ``Percentile``, one of ``COFACTORS`` or one of ``RINGS``; or
+    the function of an aggregate with a ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by
+    positions of arguments; for ``RINGS`` the number of the value, of the family ``ring``; for a ``gathering`` with
+    several texts the position of the text. The arguments of such a call are the columns of its relations, which are
+    groups of the rows where no argument is NULL, then the values to sum.
     """
 
     function: str
@@ -56,7 +56,7 @@ class AggregateCall:
         """A readable name, such as sum_qty or count_distinct_part."""
         args = [self.args[i] for i in self.entry] if self.function in COFACTORS else self.args
         names = [name_of(n.name) for arg in args for n in nodes_of(arg) if isinstance(n, Column)]
-        function = self.ring.partition(".")[0] or self.function
+        function = self.ring.partition(".")[0] or self.function.partition(" ")[0]
         words = [function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
         return "_".join(words[:4])
 

@@ -85,7 +85,7 @@ _BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.BitwiseXor: bits_xor,
 }
 
-WITHIN_GROUP = "it is accepted for LISTAGG and STRING_AGG; AVG, MIN, MAX, MIN_BY and MAX_BY are accepted"
+WITHIN_GROUP = "it is accepted for LISTAGG, STRING_AGG, PERCENTILE_CONT, PERCENTILE_DISC and MODE"
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),

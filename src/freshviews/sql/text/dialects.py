@@ -54,7 +54,7 @@ _ENDED = frozenset(
 _SHIFTS = ("lag", "lead")
 _OF_NULLS = ("any_value", "first", "first_value", *_SHIFTS, "last", "last_value", "nth_value")
 _NULLS = (exp.IgnoreNulls, exp.RespectNulls)
-_JOINING = ("string_agg", "listagg", "group_concat")
+_JOINING = ("string_agg", "listagg", "group_concat", "percentile_cont", "percentile_disc", "mode")
 _NUMBERS = "\x1dhops"
 _MOST = 10_000
 """Most hopping windows that contain one moment."""
@@ -149,7 +149,7 @@ def _is_of_nulls(node: Node | None) -> bool:
 
 
 def _order_inside(within: exp.WithinGroup) -> None:
-    """Move WITHIN GROUP (ORDER BY ...) of an aggregate that joins texts to its last argument."""
+    """Move WITHIN GROUP (ORDER BY ...) of an aggregate to its last argument."""
     call, order = within.this, within.expression
     if not isinstance(call, exp.Anonymous) or call.name.lower() not in _JOINING or not isinstance(order, exp.Order):
         return
@@ -159,6 +159,8 @@ def _order_inside(within: exp.WithinGroup) -> None:
     if arguments:
         last = exp.Order(this=arguments[-1].copy(), expressions=[one.copy() for one in order.expressions])
         call.set("expressions", [*arguments[:-1], last])
+    elif call.name.lower() == "mode":
+        call.set("expressions", [order.copy()])
     _put(within, call.copy())
 
 

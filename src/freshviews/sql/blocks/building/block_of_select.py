@@ -21,6 +21,7 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
+    counts_values,
 )
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -330,7 +331,7 @@ class _Builder:
     def _value(self, call_: AggregateCall) -> Expr:
         """An aggregate call over results; most calls need one result."""
         args = call_.args
-        if call_.function in SCANNED:
+        if _is_scanned(call_.function):
             return self._result(call_, (self._distinct(call_.function, call_),))
         if call_.function in COFACTORS:
             family = "cofactor.double" if args[0].type.is_float else "cofactor.integer"
@@ -405,8 +406,9 @@ class _Builder:
             if variable.name in self.free or variable.name in chosen:
                 variable = self.variables.again(arg, f"{kind}_argument")
             chosen.append(variable.name)
-        name = self.named_values.take(_label(kind if kind in SCANNED else f"{kind}_distinct", call_))
-        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
+        scanned = _is_scanned(kind)
+        name = self.named_values.take(_label(kind.partition(" ")[0] if scanned else f"{kind}_distinct", call_))
+        kind_type = BIGINT if kind == "count" else call_.args[0].type if scanned else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
         # Atoms are added once every variable of the block is known; until then ``free`` holds the arguments.
@@ -431,6 +433,11 @@ class _Builder:
         used.update(v for atom in negated for v in atom.variables)
         atoms = self.variables.atoms({*self.free, *query.free, *used}, extra)
         return Query("", (*self.free, *query.free), atoms, conditions=conditions, negated=negated)
+
+
+def _is_scanned(kind: str) -> bool:
+    """True for an aggregate whose values are stored in order and scanned."""
+    return kind in SCANNED or counts_values(kind)
 
 
 def _label(prefix: str, call_: AggregateCall) -> str:

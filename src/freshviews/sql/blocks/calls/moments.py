@@ -1,4 +1,4 @@
-"""Computes variance, covariance, correlation and regression from exact sums of x, y and x * y."""
+"""Computes variance, skewness, kurtosis, covariance, correlation and regression from exact sums of products."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.expr.ops import OPS
 from freshviews.sql.blocks.bound import AggregateCall
-from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions import arithmetic, coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, key, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
@@ -47,6 +47,31 @@ class _Totals:
         rest = self._sum("sum", call("mul_rest", factors, DOUBLE))
         totals = [self._sum(function, arg) for arg in (a, b, product) for function in ("sum", "sum_rest")]
         return call("comoment", (self.count, *totals, rest), DOUBLE)
+
+    def _powers(self, most: int) -> list[Expr]:
+        """The count, then the totals of the powers of x, each as a sum of two doubles."""
+        square, rest = _times(self.x, self.x), _rest(self.x, self.x)
+        cube, fourth = _times(square, self.x), _times(square, square)
+        tail = _times(square, rest)
+        found: list[Expr] = [self.count, self._sum("sum", self.x), self._sum("sum_rest", self.x)]
+        for power, less in (
+            (square, rest),
+            (cube, _plus(_rest(square, self.x), _times(rest, self.x))),
+            (fourth, _plus(_rest(square, square), _plus(tail, tail))),
+        )[: most - 1]:
+            found += [self._sum("sum", power), _plus(self._sum("sum_rest", power), self._sum("sum", less))]
+        return found
+
+    @property
+    def skewness(self) -> Expr:
+        third = call("third_moment", tuple(self._powers(3)), DOUBLE)
+        return _quotient(_times(_root(self.rows), third), _root(_times(_times(self.xx, self.xx), self.xx)))
+
+    @property
+    def kurtosis(self) -> Expr:
+        fourth = call("fourth_moment", tuple(self._powers(4)), DOUBLE)
+        quotient = _quotient(_times(self.rows, fourth), _times(self.xx, self.xx))
+        return call("sub_float", (quotient, Literal(3.0, DOUBLE)), DOUBLE)
 
     def _sum(self, function: str, arg: Expr) -> Expr:
         return self.reference(AggregateCall(function, (arg,), False, DOUBLE))
@@ -89,6 +114,15 @@ def _times(a: Expr, b: Expr) -> Expr:
     return call("mul_float", (a, b), DOUBLE)
 
 
+def _plus(a: Expr, b: Expr) -> Expr:
+    return call("add_float", (a, b), DOUBLE)
+
+
+def _rest(a: Expr, b: Expr) -> Expr:
+    """a * b less its nearest double."""
+    return call("mul_rest", (a, b), DOUBLE)
+
+
 def _fit(t: _Totals) -> Expr:
     """R squared of y by x: 1 if all y are equal, NULL if all x are."""
     fitted = _quotient(_times(t.xy, t.xy), _times(t.xx, t.yy))
@@ -108,6 +142,8 @@ _OF_ONE: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
         "stddev_samp": lambda t: _root(t.sample(t.xx)),
         "stddev": lambda t: _root(t.sample(t.xx)),
         "std": lambda t: _root(t.sample(t.xx)),
+        "skewness": lambda t: t.skewness,
+        "kurtosis": lambda t: t.kurtosis,
     }
 )
 
@@ -118,8 +154,6 @@ _OF_TWO: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
         "covar_samp": lambda t: t.sample(t.xy),
         "corr": lambda t: _quotient(t.xy, _root(_times(t.xx, t.yy))),
         "regr_count": lambda t: t.count,
-        "regr_avgx": lambda t: t.mean(t.x),
-        "regr_avgy": lambda t: t.mean(t.y),
         "regr_sxx": lambda t: t.xx,
         "regr_syy": lambda t: t.yy,
         "regr_sxy": lambda t: t.xy,
@@ -129,7 +163,10 @@ _OF_TWO: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
     }
 )
 
-MOMENTS = frozenset((*_OF_ONE, *_OF_TWO))
+_MEANS = ("regr_avgx", "regr_avgy")
+"""Averages of one argument in the rows where neither is NULL; of decimals, a decimal."""
+
+MOMENTS = frozenset((*_OF_ONE, *_OF_TWO, *_MEANS))
 """The functions by lower-case name."""
 
 
@@ -151,6 +188,11 @@ def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall],
     if count == 1:
         (x,) = doubles
         return _OF_ONE[name](_Totals(x, x, (x,), reference))
+    if name in _MEANS:
+        decimals = [given if given.type.is_decimal else double for given, double in zip(args, doubles, strict=True)]
+        arg, other = decimals if name == "regr_avgy" else decimals[::-1]
+        mean = AggregateCall("avg", (_null_where_null(arg, other),), False, coerce.mean_of(arg.type) or DOUBLE)
+        return reference(mean)
     y, x = (_null_where_null(arg, other) for arg, other in (doubles, doubles[::-1]))
     given = tuple(sorted(doubles, key=lambda arg: str(key(arg))))
     return _OF_TWO[name](_Totals(x, y, given, reference))
@@ -162,4 +204,4 @@ def _null_where_null(arg: Expr, other: Expr) -> Expr:
         return arg
     while isinstance(other, Call) and len(other.args) == 1 and OPS[other.op].null == "strict":
         (other,) = other.args
-    return logic.choose([(call("is_not_null", (other,), BOOLEAN), arg)], null(DOUBLE))
+    return logic.choose([(call("is_not_null", (other,), BOOLEAN), arg)], null(arg.type))

@@ -1,0 +1,171 @@
+"""Percentiles and MODE have Spark's values, types and refusals, and follow inserts and deletes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.errors import SqlError
+from freshviews.kernel.memory.mem import PURE_PYTHON
+from tests.sql.printed import catalog, column_types, view
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(2)]
+
+COLUMNS = "i INT, l BIGINT, x DOUBLE, f FLOAT, p DECIMAL(10, 2), s STRING, d DATE, t TIMESTAMP, b BOOLEAN"
+ROWS = [
+    (1, 1, math.nan, 1.5, Decimal("1.5"), "1", dt.date(2020, 1, 1), dt.datetime(1969, 1, 1), True),
+    (2, 2, math.inf, 2.5, Decimal("2.25"), "2", dt.date(2020, 1, 3), None, None),
+    (3, 2**53 + 1, 1.5, None, None, "-0", None, None, None),
+    (10, None, None, None, None, None, None, None, None),
+]
+
+ANSWERS = [
+    ("median(i)", 2.5),
+    ("percentile(i, 0.5)", 2.5),
+    ("percentile(i, '0.25')", 1.75),
+    ("percentile(i, 0.25 + 0.25, 1)", 2.5),
+    ("percentile_cont(0.3) WITHIN GROUP (ORDER BY i)", 1.9),
+    ("percentile_cont(0.3) WITHIN GROUP (ORDER BY i DESC)", 3.7000000000000006),
+    ("percentile_cont(0.5) WITHIN GROUP (ORDER BY i) FILTER (WHERE i > 1)", 3.0),
+    ("median(i) FILTER (WHERE i > 20)", None),
+    *(
+        (f"percentile_disc({fraction}) WITHIN GROUP (ORDER BY i{order})", value)
+        for order, values in (
+            ("", {0.0: 1.0, 0.25: 1.0, 0.26: 2.0, 0.3: 2.0, 0.5: 2.0, 0.75: 3.0, 1: 10.0}),
+            (" DESC", {0.0: 10.0, 0.1: 10.0, 0.25: 10.0, 0.3: 3.0, 0.5: 3.0, 0.75: 2.0, 1: 1.0}),
+        )
+        for fraction, value in values.items()
+    ),
+    *(
+        (f"percentile_approx(i, {fraction})", value)
+        for fraction, value in {0.0: 1, 0.25: 1, 0.26: 2, 0.5: 2, 0.75: 3, 1: 10}.items()
+    ),
+    ("approx_percentile(i, 0.5, 100)", 2),
+    ("median(x)", math.inf),
+    ("percentile_disc(0.9) WITHIN GROUP (ORDER BY x)", math.nan),
+    ("percentile_disc(0.1) WITHIN GROUP (ORDER BY x DESC)", math.nan),
+    ("median(p)", 1.875),
+    ("percentile_approx(p, 0.5)", Decimal("1.50")),
+    ("median(s)", 1.0),
+    ("percentile_approx(s, 0.5)", 1.0),
+    ("percentile_approx(f, 0.5)", 1.5),
+    ("percentile_approx(d, 0.5)", dt.date(2020, 1, 1)),
+    ("percentile_approx(t, 1)", dt.datetime(1969, 1, 1)),
+    ("percentile(l, 1)", 2.0**53),
+    ("mode(i), mode(i, TRUE), mode() WITHIN GROUP (ORDER BY i DESC)", (1, 1, 10)),
+    ("mode(x), mode() WITHIN GROUP (ORDER BY x DESC)", (1.5, math.nan)),
+    ("mode(s), mode(p), mode(d), mode(b)", ("-0", Decimal("1.50"), dt.date(2020, 1, 1), True)),
+    ("mode(i % 2), mode(i DIV 2, FALSE), mode(f - f), mode(NULL)", (0, 1, 0.0, None)),
+    ("mode(i) FILTER (WHERE i > 1), mode(i) FILTER (WHERE i > 20)", (2, None)),
+    ("median(NULL)", None),
+    ("percentile_approx(NULL, 0.5)", None),
+]
+
+
+def rows_of(*items: str, rows: Any = ROWS) -> list[Any]:
+    with Database() as database:
+        database.execute(f"CREATE TABLE t ({COLUMNS})")
+        listed = ", ".join(f"{item} AS y{i}" for i, item in enumerate(items))
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {listed} FROM t")
+        database.insert("t", rows)
+        return list(database.view("v"))
+
+
+def test_percentiles_have_the_values_of_spark() -> None:
+    texts, answers = [], []
+    for text, answer in ANSWERS:
+        several = text.split(", mode") if isinstance(answer, tuple) else [text]
+        texts += [several[0], *(f"mode{one}" for one in several[1:])]
+        answers += answer if isinstance(answer, tuple) else [answer]
+    ((found),) = rows_of(*texts)
+    differing = [one for one in zip(texts, found, answers, strict=True) if repr(one[1]) != repr(one[2])]
+    assert not differing
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("median(i)", "DOUBLE"),
+        ("percentile_disc(0.5) WITHIN GROUP (ORDER BY p)", "DOUBLE"),
+        ("percentile_approx(i, 0.5)", "INT"),
+        ("percentile_approx(p, 0.5)", "DECIMAL(10, 2)"),
+        ("percentile_approx(d, 0.5)", "DATE"),
+        ("percentile_approx(s, 0.5)", "DOUBLE"),
+        ("mode(s)", "STRING"),
+        ("mode() WITHIN GROUP (ORDER BY p)", "DECIMAL(10, 2)"),
+    ],
+)
+def test_a_percentile_has_the_type_of_spark(call: str, kind: str) -> None:
+    known = catalog(f"CREATE TABLE t ({COLUMNS});")
+    assert column_types(view(f"SELECT {call} AS y FROM t", known)) == f"y {kind}"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("median(d)", "median takes numbers, not DATE"),
+        ("median(b)", "median takes numbers, not BOOLEAN"),
+        ("median(i, 1)", "median takes 1 argument, not 2"),
+        ("percentile(i)", r"percentile takes 2 arguments \(a value and a fraction\), not 1"),
+        ("percentile(i, 1.5)", "the fraction of percentile must be a constant from 0 to 1"),
+        ("percentile(i, -0.1)", "the fraction of percentile must be a constant from 0 to 1"),
+        ("percentile(i, NULL)", "the fraction of percentile must be a constant from 0 to 1"),
+        ("percentile(i, i)", "the fraction of percentile must be a constant from 0 to 1"),
+        ("percentile(i, DATE '2020-01-01')", "must be a constant from 0 to 1, not DATE"),
+        ("percentile(i, array(0.5))", "array"),
+        ("percentile_approx(b, 0.5)", "percentile_approx takes numbers, not BOOLEAN"),
+        ("percentile_approx(i, 0.5, 0)", "the accuracy of percentile_approx must be a constant integer above 0"),
+        ("percentile_approx(i, 0.5, 1.5)", "the accuracy of percentile_approx must be a constant integer above 0"),
+        ("percentile_cont(0.5)", r"percentile_cont is written PERCENTILE_CONT\(fraction\) WITHIN GROUP"),
+        ("percentile_cont(i, 0.5)", r"percentile_cont is written PERCENTILE_CONT\(fraction\) WITHIN GROUP"),
+        ("percentile_cont(0.5) WITHIN GROUP (ORDER BY i, i)", "takes one value in WITHIN GROUP"),
+        ("mode()", r"mode takes 1 or 2 arguments, or WITHIN GROUP \(ORDER BY value\), not 0"),
+        ("mode(i, 1)", "the second argument of mode must be TRUE or FALSE"),
+        ("mode() WITHIN GROUP (ORDER BY i, l)", "mode takes one value in WITHIN GROUP"),
+        ("mode(DISTINCT i)", "mode of DISTINCT values is not supported"),
+        ("mode(i) OVER (ORDER BY l)", r"MODE OVER \(... ORDER BY ...\)"),
+        ("median(i) OVER (ORDER BY l)", r"MEDIAN OVER \(... ORDER BY ...\)"),
+    ],
+)
+def test_a_wrong_percentile_is_refused_with_the_reason(call: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        rows_of(call)
+
+
+def test_percentiles_follow_inserts_and_deletes_in_groups_grouping_sets_and_windows() -> None:
+    source = random.Random(5)
+    size = 60 if PURE_PYTHON else 400
+    rows = [(source.randrange(3), source.choice((None, source.randrange(-9, 9))), n) for n in range(size)]
+    with Database() as database:
+        database.execute("CREATE TABLE t (g INT, x INT, n INT)")
+        database.execute(
+            "CREATE MATERIALIZED VIEW v AS SELECT g, MEDIAN(x) AS m, MAX(x) AS x, COUNT(*) AS n, MODE(x) AS o"
+            " FROM t             GROUP BY ROLLUP (g) HAVING MEDIAN(x) IS NOT NULL OR COUNT(*) > 0"
+        )
+        database.execute("CREATE MATERIALIZED VIEW w AS SELECT n, MEDIAN(x) OVER (PARTITION BY g) AS m FROM t")
+        kept: list[tuple[int, int | None, int]] = []
+        for step in range(8):
+            more = rows[step * size // 8 : (step + 1) * size // 8]
+            gone = [row for row in kept if source.random() < 0.4] if step % 2 else []
+            kept = [*(row for row in kept if row not in gone), *more]
+            database.apply("t", [*((*row, 1) for row in more), *((*row, -1) for row in gone)])
+            groups: dict[int | None, list[int]] = {g: [] for g, *_ in [*kept, (None,)]}
+            for g, x, _ in kept:
+                for group in (g, None):
+                    groups[group] += [] if x is None else [x]
+            medians = {g: _median(sorted(values)) for g, values in groups.items()}
+            sizes = {g: sum(g in (None, row[0]) for row in kept) for g in groups}
+            greatest = {g: max(values, default=None) for g, values in groups.items()}
+            modes = {g: max(sorted(values), key=values.count, default=None) for g, values in groups.items()}
+            assert set(database.view("v")) == {(g, medians[g], greatest[g], sizes[g], modes[g]) for g in groups}
+            assert dict(database.view("w")) == {n: medians[g] for g, _, n in kept}
+
+
+def _median(values: list[int]) -> float | None:
+    return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2 if values else None

@@ -1,0 +1,157 @@
+"""BIT_XOR, SKEWNESS, KURTOSIS, TRY_SUM and TRY_AVG have Spark's values, also after deletes."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.errors import BatchError, SqlError
+from freshviews.kernel.memory.mem import PURE_PYTHON
+from tests.sql.printed import catalog, column_types, view
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
+
+COLUMNS = "y TINYINT, i INT, l BIGINT, x DOUBLE, p DECIMAL(2, 1), s STRING"
+GREATEST = 2**63 - 1
+
+
+def rows_of(items: str, rows: Sequence[Any]) -> list[Any]:
+    """The one row of a view of aggregates, over rows of which some come and go."""
+    with Database() as database:
+        database.execute(f"CREATE TABLE t ({COLUMNS})")
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {items} FROM t")
+        passing = (3, 7, 123456789, 2.5e10, None, "3")
+        database.insert("t", [passing, passing])
+        database.insert("t", rows)
+        database.delete("t", [passing, passing])
+        ((found),) = database.view("v")
+        return list(found)
+
+
+FULL = ("y", "i", "l", "x", "p", "s")
+
+
+def of(column: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Rows with these values in one column."""
+    return [tuple(value if name == column else None for name in FULL) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("items", "rows", "answer"),
+    [
+        ("bit_xor(i)", of("i", 1, 2, 2), [1]),
+        ("bit_xor(y)", of("y", 1, 2, -128), [-125]),
+        ("bit_xor(i), bit_xor(i) FILTER (WHERE i > 5)", of("i", 1, None), [1, None]),
+        ("bit_xor(i), bit_xor(NULL)", [], [None, None]),
+        ("bit_xor(l)", of("l", -(2**63) + 1, 1, 5), [-(2**63) + 5]),
+        ("skewness(i), kurtosis(i)", of("i", 1, 2, 2, 10), [1.1099684291823666, -0.6973338424563691]),
+        ("skewness(i), kurtosis(i)", of("i", 1), [None, None]),
+        ("skewness(x), kurtosis(x)", of("x", 0.1, 0.1, 0.1), [None, None]),
+        ("skewness(x), kurtosis(x)", of("x", 1.0, math.nan), [math.nan, math.nan]),
+        ("skewness(s), kurtosis(NULL)", of("s", "1", "2", "2", "10"), [1.1099684291823666, None]),
+        ("try_sum(l)", of("l", GREATEST, 1), [None]),
+        ("try_sum(l)", of("l", GREATEST, GREATEST, 1 - GREATEST, -GREATEST), [1]),
+        ("try_sum(l)", of("l", 1 - GREATEST, -3), [None]),
+        ("try_avg(l)", of("l", GREATEST, 1, -5), [3.0744573456182584e18]),
+        ("try_sum(l)", of("l", -GREATEST, 123), [123 - GREATEST]),
+        ("try_sum(i), try_avg(i), try_sum(DISTINCT i)", of("i", 5, 5, 2), [12, 4.0, 7]),
+        ("try_sum(l), try_avg(l)", of("l", None), [None, None]),
+        ("try_sum(s), try_sum(DISTINCT s), try_sum(NULL)", of("s", "1", "1"), [2.0, 1.0, None]),
+        ("regr_avgx(i, p), regr_avgy(p, i)", [(None, 1, None, None, Decimal("1.5"), None)], [Decimal("1.50000")] * 2),
+        ("regr_avgx(i, p), regr_avgy(p, l)", [(None, 1, None, None, Decimal("1.5"), None)], [Decimal("1.50000"), None]),
+        ("try_sum(l) FILTER (WHERE l < 9)", of("l", GREATEST, 8), [8]),
+    ],
+)
+def test_an_aggregate_has_the_value_of_spark(items: str, rows: Sequence[Any], answer: list[Any]) -> None:
+    found = rows_of(items, rows)
+    assert list(map(type, found)) == list(map(type, answer))
+    assert all(
+        a == b or (isinstance(a, float) and (math.isclose(a, b, rel_tol=1e-14) or (math.isnan(a) and math.isnan(b))))
+        for a, b in zip(found, answer, strict=True)
+    ), found
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        ("bit_xor(y)", "TINYINT"),
+        ("bit_xor(i)", "INT"),
+        ("bit_xor(NULL)", "INT"),
+        ("skewness(p)", "DOUBLE"),
+        ("try_sum(i)", "BIGINT"),
+        ("try_sum(p)", "DECIMAL(12, 1)"),
+        ("regr_avgx(i, p)", "DECIMAL(6, 5)"),
+        ("regr_avgy(i, p)", "DOUBLE"),
+        ("try_avg(p)", "DECIMAL(6, 5)"),
+        ("try_sum(s)", "DOUBLE"),
+        ("try_sum(NULL)", "DOUBLE"),
+    ],
+)
+def test_an_aggregate_has_the_type_of_spark(call: str, kind: str) -> None:
+    assert column_types(view(f"SELECT {call} AS y FROM t", catalog(f"CREATE TABLE t ({COLUMNS});"))) == f"y {kind}"
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("bit_xor(s)", "bit_xor takes integers, not STRING"),
+        ("bit_xor(p)", "bit_xor takes integers, not DECIMAL"),
+        ("bit_xor(DISTINCT i)", "bit_xor of DISTINCT values is not supported"),
+        ("skewness(i, i)", "skewness takes 1 argument, not 2"),
+        ("try_sum(DISTINCT l)", "try_sum of DISTINCT values is not supported"),
+        ("try_sum(i, i)", "try_sum takes 1 argument, not 2"),
+    ],
+)
+def test_a_wrong_call_is_refused_with_the_reason(call: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        rows_of(call, [])
+
+
+def test_a_bit_xor_that_is_the_least_bigint_refuses_the_batch() -> None:
+    with pytest.raises(BatchError, match="does not fit 64 bits"):
+        rows_of("bit_xor(l)", of("l", -(2**63) + 1, 1))
+
+
+def test_moments_of_numbers_far_from_zero_keep_their_digits_after_deletes() -> None:
+    source = random.Random(7)
+    values = [10.0**4 + source.gauss(0, 1) ** 3 for _ in range(40 if PURE_PYTHON else 400)]
+    exact = [Fraction(value) for value in values]
+    mean = sum(exact) / len(exact)
+    second, third, fourth = (sum((x - mean) ** k for x in exact) / len(exact) for k in (2, 3, 4))
+    found = rows_of("skewness(x), kurtosis(x)", of("x", *values))
+    assert found == pytest.approx([float(third) / float(second) ** 1.5, float(fourth / second**2) - 3], rel=1e-11)
+
+
+def test_bit_xor_follows_joins_groups_and_grouping_sets() -> None:
+    source = random.Random(3)
+    with Database() as database:
+        database.execute("CREATE TABLE r (g INT, k INT, x BIGINT); CREATE TABLE s (k INT)")
+        database.execute(
+            "CREATE MATERIALIZED VIEW v AS SELECT g, BIT_XOR(x) AS x FROM r JOIN s ON r.k = s.k GROUP BY ROLLUP (g)"
+        )
+        left: list[tuple[int, int, int]] = []
+        right: list[tuple[int]] = []
+        for _ in range(6):
+            rows = [(source.randrange(2), source.randrange(3), source.randrange(-99, 99)) for _ in range(5)]
+            keys = [(source.randrange(3),) for _ in range(3)]
+            gone = [one for one in left if source.random() < 0.3]
+            former = right
+            left, right = [*(one for one in left if one not in gone), *rows], [*right[2:], *keys]
+            with database.batch() as batch:
+                batch.delete("r", gone)
+                batch.insert("r", rows)
+                batch.delete("s", former[:2])
+                batch.insert("s", keys)
+            expected: dict[int | None, int] = {}
+            for g, k, x in left:
+                for group in (g, None):
+                    for _ in range(right.count((k,))):
+                        expected[group] = expected.get(group, 0) ^ x
+            assert {g: x for g, x in database.view("v") if g is not None or expected} == expected
