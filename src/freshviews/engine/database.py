@@ -329,7 +329,7 @@ class Database(Shown):
             dictionary=self._dictionary,
             version=lambda: self.version,
             define=self._define,
-            whole=self._whole,
+            whole=partial(self._whole, unchanged=True),
             commit=self._commit_parts,
             answer=self._rows_of,
             create=self.create_table,
