@@ -126,3 +126,26 @@ def test_the_status_line_shows_stages_then_the_last_version() -> None:
         "starting Spark", "making by_part", "version 1: the views are made in 9.00 s", "reading items",
         "version 2: 4 rows in 2.00 s",
     ]  # fmt: skip
+
+
+STAGES = """
+import time
+from freshviews.cli.progress import Stages
+from freshviews.printable import say
+with Stages(False) as shown:
+    shown.stage("starting Spark")
+    time.sleep(0.1)
+    say("orders: streaming table, updated by Spark")
+    shown.stage("reading orders")
+"""
+
+
+def test_the_stage_of_a_project_is_a_line_that_vanishes_from_the_terminal_and_its_tables_stay() -> None:
+    path = os.pathsep.join(sys.path)
+    command = [sys.executable, "-c", STAGES]
+    code, written = on_terminal(command, {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}, output=True)
+    assert code == 0, written
+    found = re.findall(r"starting Spark, 0 s|updated by Spark|reading orders, 0 s", written)
+    assert [*dict.fromkeys(found)] == ["starting Spark, 0 s", "updated by Spark", "reading orders, 0 s"]
+    last = written.rpartition("reading orders")[2]
+    assert "\x1b[2K" in last and "updated by Spark" not in last

@@ -18,6 +18,7 @@ import freshviews as fv
 from freshviews.engine.codes import arrow_plan, encoding
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.commit import commit
+from freshviews.engine.commit.data import changes, evaluation, target
 from freshviews.engine.commit.data.changes import Changes
 from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
@@ -25,6 +26,7 @@ from freshviews.engine.tables import base_table
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_block import ViewBlock
+from freshviews.expr import host_evaluation
 from freshviews.kernel.hash import base_store
 from freshviews.kernel.machine import beside, compiling
 from freshviews.kernel.memory.mem import PURE_PYTHON
@@ -193,6 +195,33 @@ def test_refused_rows_never_cause_a_wait_for_the_compiler(
     with pytest.raises(fv.SubscriberError):
         db.insert("t", [(1,), (2,)])
     assert db._taken.rows == 2
+
+
+STATEMENTS = {
+    "UPDATE t SET qty = qty + 1 WHERE part > 'p1'": (evaluation, "evaluator_for", 1),
+    "UPDATE t SET part = upper(part)": (host_evaluation, "literal_code", 4),
+    "DELETE FROM t WHERE qty > 1": (target.Target, "batches", 1),
+    "MERGE INTO t USING s ON t.part = s.part WHEN MATCHED THEN DELETE": (changes, "pairs_of", 1),
+    "INSERT INTO t SELECT id + 9999, part, qty FROM t": (TableEncoder, "encode", 1),
+    "INSERT INTO t VALUES (1, 'x', 2) ON CONFLICT (id) DO NOTHING": (Changes, "of_conflict", 1),
+    "BEGIN; DELETE FROM t WHERE id = 1; UPDATE t SET qty = 4; COMMIT": (target, "numbered", 1),
+}
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_ctrl_c_stops_a_statement_that_changes_rows_before_its_commit(
+    statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "MERGE" in statement or "SELECT" in statement:
+        pytest.importorskip("duckdb")
+    db = database(first=1000)
+    place, name, number = STATEMENTS[statement]
+    press(monkeypatch, place, name, number)
+    commits = press(monkeypatch, fv.Database, "_commit_parts", 0)
+    stopped(db, lambda: db.execute(statement))
+    assert not commits
+    monkeypatch.undo()
+    db.execute(statement)
 
 
 CHANGES: dict[str, Callable[[fv.Database], Any]] = {

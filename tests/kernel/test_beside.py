@@ -99,7 +99,10 @@ class Compiling:
 
     def order(self, taken: TakenRows | None, *names: str) -> None:
         """Call functions for a database."""
-        work_for(taken)  # type: ignore[arg-type]
+        if taken is None:
+            beside._thread.taken = None
+        else:
+            work_for(taken)
         for name in names:
             self.compiler.made(self.function(name), "w")
 
@@ -237,25 +240,41 @@ for number, other in enumerate(others):
     other.insert("o", [(1, 1.0)])
 others.pop().close()
 db = freshviews.Database()
-db.execute('''CREATE TABLE z (a BIGINT); CREATE TABLE y (a BIGINT, b BIGINT);
-CREATE MATERIALIZED VIEW w AS SELECT a, MAX(b) AS b FROM y GROUP BY a; CREATE MATERIALIZED VIEW v AS SELECT a FROM z''')
-threading.Thread(target=db.insert, args=("z", [(i,) for i in range(1001)]), daemon=True).start()
+db.execute('''CREATE TABLE z (a BIGINT); CREATE TABLE y (a BIGINT, b BIGINT); CREATE TABLE x (a BIGINT, b BIGINT);
+CREATE MATERIALIZED VIEW w AS SELECT a, MAX(b) AS b FROM y GROUP BY a; CREATE MATERIALIZED VIEW v AS SELECT a FROM z;
+CREATE MATERIALIZED VIEW u AS SELECT a, COUNT(*) + 1 AS n, row_number() OVER (PARTITION BY a ORDER BY b) AS r FROM x
+GROUP BY a, b''')
+if sys.argv[1] == "x":
+    db.view("u").subscribe(print)
+rows = [(i, i)[:len(sys.argv[1:])] for i in range(1001)]
+threading.Thread(target=db.insert, args=(sys.argv[1], rows), daemon=True).start()
 ends = time.monotonic() + 60
 while not (first := asked.orders._first):
     assert time.monotonic() < ends
     asked.take()
-print(*(order[2].rsplit("_", 1)[0] if order[2].startswith("on_") else order[2] for order in first.values()))
+generated = "freshviews_generated"
+print(*(order[2].rsplit("_", 1)[0] if order[1].startswith(generated) else order[2] for order in first.values()))
 os._exit(0)
 """
 
 
-def test_a_batch_waits_only_for_the_functions_that_it_calls(tmp_path: Path) -> None:
-    """It does not wait for functions of other databases or other views."""
+WAITED = {
+    ("z",): "on_0 any_failed shrink_tables",
+    ("x", "two columns"): "on_0 any_failed shrink_tables append_rows consolidate clear_buffer read_change on_0 "
+    "end_version read_change on_0",
+}
+
+
+def test_a_batch_waits_only_for_the_functions_that_it_calls_and_for_all_of_them_before_it_changes_anything(
+    tmp_path: Path
+) -> None:
+    """It does not wait for functions of other databases or other views. ``x`` has a view whose change is read."""
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
     environment |= {"FRESHVIEWS_CACHE_DIR": str(tmp_path), "FRESHVIEWS_COMPILE": "beside"}
-    command = [sys.executable, "-c", BATCH]
-    found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
-    assert found == "add_rows settle_base missing on_0 any_failed shrink_tables\n"
+    for table, functions in WAITED.items():
+        command = [sys.executable, "-c", BATCH, *table]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+        assert found == f"add_rows settle_base missing undo_base {functions}\n"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no process compiles for another one")
@@ -278,3 +297,16 @@ def test_answers_are_read_from_large_file_descriptors(compiling: Compiling) -> N
         compiling.process.stdout.close()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
+
+
+def test_a_call_that_runs_long_as_plain_python_never_waits_in_its_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next call of the database waits for the compiler, before it changes anything."""
+    monkeypatch.setattr(beside, "_TOO_LONG", -1.0)
+    monkeypatch.setattr(beside, "_switched_on", True)
+    taken = TakenRows()
+    work_for(taken)
+    assert beside._run_plain(lambda: 5) == 5 and beside.may_stand_in()
+    with beside.take_in(taken, 1):
+        assert not beside.may_stand_in()
+    assert not beside.may_stand_in()
+    beside._thread.taken = None

@@ -149,7 +149,8 @@ def test_ctrl_c_while_spark_starts_loses_nothing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("freshviews.spark.session.start_session", interrupted)
     monkeypatch.setattr(Stopping, "end", ended)
     spec = write_project(str(tmp_path / "shop"))
-    assert run("run", spec).stderr == f"stopped; nothing is lost, the next freshviews run {spec} continues\n"
+    stopped = f"stopped; nothing is lost, the next freshviews run {spec} continues"
+    assert run("run", spec).stderr == f"starting Spark\n{stopped}\n"
     assert run("check", spec).stderr == run("explain", spec).stderr == "stopped; no table was changed\n"
 
 

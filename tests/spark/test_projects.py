@@ -354,12 +354,15 @@ def test_a_warning_names_flows_with_lost_rows(spark: Any, tmp_path: Path, databa
 
 @pytest.mark.long("Spark starts three times")
 def test_the_init_command_writes_a_project_that_runs(tmp_path: Path) -> None:
+    errors: list[str] = []
+
     def command(*words: str) -> str:
         done = subprocess.run(
             [sys.executable, "-m", "freshviews.cli", *words],
             cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=900,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+        errors[:] = done.stderr.splitlines()
         return done.stdout
 
     assert command("init", "shop") == "shop has a project; to run it: freshviews run shop/spark-pipeline.yml\n"
@@ -368,6 +371,11 @@ def test_the_init_command_writes_a_project_that_runs(tmp_path: Path) -> None:
         "by_part: materialized view, maintained",
         "large_parts: materialized view, maintained",
     ]
+    stages = [line for line in errors if not line.startswith(("Spark has started in", "compiling "))]
+    assert stages == [
+        "starting Spark", "Spark updates orders", "making by_part, large_parts", "reading orders", "writing by_part",
+        "writing large_parts",
+    ]  # fmt: skip
     (tmp_path / "shop" / "in" / "orders" / "2.csv").write_text("o_id,part,qty\n4,cog,1\n")
     select = ("query", "shop/spark-pipeline.yml", "SELECT * FROM by_part ORDER BY part", "--json")
     assert [json.loads(line) for line in command(*select).splitlines()] == [

@@ -14,13 +14,13 @@ from freshviews.display.grid import ROWS as SHOWN
 from freshviews.display.grid import Grid, Shown, bytes_text, rows_text
 from freshviews.errors import FreshviewsError
 from freshviews.tracebacks import ends_at_the_call
-from freshviews.types.frames import pandas_of, polars_of
+from freshviews.types.frames import Frames
 
 _BATCH = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Answer(Shown):
+class Answer(Shown, Frames):
     """The rows of a SELECT at one version, as ``Database.sql`` returns them; they never change.
 
     ``fetchone``, ``fetchmany`` and ``fetchall`` go through the rows once. All else reads all of them, at each call.
@@ -64,36 +64,6 @@ class Answer(Shown):
         {'most': [5]}
         """
         return self._rows
-
-    @ends_at_the_call
-    def to_pandas(self) -> Any:
-        """Return all rows as a pandas DataFrame.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Examples
-        --------
-        >>> db.sql("SELECT qty FROM items ORDER BY qty").to_pandas()["qty"].tolist()
-        [3, 5]
-        """
-        return pandas_of(self._rows)
-
-    @ends_at_the_call
-    def to_polars(self) -> Any:
-        """Return all rows as a polars DataFrame.
-
-        Returns
-        -------
-        polars.DataFrame
-
-        Examples
-        --------
-        >>> db.sql("SELECT qty FROM items").to_polars().shape
-        (2, 1)
-        """
-        return polars_of(self._rows)
 
     @ends_at_the_call
     def fetchone(self) -> tuple[Any, ...] | None:
@@ -186,10 +156,6 @@ class Answer(Shown):
     def __arrow_c_schema__(self) -> object:
         """Names and types of the columns, by Arrow's PyCapsule interface."""
         return self._rows.schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """All rows, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read an answer by it."""
-        return self._rows.__arrow_c_stream__(requested_schema)
 
     def _next(self) -> Iterator[tuple[Any, ...]]:
         if not self._left:

@@ -20,14 +20,13 @@ from freshviews.sql.expressions.coerce import (
 )
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import LONGEST_NUMBER, Node
+from freshviews.sql.text.typenames import NAMED
 from freshviews.types import (
     BIGINT,
-    BOOLEAN,
+    BINARY,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
-    SMALLINT,
     STRING,
     TIMESTAMP,
     TINYINT,
@@ -35,29 +34,9 @@ from freshviews.types import (
     decimal,
 )
 
-_KINDS = {
-    "BOOLEAN": BOOLEAN,
-    "TINYINT": TINYINT,
-    "SMALLINT": SMALLINT,
-    "INT": INT,
-    "BIGINT": BIGINT,
-    "FLOAT": FLOAT,
-    "DOUBLE": DOUBLE,
-    "TEXT": STRING,
-    "VARCHAR": STRING,
-    "DATE": DATE,
-    "TIMESTAMP": TIMESTAMP,
-    "TIMESTAMPTZ": TIMESTAMP,
-    "TIMESTAMPLTZ": TIMESTAMP,
-    "TIMESTAMPNTZ": TIMESTAMP,
-    "DATETIME": TIMESTAMP,
-}
-_NODES = {
-    "STRING": exp.DType.TEXT,
-    **{name: exp.DType[name] for name in ("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE")},
-    "DATE": exp.DType.DATE,
-    "TIMESTAMP": exp.DType.TIMESTAMP,
-}
+_KINDS = {name: kind for name, kind in NAMED.items() if kind != BINARY}
+_KINDS |= {"TIMESTAMPLTZ": TIMESTAMP, "DATETIME": TIMESTAMP}
+_NODES = {kind.name: exp.DType[name] for name, kind in reversed(_KINDS.items())}
 
 
 def kind_of(node: Node | None) -> SqlType | None:

@@ -88,7 +88,7 @@ def run_script(
             stopping.install()
             made = Manifests(store).versions()[-1:]
             begins = f"going on from version {made[0]}" if made else f"making {', '.join(progress.views)}"
-            progress.stage(f"Spark has started in {time.monotonic() - start:.0f} s; {begins}")
+            progress.stage(started_in(start, begins))
             pipeline = pipeline_alone(spark, definition, store.address, cells)
             query = pipeline.start(once=once, listener=progress.version, phases=phases)
             stopping.finishes = True
@@ -189,6 +189,11 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
         raise failed
     say(f"stopped at version {query.version}; resume with: {resume}", to=sys.stderr)
     return 0
+
+
+def started_in(start: float, then: str) -> str:
+    """The stage after Spark has started, which began to at the time ``start``."""
+    return f"Spark has started in {time.monotonic() - start:.0f} s; {then}"
 
 
 def java_is_gone(seconds: float) -> bool:

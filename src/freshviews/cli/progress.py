@@ -1,4 +1,7 @@
-"""Prints the progress of a pipeline: live lines on a terminal, else a line or a JSON object per version."""
+"""Prints the progress of a pipeline: live lines on a terminal, else a line or a JSON object per version.
+
+Until rows arrive, it prints the stage of the run, such as ``reading items``. A run of a project has only stages.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from threading import Event, Thread
+from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -27,35 +31,23 @@ _LOOK = 1.0
 """Seconds between two counts of compiled functions."""
 
 
-class Progress:
-    """Shows every version. ``close`` removes the live table; it may be called twice, and by a signal handler.
+class Stages:
+    """Shows what a run does. ``close`` ends the live line; it may be called twice, and by a signal handler. ``stays``:
+    the line stays on the terminal then."""
 
-    ``phases``: the seconds of the run by phase.
-    """
-
-    def __init__(self, definition: Definition, as_json: bool, phases: Phases) -> None:
-        self._tables = tables_by_view(definition)
-        self._json = as_json
-        self._latest: Manifest | None = None
-        self._phases = phases
-        self._compiled = 0.0
-        """Seconds of compiling in the versions before."""
-        self._reading = f"reading {', '.join(table.name for table in definition.tables)}"
-        self._stage = self._headline = ""
+    def __init__(self, as_json: bool, stays: bool = False) -> None:
+        self._stage = ""
         self._begun = time.time()
         self._watching: Watching | None = None
         self._out = sys.stdout
-        self._aside = contextlib.ExitStack()
         self._live: Live | None = None
         if sys.stdout.isatty() and not as_json:
-            self._live = Live(console=Console(), refresh_per_second=2, get_renderable=self._screen)
+            screen = self._screen
+            self._live = Live(console=Console(), refresh_per_second=2, get_renderable=screen, transient=not stays)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
-        if self._json:
-            # The output of a console sink is not JSON.
-            self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -68,12 +60,6 @@ class Progress:
         if live is not None:
             live.stop()
             os.write(self._out.fileno(), _CURSOR)
-        self._aside.close()
-
-    @property
-    def views(self) -> tuple[str, ...]:
-        """The names of the views."""
-        return tuple(self._tables)
 
     def stage(self, text: str) -> None:
         """Say what the run does from now on, until the next version or stage."""
@@ -86,13 +72,56 @@ class Progress:
         else:
             self._live.refresh()
 
+    def _note_compiling(self) -> None:
+        say("compiling the functions of the views, once per machine", to=sys.stderr)
+
+    def _staged(self) -> str:
+        """The stage, how many functions are compiled, and the seconds."""
+        if not self._stage:
+            return ""
+        compiled = self._watching.functions if self._watching is not None else 0
+        note = f", {compiled} functions compiled, once per machine" if compiled else ""
+        return f"{self._stage}{note}, {time.time() - self._begun:.0f} s"
+
+    def _screen(self) -> RenderableType:
+        return _line(self._staged())
+
+
+class Progress(Stages):
+    """Shows every version, too, on a terminal as a live table. ``phases``: the seconds of the run by phase."""
+
+    def __init__(self, definition: Definition, as_json: bool, phases: Phases) -> None:
+        self._tables = tables_by_view(definition)
+        self._json = as_json
+        self._latest: Manifest | None = None
+        self._phases = phases
+        self._compiled = 0.0
+        """Seconds of compiling in the versions before."""
+        self._reading = f"reading {', '.join(table.name for table in definition.tables)}"
+        self._headline = ""
+        self._aside = contextlib.ExitStack()
+        super().__init__(as_json, stays=True)  # Asks for the first screen.
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._json:
+            # The output of a console sink is not JSON.
+            self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
+        return self
+
+    def close(self) -> None:
+        super().close()
+        self._aside.close()
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the views."""
+        return tuple(self._tables)
+
     def started(self) -> None:
         """Say that rows are read, unless a version has said so."""
         if self._latest is None:
             self.stage(self._reading)
-
-    def _note_compiling(self) -> None:
-        say("compiling the functions of the views, once per machine", to=sys.stderr)
 
     def version(self, manifest: Manifest) -> None:
         """Show a version that was delivered."""
@@ -115,12 +144,7 @@ class Progress:
 
     def _screen(self) -> RenderableType:
         """A line with the stage or the version, and below it a line per view."""
-        latest = self._latest
-        stage = ""
-        if self._stage:
-            compiled = self._watching.functions if self._watching is not None else 0
-            note = f", {compiled} functions compiled, once per machine" if compiled else ""
-            stage = f"{self._stage}{note}, {time.time() - self._begun:.0f} s"
+        latest, stage = self._latest, self._staged()
         if latest is None:
             return _line(stage)
         shown = f"{self._headline}; {time.time() - latest.time:.0f} s ago"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from freshviews.cli.pipeline import end_session, java_is_gone
+from freshviews.cli.pipeline import end_session, java_is_gone, started_in
 from freshviews.cli.planned_script import plan_script
+from freshviews.cli.progress import Stages
 from freshviews.cli.report import check_table
 from freshviews.cli.source import ReadError, Source
 from freshviews.cli.stopping import Stopping
@@ -22,10 +24,11 @@ from freshviews.spark.settings import need_spark, packages_with, settings_of
 
 if TYPE_CHECKING:
     from freshviews.spark.declarative.graph import Dataset, Selection
-    from freshviews.spark.declarative.project import Project
+    from freshviews.spark.declarative.project import Project, Stage
 
 
-_STOPPED = "stopped; no table was changed"
+def _stopped() -> str:
+    return "stopped; no table was changed"
 
 
 @dataclass(frozen=True)
@@ -54,17 +57,22 @@ def run_project(
         else:
             say(f"{one.name}: {one.kind}, {how}")
 
-    stopped = f"stopped; nothing is lost, the next freshviews run {name} continues"
-    with _opened(name, master, packages, conf, stopped) as project:
-        chosen = project.graph.selection(_names(wanted.only), _names(wanted.full), wanted.full_all)
-        _warn(project, chosen)
-        project.run(chosen, report, cells=cells)
+    with Stages(as_json) as stages:
+
+        def stopped() -> str:
+            stages.close()
+            return f"stopped; nothing is lost, the next freshviews run {name} continues"
+
+        with _opened(name, master, packages, conf, stopped, stages.stage) as project:
+            chosen = project.graph.selection(_names(wanted.only), _names(wanted.full), wanted.full_all)
+            _warn(project, chosen)
+            project.run(chosen, report, stages.stage, cells)
     return 0
 
 
 def check_project(name: str, packages: str | None, conf: Sequence[str]) -> None:
     """Print the plans of the views that are maintained, and why Spark recomputes the others; no table is changed."""
-    with _opened(name, None, packages, conf, _STOPPED) as project:
+    with _opened(name, None, packages, conf) as project:
         _warn(project, project.graph.selection([], [], False))
         planned = plan_script(project.views.definition.script)
         if planned.views:
@@ -78,7 +86,7 @@ def check_project(name: str, packages: str | None, conf: Sequence[str]) -> None:
 
 def script_of(name: str, packages: str | None, conf: Sequence[str]) -> Source:
     """The script of the views that are maintained; prints why Spark recomputes the others. Raises ReadError."""
-    with _opened(name, None, packages, conf, _STOPPED) as project:
+    with _opened(name, None, packages, conf) as project:
         for why in project.views.refused.values():
             say(f"recomputed by Spark: {why}", to=sys.stderr)
         if not project.views.names:
@@ -98,10 +106,15 @@ def _warn(project: Project, chosen: Selection) -> None:
 
 @contextmanager
 def _opened(
-    name: str, master: str | None, packages: str | None, conf: Sequence[str], stopped: str
+    name: str,
+    master: str | None,
+    packages: str | None,
+    conf: Sequence[str],
+    stopped: Callable[[], str] = _stopped,
+    stage: Stage = lambda text: None,
 ) -> Iterator[Project]:
     """A project in a session of its own; the errors of Spark in the block are messages. ``stopped``: what a stop
-    prints."""
+    prints. ``stage``: shows what is done until the project is there."""
     spec = read_spec(name)
     spec.files()  # refuses wrong patterns before Spark starts
     need_spark()
@@ -110,10 +123,13 @@ def _opened(
 
     settings = packages_with({**spec.configuration, **settings_of(conf)}, packages)
     spark = None
-    with Stopping(lambda: stopped) as stopping:
+    with Stopping(stopped) as stopping:
         try:
+            stage("starting Spark")
+            start = time.monotonic()
             spark = start_session(master, settings, quiet=True)
             stopping.install()
+            stage(started_in(start, "reading the definitions"))
             yield Project.open(spark, spec)
         except KeyboardInterrupt:  # Spark's own handler raised it before ours was installed again
             stopping.end()

@@ -19,6 +19,8 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
 
 Function = Callable[..., int]
+Compiled = Callable[..., int | None]
+"""A function of words: a kernel, or one that ``build`` loaded."""
 
 LONG = 5_000
 """Lines of source up to which all of it is one section."""
@@ -202,7 +204,7 @@ class _Later:
         return self._loader.function(self._name)(*words)
 
 
-def compile_ahead(*functions: Callable[..., int | None]) -> bool:
+def compile_ahead(*functions: Compiled) -> bool:
     """Compile functions of words now, so that no commit compiles them: kernels, and functions that ``build`` loaded.
 
     False if some of them run as plain Python for a while (``kernel.machine.beside``).
@@ -216,7 +218,7 @@ def compile_ahead(*functions: Callable[..., int | None]) -> bool:
     return None not in made
 
 
-def order(*functions: Callable[..., int | None]) -> bool:
+def order(*functions: Compiled) -> bool:
     """Have kernels and loaded functions compiled by another process, without waiting; returns whether all are."""
     if mem.PURE_PYTHON:
         return True

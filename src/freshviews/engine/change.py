@@ -16,10 +16,10 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.errors import shown
 from freshviews.tracebacks import ends_at_the_call
-from freshviews.types.frames import pandas_of, polars_of
+from freshviews.types.frames import Frames
 
 
-class Change(Shown):
+class Change(Shown, Frames):
     """The change of a view from one version to the next: rows and their multiplicities, as a subscriber gets them.
 
     Attributes
@@ -70,34 +70,6 @@ class Change(Shown):
         """
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
-    def to_pandas(self) -> Any:
-        """Return the change as a pandas DataFrame, with the columns of ``to_arrow``.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Examples
-        --------
-        >>> changes[0].to_pandas()["_multiplicity"].tolist()
-        [-1, 1]
-        """
-        return pandas_of(self.to_arrow())
-
-    def to_polars(self) -> Any:
-        """Return the change as a polars DataFrame, with the columns of ``to_arrow``.
-
-        Returns
-        -------
-        polars.DataFrame
-
-        Examples
-        --------
-        >>> changes[0].to_polars().shape
-        (2, 3)
-        """
-        return polars_of(self.to_arrow())
-
     @ends_at_the_call
     def head(self, n: int = 5) -> pa.Table:
         """Return the first rows of the change, with the columns of ``to_arrow``.
@@ -127,10 +99,6 @@ class Change(Shown):
     def __arrow_c_schema__(self) -> object:
         """Names and types of the columns of ``to_arrow``, by Arrow's PyCapsule interface."""
         return self._decoder.change_schema.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows of ``to_arrow``, by Arrow's PyCapsule interface: polars, DuckDB and pyarrow read a change by it."""
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     @ends_at_the_call
     def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:

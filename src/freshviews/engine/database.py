@@ -335,7 +335,7 @@ class Database(Shown):
             dictionary=self._dictionary,
             version=lambda: self.version,
             define=self._define,
-            whole=self._whole,
+            whole=partial(self._whole, unchanged=True),
             commit=self._commit_parts,
             answer=self._rows_of,
             create=self.create_table,
@@ -1356,38 +1356,46 @@ class Database(Shown):
             _check_name("table", name)
         if type(rows) is not list:
             rows = accepted(rows, name, self._taken.reporter)
+        with self._making_version(len(rows), (name,), lambda: (self._table(name),)):
+            table = self._table(name)
+            grows = sign > 0 and not table.has_window
+            if grows and not self._memory.is_enough(len(rows)):
+                # Before strings of the rows enter the dictionary.
+                self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
+            encoder = table.encoder.whole() if table.has_window else table.encoder
+            if len(rows) <= FEW_ROWS:
+                encoded = encoder.encode(rows, sign)
+            else:
+                with self._taken.reporter.rows("encode", table.name, len(rows)):
+                    encoded = encoder.encode(rows, sign)
+            return self._commit(((table, encoded),), len(rows), looked=grows)
+
+    @contextmanager
+    def _making_version(
+        self, rows: int, names: Sequence[str], tables: Callable[[], Sequence[TableState]]
+    ) -> Iterator[None]:
+        """A block that makes a version of ``rows`` rows of ``tables``, with ``names`` as the user wrote them. It runs
+        uninterrupted, with the lock held; then subscribers are called.
+
+        Before it, the functions that the batch calls are compiled, unless they run as plain Python; Ctrl-C ends that
+        wait. Raises InterruptedAfterCommit for Ctrl-C after the version.
+        """
         version = 0
         try:
-            with self._lock, take_in(self._taken, len(rows)) as waits:
-                if waits or name not in self._compiled:
-                    self._compile_for((self._table(name),), name)
+            with self._lock, take_in(self._taken, rows) as waits:
+                if (waits or not self._compiled.issuperset(names)) and not may_stand_in():
+                    found = tables()
+                    compile_for(found, self._relations)
+                    self._compiled.update(names, [table.name for table in found])
                 with self._whole(unchanged=True):
-                    table = self._table(name)
-                    grows = sign > 0 and not table.has_window
-                    if grows and not self._memory.is_enough(len(rows)):
-                        # Before strings of the rows enter the dictionary.
-                        self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
-                    encoder = table.encoder.whole() if table.has_window else table.encoder
-                    if len(rows) <= FEW_ROWS:
-                        encoded = encoder.encode(rows, sign)
-                    else:
-                        with self._taken.reporter.rows("encode", table.name, len(rows)):
-                            encoded = encoder.encode(rows, sign)
-                    version = self._commit(((table, encoded),), len(rows), looked=grows)
+                    yield
+                    version = self.version
                 if self._notices.waiting:
                     self._notices.deliver()
-                return version
         except KeyboardInterrupt as error:
             if version:
                 raise after_commit(error, version) from None
             raise
-
-    def _compile_for(self, tables: Sequence[TableState], name: str = "") -> None:
-        """Wait for the functions that batches of tables call, unless they run as plain Python; ``name``: as the user
-        wrote it. Ctrl-C ends the wait, before anything has changed."""
-        if not may_stand_in():
-            compile_for(tables, self._relations)
-            self._compiled.update(filter(None, (name, *(table.name for table in tables))))
 
     def _wait_for_room(self, *tables: TableState | None) -> None:
         """Before a commit to tables: wait for room in the queues of iterators over their views."""
@@ -1406,22 +1414,10 @@ class Database(Shown):
             raise
         if version is not None:
             return version
-        made = 0
-        try:
-            with self._lock, take_in(self._taken, len(changes)) as waits:
-                if waits or name not in self._compiled:
-                    self._compile_for((self._table(name),), name)
-                with self._whole(unchanged=True):
-                    table = self._table(name)
-                    check_by_key(table)
-                    made = self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
-                if self._notices.waiting:
-                    self._notices.deliver()
-                return made
-        except KeyboardInterrupt as error:
-            if made:
-                raise after_commit(error, made) from None
-            raise
+        with self._making_version(len(changes), (name,), lambda: (self._table(name),)):
+            table = self._table(name)
+            check_by_key(table)
+            return self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -1536,24 +1532,14 @@ class Database(Shown):
         rows = sum(len(encoded.batch) for _, pieces in parts for encoded in pieces)
         if self._queues.waited and run is None:
             self._wait_for_room(*(table for table, _ in parts))
-        version = 0
-        try:
-            with self._lock, take_in(self._taken, rows) as waits:
-                if waits or not all(table.name in self._compiled for table, _ in parts):
-                    self._compile_for([table for table, _ in parts if not table.closed])
-                with self._whole(unchanged=True):
-                    self._check_usable()
-                    for table, _ in parts:
-                        if table.closed:
-                            raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                    changes = [(table, signed(table, pieces)) for table, pieces in parts]
-                    version = self._commit(changes, rows, run, replayed)
-                self._notices.deliver()
-                return version
-        except KeyboardInterrupt as error:
-            if version:
-                raise after_commit(error, version) from None
-            raise
+        names = [table.name for table, _ in parts]
+        with self._making_version(rows, names, lambda: [table for table, _ in parts if not table.closed]):
+            self._check_usable()
+            for table, _ in parts:
+                if table.closed:
+                    raise CatalogError(f"table {table.name} was dropped while the batch was open")
+            changes = [(table, signed(table, pieces)) for table, pieces in parts]
+            return self._commit(changes, rows, run, replayed)
 
     def _commit(self, changes: Changes, rows: int, run: RunViews | None = None, looked: bool = False) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free

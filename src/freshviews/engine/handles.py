@@ -41,7 +41,7 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
 from freshviews.tracebacks import ends_at_the_call, lookup_ends_at_the_call
-from freshviews.types.frames import pandas_of, polars_of
+from freshviews.types.frames import Frames
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""
@@ -68,7 +68,7 @@ def found_or(default: Any, find: Callable[[Any], Any], key: Any) -> Any:
     return default if found is None else found
 
 
-class Readable(Shown):
+class Readable(Shown, Frames):
     """Rows of a table or view, as Arrow, pandas, polars or Python tuples."""
 
     def __init__(
@@ -153,36 +153,6 @@ class Readable(Shown):
         """
         decoder = self._state.decoder  # that of this version: a table may get columns meanwhile
         return pa.Table.from_batches([decoder.rows(one) for one in repeated(self._read(ROWS), ROWS)], decoder.schema)
-
-    @ends_at_the_call
-    def to_pandas(self) -> Any:
-        """Read all rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Examples
-        --------
-        >>> db.view("by_part").to_pandas()["qty"].tolist()
-        [3, 5]
-        """
-        return pandas_of(self.to_arrow())
-
-    @ends_at_the_call
-    def to_polars(self) -> Any:
-        """Read all rows as a polars DataFrame.
-
-        Returns
-        -------
-        polars.DataFrame
-
-        Examples
-        --------
-        >>> db.view("by_part").to_polars().shape
-        (2, 2)
-        """
-        return polars_of(self.to_arrow())
 
     @ends_at_the_call
     def head(self, n: int = 5) -> pa.Table:

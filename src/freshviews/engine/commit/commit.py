@@ -28,9 +28,7 @@ from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OutOfMemory
-from freshviews.kernel.hash.shrink import shrink_tables
 from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
-from freshviews.kernel.output.drain import any_failed
 from freshviews.progress import Reporter
 from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory
@@ -278,10 +276,8 @@ def compile_for(tables: Iterable[TableState], relations: Relations) -> None:
         if table.stored is not None:
             calls |= dict.fromkeys(table.stored.calls)
         names = [table.name, *(view.name for view in views)]
-        states = [block.state for view in views for block in view.maintained.blocks]
-        calls |= {call.run: None for state in states for name in names for call in state.calls_of(name)}
-        if states:
-            calls |= dict.fromkeys((any_failed, shrink_tables))
+        for view in views:
+            calls |= dict.fromkeys(view.maintained.calls(names))
     compile_ahead(*calls)
 
 

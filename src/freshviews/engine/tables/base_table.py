@@ -74,12 +74,10 @@ class BaseTable:
         by_name = {column.name: column for column in definition.columns}
         self.packing = packing_of([by_name[name] for name in self.columns], len(primary))
         self.calls: list[Callable[..., int | None]] = [kernel.add_rows, kernel.settle_base, base_reads.missing]
-        """The kernels that every batch calls."""
-        if definition.keys:
-            self.calls.append(base_reads.duplicate)
-        compile_ahead(*self.calls, kernel.undo_base)
-        if definition.foreign_keys:
-            compile_ahead(base_reads.orphan, base_reads.deserted)
+        """The kernels that batches call."""
+        self.calls += [base_reads.duplicate] if definition.keys else []
+        self.calls += [kernel.undo_base, *((base_reads.orphan, base_reads.deserted) if definition.foreign_keys else ())]
+        compile_ahead(*self.calls)
         self._rows = new_table(self.packing.words, 1, 0, 0, 0)
         kernel.start_journal(self._rows)
         whole_rows = not any(column.nullable for column in definition.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from freshviews.catalog.definitions import ReadOrder, TableDef, ViewDef
+from freshviews.codegen.module import Compiled, compile_ahead
 from freshviews.engine.blocks.at_once import end_version, hand_over, state_at_once
 from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, ViewRows
@@ -130,7 +131,7 @@ class MaintainedView:
                 if block.texts is not None:
                     block.texts.forget()
             if wanted:
-                self.blocks.compile_change()
+                compile_ahead(*self.blocks.change_calls())
             for block in self.blocks:
                 block.state.want_changes(wanted)
 
@@ -166,6 +167,11 @@ class MaintainedView:
         return any(block.projection.host or block.texts is not None for block in self.blocks)
 
     # Batches
+
+    def calls(self, relations: Iterable[str]) -> list[Compiled]:
+        """The functions that ``apply`` for batches of some relations and ``take_change`` call, as far as known."""
+        found = [call for block in self.blocks for call in block.calls(relations)]
+        return [*found, *self.blocks.change_calls()] if self._wants_change else found
 
     def prepare_batch(self, batch: CodeBatch) -> None:
         """Do the part of ``apply`` that adds to the dictionary; ``apply`` then only reads it. Raises Failed,
@@ -208,7 +214,7 @@ class MaintainedView:
         then."""
         widened = all(block.widen() for block in self.blocks)
         if self._wants_change:
-            self.blocks.compile_change()
+            compile_ahead(*self.blocks.change_calls())
         return widened
 
     def take_change(self) -> CodeBatch:

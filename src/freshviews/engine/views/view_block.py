@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
 from freshviews.codegen.compiled_block import CompiledBlock, compile_block
-from freshviews.codegen.module import compile_ahead
+from freshviews.codegen.module import Compiled
 from freshviews.codegen.narrowing import may_be_narrow, with_narrow_sums
 from freshviews.engine.blocks.host_columns import HostColumn, HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.lanes import Lanes
@@ -23,8 +23,10 @@ from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.engine.views.texts import Texts
 from freshviews.expr.host_evaluation import Failures
 from freshviews.expr.nodes import Column
+from freshviews.kernel.hash.shrink import shrink_tables
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.kernel.output import buffer as buffers
-from freshviews.kernel.output.drain import append_rows
+from freshviews.kernel.output.drain import any_failed, append_rows
 from freshviews.kernel.scalar.payload import RING_ERRORS, TOO_NARROW
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
@@ -154,14 +156,23 @@ class ViewBlock:
         counts[found] = np.where((made[:, :-1] == rows[found, :-1]).all(axis=1), made[:, -1], 0)
         return counts
 
-    def compile_change(self, reads_rows: bool, looks_up: bool) -> None:
-        """Compile the readers of the change before a commit needs them. ``reads_rows``: the change is the difference of
-        the rows before and after. ``looks_up``: a set operation looks up rows in the other blocks."""
+    def calls(self, relations: Iterable[str]) -> list[Compiled]:
+        """The functions that batches of some relations call, without those that read the change."""
+        program, state = self.state.program, self.state
+        derived = [one.derivations for one in program.upkeep.joins]
+        triggers = [call.run for name in (*relations, *derived) for call in state.calls_of(name)]
+        parts = [call for part in state.parts for call in part.calls]
+        ends = filter(None, (self.compiled.end_version, self.compiled.evaluate))
+        return [*triggers, *ends, *parts, any_failed, shrink_tables]
+
+    def change_calls(self, reads_rows: bool, looks_up: bool) -> list[Compiled]:
+        """The functions that read the change. ``reads_rows``: the change is the difference of the rows before and
+        after. ``looks_up``: a set operation looks up rows in the other blocks."""
         made = self.compiled
         readers = [made.project, made.read_change, made.awake]
         readers += [made.read_rows, made.read_listed, made.close_listed, made.enumerate] if reads_rows else []
         readers += [made.read_group, made.read_groups] if looks_up else []
-        compile_ahead(*(reader for reader in readers if reader is not None))
+        return [reader for reader in readers if reader is not None]
 
     def change(self) -> Codes:
         """The change since the last call, consolidated."""
@@ -230,12 +241,13 @@ class ViewBlocks:
     def __getitem__(self, number: int) -> ViewBlock:
         return self.blocks[number]
 
-    def compile_change(self) -> None:
-        """Compile the readers of the change before a commit needs them."""
-        compile_ahead(append_rows, buffers.consolidate, buffers.clear_buffer)
+    def change_calls(self) -> list[Compiled]:
+        """The functions that read the change, which a commit must not wait for."""
+        calls: list[Compiled] = [append_rows, buffers.consolidate, buffers.clear_buffer]
         for block in self.blocks:
-            upkeep = block.plan.program.upkeep
-            block.compile_change(isinstance(upkeep, Evaluated | Recomputed), self.view.combined is not None)
+            reads_rows = isinstance(block.plan.program.upkeep, Evaluated | Recomputed)
+            calls += block.change_calls(reads_rows, self.view.combined is not None)
+        return calls
 
     def prepare(self, batch: CodeBatch) -> None:
         """Do the part of ``run`` that adds to the dictionary."""
@@ -255,6 +267,7 @@ class ViewBlocks:
             places = {}
             for name in names:
                 places[name] = address_of(found[name])
+            INTERRUPTION.allowed = 0
             (block.fed or block.state).run(batch.relation, places, m, len(batch))
 
     def failure(self) -> Failure | None:

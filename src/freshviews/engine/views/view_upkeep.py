@@ -20,6 +20,7 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.recompute import StoredRows
 from freshviews.engine.views.view_block import ViewBlocks
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.program import upkeep as kinds
 
 
@@ -233,8 +234,10 @@ class Recomputed(_Compared):
 
     def _run_stored(self, every: CodeBatch, batch: CodeBatch) -> None:
         """Run all rows of a relation. Raises Failed, with the row at fault if ``batch`` has it."""
+        allowed = INTERRUPTION.allowed
         try:
             self.blocks.run(every)
+            INTERRUPTION.allowed = allowed  # All is computed again, so Ctrl-C may end the next run, too.
             failure = self.blocks.failure()
         except Failed as failed:
             failure = failed.failure

@@ -32,7 +32,7 @@ LITTLE = 10_000
 """Maximum number of rows of a database whose functions may run as plain Python."""
 
 _TOO_LONG = 1.0
-"""Seconds of one call as plain Python after which its database waits for the compiler."""
+"""Seconds that one function runs as plain Python after which the next calls of its database wait for the compiler."""
 
 _LOOK = 0.1
 """Seconds after which a waiting thread checks again, because another thread may have read the answer."""
@@ -51,9 +51,11 @@ serve(int(sys.argv[2]))
 @dataclass(eq=False)
 class TakenRows:
     """Counts the rows that a database has taken. Its orders stay wanted while this object exists. ``reporter``: where
-    the database reports progress. ``version``: one word, the version of the database."""
+    the database reports progress. ``version``: one word, the version of the database. ``late``: more rows, to be
+    counted from the next call on, because plain Python took long: no call waits in its middle, where it cannot end."""
 
     rows: int = 0
+    late: int = 0
     reporter: Reporter = field(default_factory=Reporter)
     version: memoryview | tuple[int] = (0,)
 
@@ -80,6 +82,7 @@ def work_for(taken: TakenRows) -> None:
     database and the batch have few rows, and no call has taken long (``work_for``). Otherwise a call waits for the
     compiler.
     """
+    taken.rows, taken.late = taken.rows + taken.late, 0
     _thread.taken = taken
 
 
@@ -88,7 +91,7 @@ def take_in(taken: TakenRows, rows: int) -> Iterator[bool]:
     """A block in which this thread adds rows to a database: if they are many, functions are compiled before they run.
     Rows do not count if an exception ends the block before a version has them. Yields whether an uncompiled function
     waits for the other process."""
-    _thread.taken = taken
+    work_for(taken)
     version = taken.version[0]
     taken.rows += rows
     _thread.waits += rows > FEW_ROWS
@@ -144,7 +147,7 @@ def _run_plain(function: Callable[..., Any], *arguments: Any) -> Any:
         finally:
             _thread.plain = False
             if _thread.taken is not None and time.monotonic() - start > _TOO_LONG:
-                _thread.taken.rows += LITTLE + 1
+                _thread.taken.late = LITTLE + 1
 
 
 @contextmanager
@@ -368,13 +371,14 @@ class _Compiler:
             self._send("first", numbers)
 
     def wait_for(self, function: Function, kinds: str) -> None:
-        """Wait until a function is compiled, or this process must compile it. Ctrl-C ends the wait, but not within a
-        step that has changed something."""
+        """Wait until a function is compiled, or this process must compile it. Ctrl-C ends the wait, but not where a
+        view has taken a part of a batch."""
         wanted = function, kinds
+        INTERRUPTION.raise_if_allowed()
         if _switched_on or self.process is not None:
             self.order_first([wanted])
             while wanted in self._ordered:
-                INTERRUPTION.raise_if_unchanged()
+                INTERRUPTION.raise_if_allowed()
                 report_wait()
                 self._answers(_LOOK)
                 with self._lock, _without_sigint():

@@ -12,8 +12,8 @@ FEW = 1 << 14
 class Interruption:
     """The state of a request to end a step by KeyboardInterrupt. Each word is the number of a thread, 0 for none.
 
-    ``asked``: it received SIGINT. ``allowed``: its evaluation of strings may end. ``unchanged``: its step has changed
-    nothing so far, so it may end wherever it looks.
+    ``asked``: it received SIGINT. ``allowed``: its evaluation of strings, or its wait for a function, may end.
+    ``unchanged``: its step has changed nothing so far, so it may end wherever it looks.
     """
 
     __slots__ = ("allowed", "asked", "unchanged")
@@ -23,8 +23,8 @@ class Interruption:
 
     def raise_if_allowed(self) -> None:
         """Raise KeyboardInterrupt, once, if this thread received SIGINT and its evaluation may end."""
-        if self.asked == self.allowed == get_ident():
-            self.asked = self.allowed = 0
+        if self.asked and self.asked in (self.allowed, self.unchanged) and self.asked == get_ident():
+            self.asked = self.allowed = self.unchanged = 0
             raise KeyboardInterrupt
 
     def raise_if_unchanged(self) -> None:

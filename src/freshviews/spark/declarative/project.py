@@ -28,7 +28,6 @@ from freshviews.spark.declarative.registry import read_definitions
 from freshviews.spark.declarative.spec import UNSUPPORTED, ProjectError, ProjectSpec
 from freshviews.spark.declarative.state import begin_state, keep_state, root_of, state_at
 from freshviews.spark.declarative.views import Views, ancestors, maintained
-from freshviews.spark.driver.run import Listener
 from freshviews.spark.io.java_errors import cause
 from freshviews.spark.pipeline import Pipeline
 from freshviews.spark.session import SPARK_ERRORS, reason
@@ -42,6 +41,9 @@ _WRITTEN = "written"
 
 Report = Callable[[Dataset, str], object]
 """Called with each table that was updated, and by what."""
+
+Stage = Callable[[str], object]
+"""Called with what the run does from now on."""
 
 BY_SPARK, MAINTAINED, UNCHANGED = "updated by Spark", "maintained", "unchanged"
 
@@ -76,7 +78,7 @@ class Project:
         return lost_rows(self.graph, self.spark, chosen)
 
     def run(
-        self, chosen: Selection, report: Report, listener: Listener | None = None, cells: int | None = None
+        self, chosen: Selection, report: Report, stage: Stage = lambda text: None, cells: int | None = None
     ) -> None:
         """Update the chosen tables from what has arrived. Raises ProjectError, and what ``Pipeline.start`` raises."""
         root = root_of(self.spec)
@@ -89,7 +91,7 @@ class Project:
             ) from None
         tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
         try:
-            self._run(chosen, report, listener, cells)
+            self._run(chosen, report, stage, cells)
             note_tables(self.spark, root, tables)
         except BaseException:
             with suppress(OSError, *SPARK_ERRORS):  # the error of the run says what is wrong
@@ -98,7 +100,7 @@ class Project:
         finally:
             held.close()
 
-    def _run(self, chosen: Selection, report: Report, listener: Listener | None, cells: int | None) -> None:
+    def _run(self, chosen: Selection, report: Report, stage: Stage, cells: int | None) -> None:
         datasets = self.graph.datasets
         above = {key: ancestors(datasets, key) for key in datasets}
         # Views over the table of a view, as that is: it is not updated.
@@ -109,23 +111,26 @@ class Project:
             for key, one in datasets.items()
             if key not in self._kept and one.kind != STREAMING_TABLE and above[key] & self._kept
         }
-        self._by_spark(set(datasets) - after - self._kept, chosen, report, sinks=True)
+        self._by_spark(set(datasets) - after - self._kept, chosen, report, stage, sinks=True)
         if due:
-            self._maintain(due, chosen, report, listener, cells)
+            self._maintain(due, chosen, report, stage, cells)
         after |= {key for key in over_old if chosen.has(key)}
         plain = {one for key in after for one in above[key] if datasets[one].kind == TEMPORARY_VIEW}
-        self._by_spark(after | plain, chosen, report, sinks=False)
+        self._by_spark(after | plain, chosen, report, stage, sinks=False)
 
     @property
     def _kept(self) -> set[str]:
         return {*self.views.names}
 
-    def _by_spark(self, keys: set[str], chosen: Selection, report: Report, *, sinks: bool) -> None:
+    def _by_spark(self, keys: set[str], chosen: Selection, report: Report, stage: Stage, *, sinks: bool) -> None:
+        datasets = self.graph.datasets.items()
+        tables = [d for key, d in datasets if key in keys and chosen.has(key) and d.kind not in (TEMPORARY_VIEW, VIEW)]
+        if tables:
+            stage(f"Spark updates {', '.join(one.name for one in tables)}")
         self.graph.run(keys, chosen, sinks=sinks)
         self._forget(keys & self._kept)
-        for key, one in self.graph.datasets.items():
-            if key in keys and chosen.has(key) and one.kind not in (TEMPORARY_VIEW, VIEW):
-                report(one, BY_SPARK)
+        for one in tables:
+            report(one, BY_SPARK)
 
     def _forget(self, keys: set[str]) -> None:
         """Forget which version the tables of views have, as Spark has written them."""
@@ -134,9 +139,7 @@ class Project:
             left = {key: version for key, version in _written(store).items() if key not in keys}
             store.write(_WRITTEN, json.dumps(left).encode())
 
-    def _maintain(
-        self, due: set[str], chosen: Selection, report: Report, listener: Listener | None, cells: int | None
-    ) -> None:
+    def _maintain(self, due: set[str], chosen: Selection, report: Report, stage: Stage, cells: int | None) -> None:
         """Bring all views up to date, and write the tables of those that are due."""
         store = self._store()
         if any(map(chosen.resets, due)):
@@ -145,14 +148,16 @@ class Project:
         root, name = root_of(self.spec), store.address.rpartition("/")[2]
         begin_state(root, name)
         pipeline = Pipeline.of(self.spark, self.views.definition, store.address, frames=frames, cells=cells)
-        query = pipeline.start(once=True, listener=listener)
+        stage(f"{'going on with' if Manifests(store).versions() else 'making'} {', '.join(self.views.names.values())}")
+        query = pipeline.start(once=True)
+        stage(f"reading {', '.join(table.name for table in self.views.definition.tables)}")
         query.awaitTermination()
         failed = query.exception()
         if failed is not None:
             raise failed
         for key, view in self.views.names.items():
             if key in due:
-                self._write(self.graph.datasets[key], view, pipeline, query.version, store, report)
+                self._write(self.graph.datasets[key], view, pipeline, query.version, store, report, stage)
         keep_state(root, name)
 
     def _store(self) -> Store:
@@ -163,7 +168,7 @@ class Project:
         return state_at(root_of(self.spec), hashlib.sha256(made_from.encode()).hexdigest()[:16])
 
     def _write(
-        self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report
+        self, one: Dataset, name: str, pipeline: Pipeline, version: int, store: Store, report: Report, stage: Stage
     ) -> None:
         """Write the contents of a view to its table, unless the table has them."""
         written = _written(store)
@@ -174,6 +179,7 @@ class Project:
                 return
             if there != wanted:
                 self.graph.materialize(one)
+            stage(f"writing {one.name}")
             # In the order of the table, whose partitions are its last columns.
             columns = [F.col(f"`{column}`").cast(wanted[column]) for column in self.spark.table(one.quoted).columns]
             pipeline.view(name).select(*columns).write.insertInto(one.quoted, overwrite=True)

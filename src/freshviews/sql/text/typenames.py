@@ -21,7 +21,7 @@ from freshviews.types import (
     decimal,
 )
 
-_TYPES = {
+NAMED = {
     "BOOLEAN": BOOLEAN,
     "TINYINT": TINYINT,
     "SMALLINT": SMALLINT,
@@ -38,6 +38,7 @@ _TYPES = {
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP,
 }
+"""Types by the names that sqlglot gives them."""
 
 _ACCEPTED = (
     "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE and "
@@ -53,9 +54,9 @@ def type_of(text: SqlText, node: Node) -> SqlType:
     name = str(getattr(node.this, "value", node.this))
     if name == "DECIMAL":
         return _decimal(text, node)
-    if name not in _TYPES or node.expressions:
+    if name not in NAMED or node.expressions:
         raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
-    return _TYPES[name]
+    return NAMED[name]
 
 
 def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from freshviews.codegen.module import Compiled
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.program.program import Program
 from freshviews.types.dictionary import Dictionary
@@ -28,7 +29,9 @@ class Owner(Protocol):
 
 
 class Part:
-    """The base of the kinds of parts: every method does nothing."""
+    """The base of the kinds of parts: every method does nothing. ``calls``: the kernels that its methods call."""
+
+    calls: Sequence[Compiled] = ()
 
     def after(self, owner: Owner, n: int) -> None:
         """Called after the triggers of a batch of ``n`` rows."""

@@ -27,11 +27,13 @@ from freshviews.types.dictionary import Dictionary
 class Tracing(Part):
     """The traces of the joins of a block."""
 
+    calls = (keep_version, edit_in_order, maintain, renew.reset_table)
+
     def __init__(self, traced: tuple[TracedJoin, ...], dictionary: Dictionary) -> None:
         self._traced = traced
         self._dictionary = dictionary
         self._rules = [TracedRule(one.rule, dictionary) for one in traced]
-        compile_ahead(keep_version, edit_in_order, maintain, renew.reset_table)
+        compile_ahead(*self.calls)
 
     def end_version(self, owner: Owner) -> None:
         """Apply the recorded edits, and run the triggers of the erased and inserted derivations. Operations of

@@ -20,6 +20,7 @@ from freshviews.engine.commit.data.evaluation import (
     Named,
     columns_of,
     is_found_by_code,
+    numbered,
     pairs_of,
     terms_of,
     within,
@@ -31,6 +32,7 @@ from freshviews.errors import BatchError, SqlError
 from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.nodes import columns_of as names_in
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
@@ -104,6 +106,7 @@ class Changes:
         encoder = self._table.encoder.whole()
         rows = []
         for number, cells in enumerate(insert.rows):
+            INTERRUPTION.raise_if_unchanged()
             row: list[Any] = [None] * len(places)
             for column, cell in zip((*insert.columns, *missing), (*cells, *[None] * len(missing)), strict=True):
                 row[places[column.name]] = self._default(column) if cell is None else self._constant(cell, number)
@@ -176,6 +179,7 @@ class Changes:
         batches = self._target.batches() if keys is None else [self._target.with_keys(keys)]
         parts: list[tuple[CodeBatch, dict[str, Codes] | None]] = []
         for batch in batches:
+            INTERRUPTION.raise_if_unchanged()
             columns = columns_of(change.target, batch)
             at = self._evaluation.holds(change.condition, columns, len(batch), self._named(batch))
             if not len(at):
@@ -254,11 +258,11 @@ class Changes:
     def of_conflict(self, insert: Insert, merge: Merge, new: CodeBatch) -> Effect:
         """The effect of INSERT ... ON CONFLICT: of several new rows with one key DO NOTHING takes the first, DO UPDATE
         none. Raises BatchError."""
-        keys = np.stack([new.columns[name] for name in insert.key], axis=1)
-        unknown = (keys == NULL).any(axis=1)
+        keys = [new.columns[name] for name in insert.key]
+        unknown = np.logical_or.reduce([codes == NULL for codes in keys])
         # A key with a NULL is equal to no other.
-        apart = np.column_stack([keys, np.where(unknown, np.arange(len(new)), -1)])
-        _, first = np.unique(apart, axis=0, return_index=True)
+        apart = np.where(unknown, np.arange(len(new)), -1)
+        _, first = np.unique(numbered([*keys, apart]), return_index=True)
         again = np.setdiff1d(np.arange(len(new)), first)
         if len(again) and any(clause.kind == "matched" for clause in merge.clauses):
             name, row, values = self._table.name, int(again[0]), self._named(new)(int(again[0]))

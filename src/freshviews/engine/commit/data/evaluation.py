@@ -15,6 +15,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, EvaluationError, shown
 from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.kernel.machine.interruption import FEW, INTERRUPTION
 from freshviews.sql.names.scope import Source
 from freshviews.types import NULL, SqlType
 from freshviews.types.dictionary import Dictionary
@@ -64,18 +65,22 @@ class Evaluation:
             return np.empty(0, np.int64)
         if isinstance(expr, Literal):
             return np.full(rows, self._literal(expr), np.int64)
-        codes, failures = evaluator_for(expr, self.dictionary)(columns)
-        for row in failures:
-            name, failure = self.table.name, failures[row]
-            where = f", column {column}" if column else ""
-            raise EvaluationError(
-                f"table {name}{where}: the statement cannot be computed for {named(row)}: {failure.reason}",
-                table=name,
-                column=column or None,
-                row=row,
-                rule=failure.reason,
-            )
-        return codes
+        evaluate, found = evaluator_for(expr, self.dictionary), []
+        for at in range(0, rows, FEW):
+            INTERRUPTION.raise_if_unchanged()
+            codes, failures = evaluate({name: codes[at : at + FEW] for name, codes in columns.items()})
+            found.append(codes)
+            for row in failures:
+                name, failure = self.table.name, failures[row]
+                where = f", column {column}" if column else ""
+                raise EvaluationError(
+                    f"table {name}{where}: the statement cannot be computed for {named(at + row)}: {failure.reason}",
+                    table=name,
+                    column=column or None,
+                    row=at + row,
+                    rule=failure.reason,
+                )
+        return np.concatenate(found)
 
     def _literal(self, literal: Literal) -> int:
         value = literal.value
@@ -109,6 +114,7 @@ class Evaluation:
         if column.length:
             kinds, first = np.unique(codes, return_index=True)
             for code, row in zip(kinds.tolist(), first.tolist(), strict=True):
+                INTERRUPTION.raise_if_unchanged()
                 text = "" if code == NULL else self.dictionary.decode(code)
                 if len(text) > column.length:
                     self._refuse(column, row, text, too_long(column.length, len(text)), named)
@@ -179,12 +185,21 @@ def within(codes: Codes, kind: SqlType) -> Codes:
     return codes[(codes >= low) & (codes <= high)]
 
 
+def numbered(columns: Sequence[Codes]) -> Codes:
+    """A number for each row, in the order of its codes: equal rows have the same number. ``columns``: at least one."""
+    found = np.zeros(len(columns[0]), np.int64)
+    for codes in columns:
+        INTERRUPTION.raise_if_unchanged()
+        kinds, places = np.unique(codes, return_inverse=True)
+        _, found = np.unique(found * len(kinds) + places, return_inverse=True)
+    return found
+
+
 def pairs_of(left: Sequence[Codes], right: Sequence[Codes]) -> tuple[Codes, Codes]:
     """The positions of equal rows of two tables, by columns of codes, at least one; NULL equals nothing."""
-    both = np.stack([np.concatenate(pair) for pair in zip(left, right, strict=True)], axis=1)
-    _, ids = np.unique(both, axis=0, return_inverse=True)
-    ids = ids.ravel()
-    known = ~(both == NULL).any(axis=1)
+    both = [np.concatenate(pair) for pair in zip(left, right, strict=True)]
+    ids = numbered(both)
+    known = np.logical_and.reduce([codes != NULL for codes in both])
     count = len(left[0])
     here, there = np.flatnonzero(known[:count]), np.flatnonzero(known[count:])
     order = there[np.argsort(ids[count:][there], kind="stable")]

@@ -53,7 +53,7 @@ class Doors:
     define: Callable[[str, Sequence[Node], str], None]
     """Executes definitions of a script, and logs the text of these."""
     whole: Callable[[], AbstractContextManager[None]]
-    """A step that no signal handler interrupts."""
+    """A step that no signal handler interrupts; Ctrl-C ends it where it looks, as it changes nothing."""
     commit: Callable[[Parts], int]
     answer: Callable[[SqlText, Node, Sequence[Any] | Mapping[str, Any]], pa.Table]
     """The rows of a SELECT, with values for its parameters."""

@@ -9,7 +9,9 @@ import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
+from freshviews.engine.commit.data.evaluation import numbered
 from freshviews.engine.tables.table_state import TableState
+from freshviews.kernel.machine.interruption import INTERRUPTION
 
 ROWS = 1 << 16
 """Most rows that a statement looks at together."""
@@ -24,7 +26,10 @@ class Target:
 
     def batches(self) -> Iterator[CodeBatch]:
         """All rows with their multiplicities."""
-        stored = [*self.table.batches(ROWS)]
+        stored = []
+        for batch in self.table.batches(ROWS):
+            INTERRUPTION.raise_if_unchanged()
+            stored.append(batch)
         if not self.waiting:
             yield from stored
             return
@@ -46,13 +51,12 @@ class Target:
 
     def _net(self, batches: Sequence[CodeBatch]) -> CodeBatch:
         names = [column.name for column in self.table.definition.columns]
-        rows = np.stack([np.concatenate([one.columns[name] for one in batches]) for name in names], axis=1)
-        kept, place = np.unique(rows, axis=0, return_inverse=True)
-        counts = np.zeros(len(kept), np.int64)
-        np.add.at(counts, place.ravel(), np.concatenate([one.multiplicities for one in batches]))
-        kept, counts = kept[counts > 0], counts[counts > 0]
-        columns = {name: np.ascontiguousarray(kept[:, i]) for i, name in enumerate(names)}
-        return CodeBatch(self.table.name, columns, counts)
+        columns = {name: np.concatenate([one.columns[name] for one in batches]) for name in names}
+        _, first, place = np.unique(numbered([*columns.values()]), return_index=True, return_inverse=True)
+        counts = np.zeros(len(first), np.int64)
+        np.add.at(counts, place, np.concatenate([one.multiplicities for one in batches]))
+        kept = first[counts > 0]
+        return CodeBatch(self.table.name, {n: codes[kept] for n, codes in columns.items()}, counts[counts > 0])
 
 
 def rows_at(batch: CodeBatch, at: Codes) -> CodeBatch:
