@@ -1186,26 +1186,21 @@ class Database(Shown):
         >>> list(db.view("active"))
         []
         """
-        version = 0
-        try:
-            self._wait_for_room(self._relations.tables.get(CLOCK.name))
-            with self._lock, take_in(self._taken, 1):
-                self._check_usable()
-                table = self._relations.tables.get(CLOCK.name)
-                if table is None:
-                    raise CatalogError("no view reads the clock; create one with now() in WHERE, then advance it")
-                self._compile_for((table,))
-                with self._whole(unchanged=True):
-                    batch = later(table, time)
-                    if batch is not None:
-                        version = self._commit(((table, batch),), len(batch.batch), looked=True)
-                if self._notices.waiting:
-                    self._notices.deliver()
-                return version or self.version
-        except KeyboardInterrupt as error:
-            if version:
-                raise after_commit(error, version) from None
-            raise
+        self._check_usable()
+        self._wait_for_room(self._clock_table())
+        with self._making_version(1, (CLOCK.name,), lambda: (self._clock_table(),)):
+            self._check_usable()
+            table = self._clock_table()
+            batch = later(table, time)
+            if batch is not None:
+                self._commit(((table, batch),), len(batch.batch), looked=True)
+            return self.version
+
+    def _clock_table(self) -> TableState:
+        table = self._relations.tables.get(CLOCK.name)
+        if table is None:
+            raise CatalogError("no view reads the clock; create one with now() in WHERE, then advance it")
+        return table
 
     @property
     def clock(self) -> datetime | None:
