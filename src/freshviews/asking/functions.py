@@ -21,7 +21,8 @@ from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
-_REFUSED |= {"hash", "typeof", "url_encode"}  # DuckDB's have other values.
+_REFUSED |= {"hash", "typeof", "url_encode", "printf", "format_string"}  # DuckDB's have other values.
+_REFUSED |= {"raise_error", "assert_true", "bitmap_count"}
 _SPARK = Spark()
 ACCEPTED = FUNCTION_NAMES - _REFUSED
 """Names of functions that a SELECT may call, in lower case."""

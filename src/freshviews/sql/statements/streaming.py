@@ -57,8 +57,8 @@ class Using:
 class Split:
     """A statement of a streaming script.
 
-    ``kind``: table, view, function, or alter (of a table). ``name``: None if it cannot be read; the parser then refuses the
-    statement. ``sql``: the plain statement. ``line``, ``column``: where it begins.
+    ``kind``: table, view, function, or alter (of a table). ``name``: None if it cannot be read; the parser then refuses
+    the statement. ``sql``: the plain statement. ``line``, ``column``: where it begins.
     """
 
     kind: str
