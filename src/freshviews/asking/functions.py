@@ -23,7 +23,8 @@ from freshviews.sql.text.typenames import type_of
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
 _REFUSED |= {"median", "percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"}
 _REFUSED |= {"bit_xor", "mode", "skewness", "kurtosis", "try_sum", "try_avg"}
-_REFUSED |= {"hash", "typeof", "url_encode"}  # DuckDB's have other values.
+_REFUSED |= {"hash", "typeof", "url_encode", "printf", "format_string"}  # DuckDB's have other values.
+_REFUSED |= {"raise_error", "assert_true", "bitmap_count"}
 _SPARK = Spark()
 ACCEPTED = FUNCTION_NAMES - _REFUSED
 """Names of functions that a SELECT may call, in lower case."""

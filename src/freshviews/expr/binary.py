@@ -98,3 +98,8 @@ def to_binary(text: str, form: str) -> str:
     if made is None:
         raise ValueError(f"to_binary: {text!r} is not {form}; try_to_binary gives NULL instead")
     return made
+
+
+def bit_count_bytes(value: str) -> int:
+    """Number of ones among the bits of bytes."""
+    return sum(byte.bit_count() for byte in value.encode("latin-1"))

@@ -116,6 +116,21 @@ def _year_piece(width: int) -> _Piece:
     return lambda days, rest: str(civil_from_days(days)[0]).rjust(width, "0")
 
 
+def _era_piece(width: int) -> _Piece:
+    names = ("Before Christ", "Anno Domini") if width == 4 else ("BC", "AD")
+    return lambda days, rest: names[civil_from_days(days)[0] > 0]
+
+
+def _quarter_piece(width: int) -> _Piece:
+    def printed(days: int, rest: int) -> str:
+        quarter = (civil_from_days(days)[1] + 2) // 3
+        if width <= 2:
+            return str(quarter).rjust(width, "0")
+        return f"Q{quarter}" if width == 3 else f"{quarter}{('st', 'nd', 'rd', 'th')[quarter - 1]} quarter"
+
+    return printed
+
+
 def _month_piece(width: int) -> _Piece:
     if width <= 2:
         return _number(width, lambda days, rest: civil_from_days(days)[1])
@@ -142,6 +157,13 @@ _LETTERS: dict[str, tuple[int, Callable[[int], _Piece]]] = {
     # letter: the longest accepted run of it, and the function that prints it
     "y": (6, _year_piece),
     "M": (4, _month_piece),
+    "L": (4, _month_piece),
+    "Q": (4, _quarter_piece),
+    "q": (4, _quarter_piece),
+    "G": (4, _era_piece),
+    "F": (1, lambda width: _number(width, lambda days, rest: (civil_from_days(days)[2] - 1) % 7 + 1)),
+    "k": (2, lambda width: _number(width, lambda days, rest: (_hours(days, rest) + 23) % 24 + 1)),
+    "K": (2, lambda width: _number(width, lambda days, rest: _hours(days, rest) % 12)),
     "d": (2, lambda width: _number(width, lambda days, rest: civil_from_days(days)[2])),
     "D": (3, lambda width: _number(width, _day_of_year)),
     "E": (4, _weekday_piece),
@@ -161,6 +183,8 @@ def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
         if literal:
             pieces.append(lambda days, rest, literal=literal: literal)  # type: ignore[misc]
             continue
+        if run in "[]":
+            continue
         longest, make = _LETTERS.get(run[0], (0, _year_piece))
         if len(run) > longest:
             accepted = ", ".join(letter * most for letter, (most, _) in _LETTERS.items())
@@ -173,7 +197,7 @@ def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
 
 
 def date_format(micros: int, pattern: str) -> str:
-    """A timestamp printed by a pattern of Spark's letters y M d D E a H h m s S; names are English."""
+    """A timestamp printed by a pattern of Spark's letters G y M L Q q d D F E a H h k K m s S; names are English."""
     days, rest = divmod(micros, MICROS_PER_DAY)
     return "".join([piece(days, rest) for piece in _date_pieces(pattern)])
 

@@ -1,11 +1,21 @@
-"""Parses and prints numbers by Spark's formats for to_number and to_char, such as ``$9,999.00``."""
+"""Parses and prints numbers by Spark's formats for to_number and to_char, and values by Java's for format_string.
+
+The letters of Spark's formats are 0 9 . D , G $ S MI PR; their numbers are unscaled integers. Refused arguments raise a
+``ValueError`` with the reason.
+"""
 
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
+from math import isfinite, isnan
 
+from freshviews.expr.casts import float32_to_string, float_to_string
+from freshviews.expr.hashes import hash_values
+from freshviews.expr.strings import check_length
 from freshviews.types import NotHeldError
 
 _FORMAT = re.compile(
@@ -119,3 +129,209 @@ def _appended(out: str, character: str) -> str:
     """A blank goes before a sign, so that the sign stands before the first digit."""
     number = out.rstrip("+-<")
     return f"{number} {out[len(number) :]}" if character == " " else out + character
+
+
+_SPECIFIER = re.compile(
+    r"%(?:(?P<index>\d+)\$)?(?P<flags>[-#+ 0,(<]*)(?P<width>[1-9]\d*)?(?:\.(?P<precision>\d+))?(?P<letter>[a-zA-Z%])"
+)
+_ACCEPTED = {
+    "s": "-", "b": "-", "h": "-", "c": "-", "n": "", "%": "-", "d": "-+ 0,(", "o": "-#+ 0(", "x": "-#+ 0(",
+    "e": "-#+ 0(", "f": "-#+ 0,(", "g": "-+ 0,(", "a": "-#+ 0",
+}
+"""The flags of each letter of a format of Java; ``<`` is the place of an argument."""
+_KINDS = {"d": "yhil", "o": "yhil", "x": "yhil", "c": "yhi", "e": "fd", "f": "fd", "g": "fd", "a": "fd"}
+"""The kinds of the values that a letter prints; others print every value."""
+_BITS = {"y": 8, "h": 16, "i": 32, "l": 64}
+
+Printed = str | int | float | bool | None
+
+
+@dataclass(frozen=True)
+class Specifier:
+    """A part of a format of Java that prints a value: the text before it, and how it prints."""
+
+    before: str
+    index: int
+    flags: str
+    width: int
+    precision: int
+    letter: str
+    upper: bool
+
+    def padded(self, text: str) -> str:
+        """The text in capital letters if so asked, and padded to the width."""
+        text = text.upper() if self.upper else text
+        width = self.width - sum(character > "\uffff" for character in text)
+        return text.ljust(width) if "-" in self.flags else text.rjust(width)
+
+    def cut(self, text: str) -> str:
+        """The text cut to the precision, which counts units of UTF-16, as the width does."""
+        if not 0 <= self.precision < len(text.encode("utf-16-le")) // 2:
+            return text
+        units = text.encode("utf-16-le")[: 2 * self.precision]
+        return units.decode("utf-16-le", "surrogatepass").encode("utf-8", "replace").decode()
+
+
+@lru_cache(maxsize=256)
+def specifiers(form: str) -> tuple[tuple[Specifier, ...], str]:
+    """The specifiers of a format of Java, and the text after the last one. Raises ValueError for a wrong format."""
+    found: list[Specifier] = []
+    start = next_index = last = 0
+    while (at := form.find("%", start)) >= 0:
+        part = _SPECIFIER.match(form, at)
+        letter = part["letter"].lower() if part is not None else ""
+        if part is None or letter not in _ACCEPTED or (part["letter"].isupper() and letter in "dofn"):
+            raise ValueError(f"format_string: {form[at : at + 8]!r} is not accepted; %s, %d, %x, %.2f and %e are")
+        flags, width, precision = part["flags"].replace("<", ""), int(part["width"] or 0), int(part["precision"] or -1)
+        wrong = set(flags) - set(_ACCEPTED[letter]) or len(set(part["flags"])) < len(part["flags"])
+        lacking = not width and ("-" in flags or "0" in flags)
+        without = part["precision"] is not None and letter in "dxocn%a"
+        if wrong or lacking or without or {"+", " "} <= set(flags) or {"-", "0"} <= set(flags):
+            raise ValueError(f"format_string: {part[0]!r} has a flag, a width or a precision that it does not take")
+        if letter == "n" and width:
+            raise ValueError("format_string: %n has no width")
+        check_length("format_string", max(width, precision))
+        precision = int(part["precision"]) if part["precision"] is not None else -1
+        index = 0
+        if letter not in "n%":
+            if "<" in part["flags"]:
+                index = last
+            elif part["index"]:
+                index = int(part["index"])
+            else:
+                next_index += 1
+                index = next_index
+            last = index
+            index = index or -1
+        found.append(
+            Specifier(form[start:at], index, flags, width, precision, letter, part["letter"].isupper())
+        )
+        start = part.end()
+    return tuple(found), form[start:]
+
+
+def format_string(kinds: str, form: str | None, *values: Printed) -> str | None:
+    """The values in a format of Java. ``kinds`` has a letter for each value: y h i l for integers of 8 to 64 bits, f
+    and d for FLOAT and DOUBLE, b for BOOLEAN, s for a STRING, n for a decimal as a text, v for NULL."""
+    if form is None:
+        return None
+    parts, rest = specifiers(form)
+    texts: list[str] = []
+    for part in parts:
+        if part.index and not 1 <= part.index <= len(values):
+            raise ValueError(f"format_string: there is no value {part.index} among {len(values)}")
+        texts.append(part.before)
+        if part.letter in "n%":
+            texts.append("\n" if part.letter == "n" else part.padded("%"))
+        else:
+            texts.append(_printed(part, kinds[part.index - 1], values[part.index - 1]))
+        check_length("format_string", sum(map(len, texts)))
+    return "".join((*texts, rest))
+
+
+def _printed(part: Specifier, kind: str, value: Printed) -> str:
+    letter = part.letter
+    if letter == "b":
+        text = "false" if value is None else "true" if value is True or kind != "b" else "false"
+        return part.padded(part.cut(text))
+    if value is not None and kind not in _KINDS.get(letter, kind):
+        raise ValueError(f"format_string: %{letter} does not print this type; CAST the value")
+    if value is None or letter in "sh":
+        text = "null" if value is None else _text(kind, value) if letter == "s" else _hashed(kind, value)
+        return part.padded(part.cut(text))
+    if letter == "c":
+        if not 0 <= int(value) <= 0x10FFFF:
+            raise ValueError(f"format_string: {value} is no character")
+        return part.padded(chr(int(value)))
+    if letter in "ox":
+        if set("+ (") & set(part.flags):
+            raise ValueError(f"format_string: %{letter} does not take the flags +, ( and blank")
+        return _digits_of_base(part, int(value), _BITS[kind])
+    negative = value < 0 if not isinstance(value, str) else False
+    if isinstance(value, float) and not isfinite(value):
+        name = "NaN" if isnan(value) else "Infinity"
+        return part.padded(name if isnan(value) else _signed(part, negative, name, 0))
+    if letter == "d":
+        return part.padded(_signed(part, negative, str(abs(int(value))), part.width))
+    return part.padded(_signed(part, negative, _of_double(part, abs(float(value))), part.width))
+
+
+def _signed(part: Specifier, negative: bool, digits: str, width: int) -> str:
+    """Digits with commas, zeros before them, and a sign, as the flags say."""
+    whole, point, rest = digits.partition(".")
+    if "," in part.flags and whole.isdecimal():
+        whole = f"{int(whole):,}"
+    angles = negative and "(" in part.flags
+    before = "(" if angles else "-" if negative else "+" if "+" in part.flags else " " if " " in part.flags else ""
+    text = whole + point + rest
+    if "0" in part.flags:
+        text = text.rjust(width - len(before) - angles, "0")
+    return before + text + ")" * angles
+
+
+def _digits_of_base(part: Specifier, value: int, bits: int) -> str:
+    text = f"{value % 2**bits:{part.letter}}"
+    before = {"o": "0", "x": "0x"}[part.letter] if "#" in part.flags else ""
+    if "0" in part.flags:
+        text = text.rjust(part.width - len(before), "0")
+    return part.padded(before + text)
+
+
+def _of_double(part: Specifier, value: float) -> str:
+    """The digits of a double that is not negative."""
+    exact = Decimal(repr(value))
+    digits = 6 if part.precision < 0 else part.precision
+    letter = part.letter
+    if letter == "a":
+        return _hexadecimal(value)
+    if letter == "g":
+        digits = digits or 1
+        rounded = _to_digits(exact, digits)
+        letter = "f" if not rounded or -4 <= rounded.adjusted() < digits else "e"
+        digits -= 1 + (rounded.adjusted() if letter == "f" and rounded else 0)
+    if letter == "f":
+        text = format(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE), "f")
+        return f"{text}." if "#" in part.flags and not digits else text
+    rounded = _to_digits(exact, digits + 1)
+    exponent = rounded.adjusted() if rounded else 0
+    mantissa = format(rounded.scaleb(-exponent, _WIDE).quantize(Decimal(1).scaleb(-digits), None, _WIDE), "f")
+    point = "." if "#" in part.flags and not digits else ""
+    return f"{mantissa}{point}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+def _to_digits(value: Decimal, digits: int) -> Decimal:
+    return Context(prec=max(digits, 1), rounding=ROUND_HALF_UP, Emax=10**6, Emin=-(10**6)).plus(value)
+
+
+def _hexadecimal(value: float) -> str:
+    """As Java's Double.toHexString."""
+    mantissa, _, exponent = value.hex().removeprefix("0x").partition("p")
+    whole, _, fraction = mantissa.partition(".")
+    return f"0x{whole}.{fraction.rstrip('0') or '0'}p{int(exponent)}"
+
+
+def _text(kind: str, value: Printed) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return float32_to_string(value) if kind == "f" else float_to_string(value)
+    return str(value)
+
+
+def _hashed(kind: str, value: Printed) -> str:
+    """The hash code that Java has for a value, as hexadecimal digits."""
+    if kind == "b":
+        return "4cf" if value else "4d5"
+    if kind == "n":
+        raise ValueError("format_string: %h does not print a DECIMAL")
+    if isinstance(value, str):
+        return f"{hash_values('s', value) % 2**32:x}"
+    if isinstance(value, float):
+        packed = struct.pack(">f" if kind == "f" else ">d", value)
+        bits = int.from_bytes(packed, "big")
+    else:
+        bits = int(value or 0) % 2**64 if kind == "l" else int(value or 0) % 2**32
+    return f"{(bits ^ bits >> 32) % 2**32:x}"
+
+
+_WIDE = Context(prec=2000, Emax=10**6, Emin=-(10**6))

@@ -108,11 +108,11 @@ int_to_string bool_to_string date_to_string (x)
 timestamp_to_string (t), float_to_string (x)       fraction without trailing zeros; as Java prints a double
 float32_to_string (x)                              as Java prints a float
 decimal_to_string (x, scale)
-date_format (t, pattern)                           TIMESTAMP; letters y M d H h m s S E a D, quoted text
+date_format (t, pattern)                           TIMESTAMP; letters G y M L Q q d D F E a H h k K m s S, quoted text
 string_to_int (s, low, high)                       surrounding blanks allowed; digits alone, no fraction
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
-parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
+parse_timestamp (s, pattern)                       by a pattern of letters y M L d D H h k K m s S a
 try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error; still an error for a
                                                    value that SQL has and 64 bits cannot hold
 regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
@@ -136,6 +136,9 @@ bin (x), conv (s, from, to)                        binary digits; digits of anot
 format_number (x, scale, digits or pattern)        with commas; NULL for negative digits
 to_number try_to_number (s, format)                a decimal; error or NULL for what does not match
 number_to_char (x, scale, format)                  # for digits if x does not fit
+format_string (kinds, format, x, ...)              values of ``kinds`` in a format of Java; see ``number_formats``
+raise_error (message)                              an error with this message, for any row that needs the value
+bit_count_bytes (b)                                number of ones among the bits of a BINARY
 bytes_of_string (s), string_of_bytes (b)           a STRING as BINARY in UTF-8, and back with U+FFFD for wrong bytes
 encode (s, charset), decode (b, charset)           as these, in a charset; error for what it lacks
 hex_bytes base64 (b), unhex unbase64 (s)           BINARY as text, and back; unhex is NULL for wrong digits
@@ -361,6 +364,9 @@ _ALL = [
     _host("to_number", number_formats.to_number, 2, 2, fallible=True),
     _host("try_to_number", _attempt(number_formats.to_number), 2, 2, fallible=True, null="own"),
     _host("number_to_char", number_formats.to_char, 3, 3),
+    _host("format_string", number_formats.format_string, 2, None, fallible=True, null="own"),
+    _host("raise_error", strings.raise_error, 1, 1, fallible=True, null="any"),
+    _host("bit_count_bytes", binary.bit_count_bytes, 1, 1),
     # BINARY
     _host("bytes_of_string", binary.bytes_of_string, 1, 1, fallible=True),
     _host("string_of_bytes", binary.string_of_bytes, 1, 1),

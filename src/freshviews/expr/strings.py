@@ -289,6 +289,11 @@ def overlay(text: str, by: str, position: int, length: int = -1) -> str:
     return made
 
 
+def raise_error(message: str | None) -> None:
+    """Raise a ValueError with a message."""
+    raise ValueError("null" if message is None else message)
+
+
 def quote(text: str) -> str:
     """The text between quotes, with a backslash before each quote in it."""
     return "'" + text.replace("'", "\\'") + "'"

@@ -121,8 +121,8 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
         return all(arg.nullable for arg in args)
     if op == "case":
         return any(value.nullable for value in (*args[1::2], args[-1]))
-    if op == "concat_ws":
-        return args[0].nullable
+    if op in ("concat_ws", "format_string"):
+        return args[op == "format_string"].nullable
     if op in _MAY_BE_NULL or op.startswith("try_"):
         return True
     return any(arg.nullable for arg in args)

@@ -18,7 +18,7 @@ def cast(expr: Expr, to: SqlType) -> Expr:
     if source == to:
         return expr
     if source == VOID or (isinstance(expr, Literal) and expr.value is None):
-        return null(to)
+        return retyped(expr, to)
     if source.is_integer and to.is_numeric:
         return _from_integer(expr, to)
     if BINARY in (source, to):

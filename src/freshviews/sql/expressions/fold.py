@@ -9,14 +9,14 @@ from freshviews.expr.nodes import Call, Literal
 from freshviews.expr.ops import OPS
 from freshviews.types import SqlType
 
-_FOR_ROWS = ("only_value", "unless_failed", "unless_counted")
+_FOR_ROWS = ("only_value", "unless_failed", "unless_counted", "raise_error")
 """Operations that report failures of rows."""
 
 
 def is_computed(op: str, args: Sequence[Literal]) -> bool:
     """True if an operation over constants is a constant. A host operation that may take NULL stays a call over one."""
     how = OPS[op]
-    if how.host is not None:
+    if how.host is not None and op not in _FOR_ROWS:
         return all(arg.value is not None for arg in args)
     return how.kernel is not None and op not in _FOR_ROWS
 

@@ -235,6 +235,12 @@ def _bytes(value: Expr) -> Expr:
     return value if value.type == BINARY else cast(_string(value), BINARY)
 
 
+def _bitmap_count(value: Expr) -> Expr:
+    if value.type not in (BINARY, VOID):
+        raise Fault(f"bitmap_count takes a BINARY, not {value.type}")
+    return call("bit_count_bytes", (cast(value, BINARY),), BIGINT)
+
+
 def _for_bytes(op: str, otherwise: Callable[..., Expr], result: SqlType = BINARY) -> Callable[..., Expr]:
     """A function that works on the bytes of a BINARY value as on the characters of a string."""
 
@@ -252,8 +258,8 @@ def _bit_length(value: Expr) -> Expr:
 
 def _padded(op: str) -> Callable[..., Expr]:
     def make(value: Expr, *rest: Expr) -> Expr:
-        if value.type == BINARY:
-            raise Refusal(f"{op} of BINARY", f"write unhex({op}(hex(x), 2 * n, '00'))")
+        if value.type == BINARY and all(pad.type == BINARY for pad in rest[1:]):
+            return call(op, (value, _int(rest[0]), *(rest[1:] or (Literal("\0", BINARY),))), BINARY)
         return _strings(op, 1, 1, STRING)(value, *rest)
 
     return make
@@ -337,6 +343,30 @@ def _format_number(value: Expr, how: Expr) -> Expr:
     number = cast(value, DOUBLE) if value.type.is_float or value.type == VOID else value
     digits = how if how.type == STRING else _int(how)
     return call("format_number", (number, integer(number.type.scale), digits), STRING)
+
+
+_PRINTED = {"BOOLEAN": "b", "TINYINT": "y", "SMALLINT": "h", "INT": "i", "DATE": "i", "BIGINT": "l", "TIMESTAMP": "l"}
+_PRINTED |= {"FLOAT": "f", "DOUBLE": "d", "STRING": "s", "DECIMAL": "n", "VOID": "v"}
+
+
+def _format_string(form: Expr, *values: Expr) -> Expr:
+    """format_string and printf; the letters of types are those of ``freshviews.expr.number_formats``."""
+    if any(value.type == BINARY for value in values):
+        raise Refusal("format_string of BINARY", "write hex(x), base64(x) or decode(x, 'UTF-8')")
+    letters = "".join(_PRINTED[value.type.name] for value in values)
+    printed = [_string(value) if value.type.is_decimal else value for value in values]
+    given = [null(STRING) if value.type == VOID else value for value in printed]
+    return call("format_string", (text(letters), _string(form), *given), STRING)
+
+
+def _raise_error(message: Expr) -> Expr:
+    return call("raise_error", (_string(message),), VOID)
+
+
+def _assert_true(condition: Expr, message: Expr | None = None) -> Expr:
+    said = text("assert_true: the condition is not true") if message is None else message
+    holds = logic.condition(condition, "assert_true")
+    return logic.choose([(holds, null(VOID))], _raise_error(said))
 
 
 def _format(function: str, form: Expr) -> tuple[Literal, Format | None]:
@@ -426,6 +456,8 @@ FUNCTIONS: dict[str, Function] = {
     "isnull": Function(1, 1, lambda value: call("is_null", (value,), BOOLEAN)),
     "isnotnull": Function(1, 1, lambda value: call("is_not_null", (value,), BOOLEAN)),
     "isnan": Function(1, 1, _isnan),
+    "raise_error": Function(1, 1, _raise_error),
+    "assert_true": Function(1, 2, _assert_true),
     "nanvl": Function(2, 2, _nanvl),
     "decode": Function(2, _ANY, _decode),
     "equal_null": Function(2, 2, logic.null_safe_equal),
@@ -479,6 +511,7 @@ FUNCTIONS: dict[str, Function] = {
     "factorial": Function(1, 1, lambda n: call("factorial", (_int(n),), BIGINT)),
     "width_bucket": Function(4, 4, numeric.width_bucket),
     "bit_count": Function(1, 1, numeric.bit_count),
+    "bitmap_count": Function(1, 1, _bitmap_count),
     "bit_get": Function(2, 2, numeric.bit_get),
     "getbit": Function(2, 2, numeric.bit_get),
     "shiftleft": Function(2, 2, numeric.shift("shift_left")),
@@ -607,6 +640,8 @@ FUNCTIONS: dict[str, Function] = {
     **{name: Function(1, 1, _same_text) for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8")},
     "typeof": Function(1, 1, _typeof),
     "format_number": Function(2, 2, _format_number),
+    "format_string": Function(1, _ANY, _format_string),
+    "printf": Function(1, _ANY, _format_string),
     "conv": Function(3, 3, _conv),
     "bin": Function(1, 1, _bin),
     "hex": Function(1, 1, _hex),

@@ -189,7 +189,11 @@ def choose(branches: Sequence[tuple[Expr, Expr]], otherwise: Expr) -> Expr:
     """CASE WHEN ... THEN ... ELSE ... END, with its values cast to one type."""
     to = common_type([*(value for _, value in branches), otherwise], "CASE")
     if to == VOID:
-        return otherwise
+        if all(isinstance(value, Literal) for value in (*(value for _, value in branches), otherwise)):
+            return otherwise
+        # One of them is raise_error, whose call has no type of its own.
+        typed = [(when, retyped(value, BOOLEAN)) for when, value in branches]
+        return retyped(choose(typed, retyped(otherwise, BOOLEAN)), VOID)
     args: list[Expr] = []
     last = cast(otherwise, to)
     for when, value in branches:

@@ -73,6 +73,8 @@ class _Parser(Pipes):
 
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
 
+    FUNCTION_PARSERS["OVERLAY"] = lambda self: self._parse_overlaid()
+
     failed_at: int | None = None
     lists: Mapping[int, str] = MappingProxyType({})
     taken: frozenset[int] = frozenset()
@@ -85,6 +87,14 @@ class _Parser(Pipes):
             args = [exp.Literal.string(unit.name if unit else ""), *args]
             return self.expression(exp.Anonymous(this="date_trunc", expressions=args))
         return self.expression(exp.Anonymous(this="FLOOR", expressions=args))
+
+    def _parse_overlaid(self) -> Any:
+        """OVERLAY(a, b, n[, m]), and OVERLAY(a PLACING b FROM n [FOR m])."""
+        args = self._parse_csv(self._parse_disjunction)
+        for word in ("PLACING", "FROM", "FOR") if len(args) == 1 else ():
+            if self._match_text_seq(word):
+                args.append(self._parse_disjunction())
+        return self.expression(exp.Anonymous(this="overlay", expressions=args))
 
     def raise_error(self, message: str, *args: Any, **options: Any) -> None:
         token = args[0] if args else options.get("token") or self._curr or self._prev
