@@ -288,6 +288,10 @@ def in_spark(spark: Any, asked: Asked) -> tuple[Answer, str]:
 _LIMITS = re.compile(r"stands for NULL|not fit|64 bits|too long|at most|outside")
 
 
+_DEPARTURES = re.compile(r"\bcorr\(.*DIVIDE_BY_ZERO", re.IGNORECASE | re.DOTALL)
+"""Queries, before Spark's error, for which docs/sql.md has another answer."""
+
+
 def verdict(ours: tuple[Answer, str], theirs: Answer) -> str:
     """``equal``, ``refused``, ``only here`` or ``different``; an error by a limit of freshviews is a refusal."""
     answer, message = ours
@@ -396,6 +400,8 @@ def main(arguments: Sequence[str]) -> int:
                 continue
             ours, (theirs, reason) = here(asked), in_spark(spark, asked)
             found = verdict(ours, theirs)
+            if found == "different" and _DEPARTURES.search(asked.query + reason):
+                found = "only here"
             own = counts.setdefault(asked.construct, Counter())
             own[found] += 1
             if (found == "different" and own[found] <= chosen.examples) or chosen.only is not None:

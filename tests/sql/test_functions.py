@@ -77,6 +77,14 @@ def value_of(expression: str) -> Any:
         ("isnan(log(x + 1, 1e0))", True),
         ("log(x, 5)", None),
         ("log(2, x + 8)", 3.0),
+        ("try_add(s, 1)", None),
+        ("try_add(s, CAST(s AS INT))", None),
+        ("try_subtract('a', x)", None),
+        ("try_multiply('3', x + 2)", 6),
+        ("try_mod(1, s)", None),
+        ("try_divide(1.5, s)", None),
+        ("to_timestamp_ntz(x + 2020)", dt.datetime(2020, 1, 1)),
+        ("to_timestamp_ntz(DATE '2020-01-01')", dt.datetime(2020, 1, 1)),
     ],
 )
 def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None:
@@ -90,6 +98,8 @@ def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None
         ("DATE '1999 Jan 08'", "not a date"),
         ("year('1999 01 08')", "not a date"),
         ("to_date('1999T')", "not a date"),
+        ("to_timestamp_ntz(TRUE)", "not a timestamp"),
+        ("try_make_timestamp(2020, s, 1, 1, 1, 1)", "try_make_timestamp of arguments that may fail"),
         ("TIMESTAMP_SECONDS(1.1234567)", "does not fit the type"),
         ("TIMESTAMP_SECONDS('1')", "takes a number"),
         ("TIMESTAMP_MILLIS(1.5)", "must be an integer, not DECIMAL"),
@@ -138,6 +148,13 @@ def test_the_text_of_string_agg_has_the_same_limit_as_other_texts(monkeypatch: p
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT x, STRING_AGG(s, '-') AS y FROM t GROUP BY x")
         with pytest.raises(EvaluationError, match=r"string_agg: a text of 1006 characters .* at most 1000"):
             database.apply("t", [(0, "b" * 52, 19)])
+
+
+@pytest.mark.parametrize("call", ["COUNT(CAST(s AS INT))", "COUNT(1 / (x - 1))", "REGR_COUNT(s, x)"])
+def test_count_computes_an_argument_that_may_fail(call: str) -> None:
+    with pytest.raises(EvaluationError):
+        rows_of(f"SELECT {call} AS y FROM t")
+    assert rows_of("SELECT COUNT(CAST(s AS INT)), COUNT(CAST(s AS INT)) FILTER (WHERE x = 1) FROM t", rows=[(0, "7")])
 
 
 LEAST = -(2**63)

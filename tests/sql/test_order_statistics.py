@@ -15,7 +15,7 @@ from freshviews.errors import SqlError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.sql.printed import catalog, column_types, view
 
-pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(2)]
+pytestmark = pytest.mark.plain_python(only=True)
 
 COLUMNS = "i INT, l BIGINT, x DOUBLE, f FLOAT, p DECIMAL(10, 2), s STRING, d DATE, t TIMESTAMP, b BOOLEAN"
 ROWS = [

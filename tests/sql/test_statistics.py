@@ -16,7 +16,7 @@ from freshviews.errors import BatchError, SqlError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.sql.printed import catalog, column_types, view
 
-pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(9)]
 
 COLUMNS = "y TINYINT, i INT, l BIGINT, x DOUBLE, p DECIMAL(2, 1), s STRING"
 GREATEST = 2**63 - 1

@@ -206,10 +206,13 @@ def bits_not(a: Expr) -> Expr:
     return bits_xor(a, Literal(-1, a.type if a.type.is_integer else INT))
 
 
-def _parsed(op: str, to: SqlType) -> Callable[..., Expr]:
-    """to_date or to_timestamp, with or without a pattern; ``op`` reads a string by a pattern."""
+def _parsed(op: str, to: SqlType, by_text: bool = False) -> Callable[..., Expr]:
+    """to_date or to_timestamp, with or without a pattern; ``op`` reads a string by a pattern. ``by_text``: a number or
+    a BOOLEAN is read as its text."""
 
     def make(value: Expr, pattern: Expr | None = None) -> Expr:
+        if by_text and (value.type.is_numeric or value.type == BOOLEAN):
+            value = cast(value, STRING)
         if pattern is None:
             return try_cast(value, to) if op.startswith("try_") else cast(value, to)
         return cast(times.parsed(op)(value, pattern), to)
@@ -577,7 +580,7 @@ FUNCTIONS: dict[str, Function] = {
     "to_date": Function(1, 2, _parsed("parse_timestamp", DATE)),
     "date": _cast_to(DATE),
     "to_timestamp": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP)),
-    "to_timestamp_ntz": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP)),
+    "to_timestamp_ntz": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP, by_text=True)),
     "timestamp": _cast_to(TIMESTAMP),
     # casts by name
     "boolean": _cast_to(BOOLEAN),

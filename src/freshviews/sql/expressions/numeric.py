@@ -8,7 +8,7 @@ from typing import Any
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped
+from freshviews.sql.expressions.build import VOID, Fault, NotHeld, Refusal, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten
 from freshviews.sql.expressions.coerce import as_decimal
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TINYINT, SqlType, decimal
@@ -98,6 +98,16 @@ def bit_count(value: Expr) -> Expr:
     return call("bit_count", (cast(value, BIGINT),), INT)
 
 
+def _tried(apply: Callable[[Expr, Expr], Any], a: Expr, b: Expr, to: SqlType) -> Expr:
+    """``apply`` to operands of which one is a STRING: NULL for any failure, that of a CAST included, as in Spark."""
+    try:
+        return call("attempt", (apply(a, b),), to)
+    except (Refusal, NotHeld):
+        raise
+    except Fault:
+        return null(to)
+
+
 def attempted(op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Expr], Expr]:
     """``apply``, + - or *, with NULL for integers whose result does not fit."""
 
@@ -105,6 +115,8 @@ def attempted(op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Ex
         to: SqlType = apply(Column("a", a.type, True), Column("b", b.type, True)).type
         if not to.is_numeric:
             raise Refusal(f"try_{op} of {a.type} and {b.type}", "numbers are accepted; + and - take dates")
+        if STRING in (a.type, b.type):
+            return _tried(apply, a, b, to)
         if not to.is_integer:
             made: Expr = apply(a, b)
             return made
@@ -121,6 +133,8 @@ def unless_zero(apply: Callable[[Expr, Expr], Expr]) -> Callable[[Expr, Expr], E
     """``apply``, a division, with NULL for a divisor of 0."""
 
     def make(a: Expr, b: Expr) -> Expr:
+        if STRING in (a.type, b.type):
+            return _tried(apply, a, b, apply(Column("a", a.type, True), Column("b", b.type, True)).type)
         if isinstance(b, Literal):
             return null(apply(a, replace(b, value=type(b.value)(1))).type) if b.value == 0 else apply(a, b)
         known = logic.compare("<>", b, Literal(0, INT))

@@ -170,8 +170,8 @@ def make_timestamp(year: Expr, month: Expr, day: Expr, hour: Expr, minute: Expr,
 
 def try_make_timestamp(*args: Expr) -> Expr:
     """As ``make_timestamp``, with NULL for one that does not exist."""
-    if any(map(may_fail, args)):
-        raise Refusal("try_make_timestamp of arguments that may fail", "compute them in a subquery of FROM")
+    if any(may_fail(one) or (one.type in (STRING, BIGINT) and not isinstance(one, Literal)) for one in args):
+        raise Refusal("try_make_timestamp of arguments that may fail", "compute them in a subquery of FROM, as INT")
     try:
         return call("attempt", (make_timestamp(*args),), TIMESTAMP)
     except (Refusal, NotHeld):

@@ -350,7 +350,7 @@ class _Builder:
         if call_.function == "avg":
             terms = [lifts.of_one_count(args[0], self.variables)]
         else:
-            terms = lifts.of_count(args, self.variables)
+            terms = lifts.of_count(args, self.variables, computed=call_.function == "count")
         counts = [self._component("integer", term, _label("n", call_)) for term in terms]
         if call_.function == "count":
             return self._added([self._result(call_, (count,)) for count in counts])

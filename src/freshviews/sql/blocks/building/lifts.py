@@ -79,11 +79,13 @@ def of_known(made: Lifts) -> Lifts:
     return Lifts(tuple(lift for lift in made.lifts if lift.place is None))
 
 
-def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
-    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL; most calls need one."""
+def of_count(args: Sequence[Expr], variables: Variables, computed: bool = False) -> list[Lifts]:
+    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL; most calls need one. ``computed``:
+    arguments are computed, as they may fail."""
     terms: list[list[Expr]] = [[]]
     for arg in args:
-        terms = [[*one, *other] for one in terms for other in _presence(arg)]
+        parts = [[_flag("is_not_null", arg)]] if computed and arg.nullable and is_guarded(arg) else _presence(arg)
+        terms = [[*one, *other] for one in terms for other in parts]
     return [_placed(_in_order({key(f): f for f in term}), variables) for term in terms]
 
 
