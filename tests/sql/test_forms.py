@@ -46,6 +46,16 @@ def test_a_select_of_the_form_has_the_rows_of_spark(query: str, filled: Database
     assert comparable(filled.sql(query)) == comparable(FORMS[query])
 
 
+@pytest.mark.parametrize("query", ["FROM r SELECT a", "TABLE s", "FROM r |> SELECT a AS x, b AS as"])
+@pytest.mark.parametrize("head", ["v", "v COMMENT 'all'", "v TBLPROPERTIES ('freshviews.strategy' = 'recompute')"])
+def test_a_query_that_begins_with_from_follows_the_as_of_any_view(head: str, query: str) -> None:
+    with _database() as database:
+        database.execute(f"CREATE MATERIALIZED VIEW {head} AS {query}")
+        database.execute(f"CREATE VIEW as AS {query}")
+        _insert(database)
+        assert comparable(database.view("v")) == comparable(database.sql("SELECT * FROM `as`"))
+
+
 OWN = {
     "SELECT a, b FROM r WHERE a = 1 UNION ALL BY NAME SELECT d AS B, a FROM s WHERE a = 1": [
         *((1, 10), (1, 20), (1, 100)),

@@ -85,17 +85,17 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
     a name only where no clause can begin. In column lists of CREATE, and in backquotes, every word is a name.
     """
     made: list[Token] = []
-    statement, opened, depth, defining, listed = _END, False, 0, False, False
+    statement, opened, depth, defining, listed, heading = _END, False, 0, False, False, False
     for i, token in enumerate(tokens):
         kind, around = token.token_type, _Around(tokens, i, made[-1] if made else _END, opened)
         if around.before == T.SEMICOLON:
-            statement, depth, defining = token, 0, kind in _STATEMENTS
+            statement, depth, defining, heading = token, 0, kind in _STATEMENTS, kind == T.CREATE
         elif (
             kind not in _NO_WORDS
             and token.text[:1].isalpha()
             and (kind != T.VAR or defining)
             and not (kind == T.INSERT and around.begins_insert)
-            and not (kind == T.ALIAS and defining and depth == 0 and around.before not in _DEFINING)
+            and not (kind == T.ALIAS and heading and depth == 0 and around.before not in _DEFINING)
             and (
                 listed
                 or (defining and around.is_defined(depth == 1))
@@ -109,6 +109,8 @@ def with_names(tokens: Sequence[Token]) -> list[Token]:
         lists = around.before in _LISTING and statement.token_type != T.MERGE
         listed = kind != T.R_PAREN and (listed or (kind == T.L_PAREN and lists))
         depth += (kind == T.L_PAREN) - (kind == T.R_PAREN)
+        # The AS after the name and the properties of a view comes before its query.
+        heading = heading and not (kind == T.ALIAS and depth == 0)
         defining = defining and not (kind in (T.ALIAS, T.R_PAREN) and depth == 0)
         # A star of all columns, and names that the parser knows as names, are operands.
         is_operand = kind == T.STAR or (kind in (T.DIV, T.OVER, T.WINDOW) and around.after in _AFTER)
