@@ -140,6 +140,8 @@ def test_a_read_only_server_answers_show_describe_and_explain_and_refuses_hidden
         with pytest.raises(Exception, match=r"line 1|one text|read only"):
             ask(server, sql)
     assert "items" in db.tables
+    with pytest.raises(Exception, match="did you mean SELECT"):
+        ask(server, "SELEC part FROM items")
 
 
 def test_a_client_of_a_writable_server_executes_scripts_and_changes_rows() -> None:

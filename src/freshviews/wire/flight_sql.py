@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import freshviews
 from freshviews.errors import FreshviewsError
-from freshviews.sql.statements.units import has_rows
+from freshviews.sql.statements.units import has_rows, units_of
 from freshviews.sql.text.shape import count_parameters
 from freshviews.wire import catalog_rows
 from freshviews.wire.arrow_data import rows_of, schema_bytes, sendable, stream_of
@@ -153,7 +153,12 @@ class FlightSql:
 
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
-            raise RefusedStatement("the server is read only: SELECT is answered; the program that serves opens it")
+            message = "the server is read only: SELECT is answered; the program that serves opens it"
+            try:
+                units_of(sql)
+            except FreshviewsError as error:  # Perhaps SELECT is misspelt.
+                message = f"{message}; {error}"
+            raise RefusedStatement(message)
         return self._served.update(sql, bound)
 
     def _prepare(self, request: Any) -> Any:
