@@ -108,10 +108,15 @@ _HOMES = {
     "register_ring": "engine.views.own_rings",
 }
 
+_PACKAGES = ("dbapi", "learn", "sql", "stream")
+"""Packages that are imported where ``freshviews.name`` first names them."""
+
 
 def __getattr__(name: str) -> Any:
     """A name of the package, imported where it is first used: the compiler alone takes longer than most programs that
     only ask for a version or an error class."""
+    if name in _PACKAGES:
+        return import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with no_collection():

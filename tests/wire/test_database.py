@@ -136,6 +136,8 @@ def test_a_read_only_server_refuses_hidden_changes(db: fv.Database, server: Flig
         with pytest.raises(Exception, match=r"line 1|only statement|read only"):
             ask(server, sql)
     assert "items" in db.tables
+    with pytest.raises(Exception, match="did you mean SELECT"):
+        ask(server, "SELEC part FROM items")
 
 
 def test_a_client_of_a_writable_server_changes_rows() -> None:

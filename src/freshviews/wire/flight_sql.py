@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import freshviews
 from freshviews.errors import FreshviewsError
-from freshviews.sql.statements.units import has_rows
+from freshviews.sql.statements.units import has_rows, units_of
 from freshviews.sql.text.shape import count_parameters
 from freshviews.wire import catalog_rows
 from freshviews.wire.arrow_data import rows_of, schema_bytes, sendable, stream_of
@@ -24,6 +24,8 @@ MOST_PARAMETER_BYTES = 64 << 20
 _COMMAND = 2
 _COUNT = pa.schema([pa.field("rows", pa.int64())])
 """The columns of the result of a statement that is no SELECT, where a client asks for one."""
+_SHORT = 500
+"""Most characters of a refused statement that is parsed for a better message."""
 _ACTIONS = {"CreatePreparedStatement": "Prepare a statement.", "ClosePreparedStatement": "Forget a statement."}
 
 
@@ -155,7 +157,13 @@ class FlightSql:
 
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
-            raise RefusedStatement("the server is read only; only SELECT is accepted")
+            message = "the server is read only; only SELECT is accepted"
+            if len(sql) <= _SHORT:  # Perhaps SELECT is misspelt.
+                try:
+                    units_of(sql)
+                except FreshviewsError as error:
+                    message = f"{message}; {error}"
+            raise RefusedStatement(message)
         return self._served.update(sql, bound)
 
     def _prepare(self, request: Any) -> Any:

@@ -77,6 +77,7 @@ def commit(way: Way, directory: Directory | None = None) -> ViewChanges:
     a view, because the rows to backfill it are not stored.
     """
     if INTERRUPTION.unchanged == get_ident():
+        INTERRUPTION.raise_if_unchanged()
         INTERRUPTION.unchanged = 0
     way.add()
     try:

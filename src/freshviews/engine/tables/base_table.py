@@ -207,8 +207,8 @@ class BaseTable:
         """
         if self.primary_key is None:
             raise ValueError(f"table {self.name} has no primary key")
-        places = np.unique(self._places_of(keys))
-        return self._batch(self._rows_at(places[places > 0]))
+        places = np.sort(self._places_of(keys))
+        return self._batch(self._rows_at(places[np.diff(places, prepend=0) > 0]))
 
     def rows_of(self, keys: Sequence[Codes]) -> tuple[Codes, CodeBatch]:
         """The numbers of the keys that a row has, and these rows, in the order of the keys. Else as ``with_keys``."""

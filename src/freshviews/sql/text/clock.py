@@ -22,13 +22,6 @@ _CALLED = frozenset((*_MOMENTS, *_DAYS))
 _BARE = _CALLED - {"now", "curdate"}
 _READ = "reads the clock"
 
-INSTEAD = (
-    "WHERE, ON and HAVING of a view compare it with a value of the rows of one table, view or group, as in "
-    "ts > now() - INTERVAL '1' HOUR; elsewhere all rows would change whenever time passes"
-)
-"""What is accepted."""
-
-
 def clock_calls(query: Node, columns: Iterable[str]) -> list[Node]:
     """The calls of the clock in conditions. A name without parentheses that is one of ``columns`` is none."""
     found = [

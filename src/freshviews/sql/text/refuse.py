@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from freshviews.catalog.rings import aggregate_over
-from freshviews.sql.text.clock import INSTEAD
 
 AGGREGATES = frozenset(
     (
@@ -33,8 +32,14 @@ def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
     return {name: (what.format(name), instead) for name in names.split()}
 
 
+CLOCK_INSTEAD = (
+    "WHERE, ON and HAVING of a view compare it with a value of the rows of one table, view or group, as in "
+    "ts > now() - INTERVAL '1' HOUR; elsewhere all rows would change whenever time passes"
+)
+"""Where a condition may call the clock."""
+
 REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
-    **_each("current_date curdate current_timestamp now localtimestamp", "{} here", INSTEAD),
+    **_each("current_date curdate current_timestamp now localtimestamp", "{} here", CLOCK_INSTEAD),
     **_each(
         "current_time current_timezone",
         "function {}, which changes by itself,",

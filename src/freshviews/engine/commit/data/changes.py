@@ -19,11 +19,12 @@ from freshviews.engine.commit.data.evaluation import (
     Evaluation,
     Named,
     columns_of,
+    fits,
     is_found_by_code,
     numbered,
+    others,
     pairs_of,
     terms_of,
-    within,
 )
 from freshviews.engine.commit.data.target import Target, rows_at
 from freshviews.engine.failures import row_text
@@ -232,17 +233,17 @@ class Changes:
         several = np.flatnonzero(np.bincount(at, minlength=len(target)) > 1)
         if len(several) and of_kind["matched"] and not deletes_all:
             self._refuse_several(target, int(several[0]))
-        matched_rows = np.unique(at) if deletes_all else at
+        alone = others(at, len(target))
+        matched_rows = others(alone, len(target)) if deletes_all else at
         found_by = np.zeros(len(matched_rows), np.int64) if deletes_all else by
         both = {name: codes[matched_rows] for name, codes in here.items()}
         if rows:
             both |= {name: codes[found_by] for name, codes in source.items()}
         made = _Made(self, target)
         made.act(of_kind["matched"], matched_rows, both)
-        alone = np.setdiff1d(np.arange(len(target)), at)
         if of_kind["alone"]:
             made.act(of_kind["alone"], alone, {name: codes[alone] for name, codes in here.items()})
-        absent = np.setdiff1d(np.arange(rows), by)
+        absent = others(by, rows)
         for clause in of_kind["absent"]:
             columns = {name: codes[absent] for name, codes in source.items()}
             named = self._of_source(absent)
@@ -263,7 +264,7 @@ class Changes:
         # A key with a NULL is equal to no other.
         apart = np.where(unknown, np.arange(len(new)), -1)
         _, first = np.unique(numbered([*keys, apart]), return_index=True)
-        again = np.setdiff1d(np.arange(len(new)), first)
+        again = others(first, len(new))
         if len(again) and any(clause.kind == "matched" for clause in merge.clauses):
             name, row, values = self._table.name, int(again[0]), self._named(new)(int(again[0]))
             rule = "a key is given once"
@@ -285,7 +286,7 @@ class Changes:
             if len(plain) == len(key) and all(is_found_by_code(column.type) for column in key):
                 known = np.ones(len(plain[0]), np.bool_)
                 for codes, column in zip(plain, key, strict=True):
-                    known &= np.isin(codes, within(codes, column.type))
+                    known &= fits(codes, column.type)
                 return self._target.with_keys([codes[known] for codes in plain])
         batches = [*self._target.batches()]
         names = [column.name for column in merge.target.columns]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
@@ -143,7 +144,8 @@ class Evaluation:
             values = fixed.get(source.column(by_name[name]).name)
             if values is None or not is_found_by_code(by_name[name].type):
                 return None
-            lists.append(within(np.array(values, np.int64), by_name[name].type).tolist())
+            codes = np.array(values, np.int64)
+            lists.append(codes[fits(codes, by_name[name].type)].tolist())
         if np.prod([float(len(one)) for one in lists]) > _MOST_KEYS:
             return None
         keys = [*product(*lists)]
@@ -176,22 +178,28 @@ def is_found_by_code(kind: SqlType) -> bool:
     return kind.is_integer or kind.name in _FOUND
 
 
-def within(codes: Codes, kind: SqlType) -> Codes:
-    """The codes that a column of a type can have, without NULL."""
-    codes = codes[codes != NULL]
-    if not kind.is_integer:
-        return codes
-    low, high = kind.bounds
-    return codes[(codes >= low) & (codes <= high)]
+def fits(codes: Codes, kind: SqlType) -> NDArray[np.bool_]:
+    """Which of some codes a column of a type can have, without NULL."""
+    low, high = kind.bounds if kind.is_integer else (NULL + 1, -NULL - 1)
+    found: NDArray[np.bool_] = (codes >= low) & (codes <= high) & (codes != NULL)
+    return found
+
+
+def others(places: Codes, count: int) -> Codes:
+    """The numbers below ``count`` that are none of some, in order."""
+    left = np.ones(count, np.bool_)
+    left[places] = False
+    return np.flatnonzero(left)
 
 
 def numbered(columns: Sequence[Codes]) -> Codes:
     """A number for each row, in the order of its codes: equal rows have the same number. ``columns``: at least one."""
-    found = np.zeros(len(columns[0]), np.int64)
-    for codes in columns:
+    _, found = np.unique(columns[0], return_inverse=True)
+    for codes in columns[1:]:
         INTERRUPTION.raise_if_unchanged()
         kinds, places = np.unique(codes, return_inverse=True)
         _, found = np.unique(found * len(kinds) + places, return_inverse=True)
+    INTERRUPTION.raise_if_unchanged()
     return found
 
 

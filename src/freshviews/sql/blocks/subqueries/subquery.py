@@ -74,8 +74,9 @@ from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_subque
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
-from freshviews.sql.text.clock import INSTEAD, reads_clock
+from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import CLOCK_INSTEAD
 from freshviews.sql.text.terms import follows
 from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
 
@@ -213,7 +214,7 @@ class SubqueryBinder:
 
     def _refuse_clock(self, node: Node) -> None:
         if reads_clock(node):
-            raise self.text.unsupported(node, f"{self.text.of(node)} here", INSTEAD)
+            raise self.text.unsupported(node, f"{self.text.of(node)} here", CLOCK_INSTEAD)
 
     def _threshold(self, condition: Expr, values: Mapping[str, SubqueryValue]) -> Threshold | None:
         """The selection that a comparison with values of subqueries makes."""
