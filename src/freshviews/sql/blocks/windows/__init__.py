@@ -10,9 +10,14 @@ A window function over the rows of one source, here ``t(id, p, x)``, becomes a j
     RANK() OVER (PARTITION BY p ORDER BY x)   JOIN (the ranks of p, x in t) q ON q.p <=> t.p AND q.x <=> t.x
     ROW_NUMBER() OVER (...)                   (t with its numbers) in the place of t
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
+    SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-Strategy ``top_k`` maintains the views of the last four, which are blocks with a ``Limit``. If row numbers are compared
+A frame of ``RANGE`` with other bounds has other conditions than ``t.x <= d.x``; a bound such as ``d.x - 5`` is a column
+of d. An aggregate over a frame that may be empty is joined from outside. NTILE, PERCENT_RANK and CUME_DIST are computed
+from numbers, ranks and counts.
+
+Strategy ``top_k`` maintains the views of the last five, which are blocks with a ``Limit``. If row numbers are compared
 only with constants, ``building.narrowing`` limits the views to the first rows. ``QUALIFY ROW_NUMBER() OVER (PARTITION
 BY p ORDER BY x, id) <= 3`` is then::
 
