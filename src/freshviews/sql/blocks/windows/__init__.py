@@ -8,9 +8,11 @@
     RANK() OVER (PARTITION BY p ORDER BY x)   JOIN (the ranks of p, x in t) q ON q.p <=> t.p AND q.x <=> t.x
     ROW_NUMBER() OVER (...)                   (t with its numbers) in the place of t
     LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
+    SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-Strategy ``top_k`` maintains the views of the last four.
+A frame of ``RANGE`` with other bounds has other conditions than ``t.x <= d.x``. Strategy ``top_k`` maintains the views
+of the last five.
 """
 
 __all__ = ["binding", "nearest", "rows"]

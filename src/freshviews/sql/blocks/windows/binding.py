@@ -84,7 +84,7 @@ class Window:
     ``rank``: one of the functions that number rows, NTILE into ``place`` parts. Otherwise ``value`` is an expression
     over references to ``calls``, or a value of the row ``shift`` rows after the current one, or of row ``place`` of
     the frame, from its end if negative. ``frame``: None for the whole partition. ``skips``: rows where ``value`` is
-    NULL are not counted.
+    NULL are not counted. ``joins_in_order``: STRING_AGG joins the texts in the order of the window.
     """
 
     node: Node
@@ -98,6 +98,7 @@ class Window:
     place: int = 0
     default: Expr | None = None
     skips: bool = False
+    joins_in_order: bool = False
 
     @property
     def type(self) -> SqlType:
@@ -131,7 +132,7 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
         raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
     in_order = frame is not None and inner.find(exp.Order) is None
-    return Window(node, partition, order, "", value, tuple(collector.calls), frame, skips=in_order)
+    return Window(node, partition, order, "", value, tuple(collector.calls), frame, joins_in_order=in_order)
 
 
 def _ranked(

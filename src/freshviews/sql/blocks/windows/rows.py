@@ -134,7 +134,7 @@ class _Rows:
                 partition, order, window = (*partition, *(one.expr for one in order)), (), replace(window, frame=None)
             made = self._at_place if _is_of_partition(window) else self._in_frame
             return made(window, over, partition, order), self.joined
-        if window.skips:
+        if window.joins_in_order:
             calls = tuple(self._texts_in_order(one, order) for one in calls)
         return self._over_frame(window.frame, window.value, calls, partition, order), self.joined
 
@@ -181,7 +181,7 @@ class _Rows:
         codes = tuple(map(_without_null, order))
         keys = (*partition, *(one.expr for one in codes))
         # A place has a column for each bound that is not its own value.
-        bounds = {one: _without_null(_moved(order[0], one)).expr for one in (frame.low, frame.high) if _is_step(one)}
+        bounds = {one: _without_null(_at_bound(order[0], one)).expr for one in (frame.low, frame.high) if _is_step(one)}
         places, again = self._distinct_places((*keys, *bounds.values())), self._again
         columns = tuple(map(places.column, places.columns))
         own = columns[len(partition) : len(keys)]
@@ -559,7 +559,7 @@ def _is_step(bound: FrameBound) -> bool:
     return isinstance(bound, Step)
 
 
-def _moved(sort: Sort, step: FrameBound) -> Sort:
+def _at_bound(sort: Sort, step: FrameBound) -> Sort:
     """The value of ORDER BY at a bound of a frame."""
     assert isinstance(step, Step)
     return replace(sort, expr=moved_place(sort.expr, step, sort.descending))
