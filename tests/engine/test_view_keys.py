@@ -168,7 +168,7 @@ def test_a_lookup_of_a_duplicate_declared_key_is_refused(declared: fv.Database) 
     both = declared.view("both")
     assert both.get(3) == (3,)
     for ask in (both.get, both.__getitem__):
-        with pytest.raises(fv.CatalogError, match=r"view both: 'freshviews.key' = 'o' is declared, .* have 1; where"):
+        with pytest.raises(fv.CatalogError, match=r"view both: its declared key .o. is not unique, .* have 1; list"):
             ask(1)
     declared.delete("loose", [(1, "z")])
     assert both[1] == (1,)
