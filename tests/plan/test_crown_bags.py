@@ -280,7 +280,7 @@ def test_an_unknown_bag_strategy_is_refused() -> None:
             with pytest.raises(PlanError, match=known):
                 db.execute(SQL.format(properties=f"'freshviews.bag_strategy' = '{name}'"))
         properties = "'freshviews.strategy' = 'view_tree', 'freshviews.bag_strategy' = 'first_order'"
-        with pytest.raises(PlanError, match=r"bag_strategy' is for strategy crown; the view names view_tree"):
+        with pytest.raises(PlanError, match=r"bag_strategy' is an option of strategy crown, but the view names"):
             db.execute(SQL.format(properties=properties))
 
 

@@ -195,7 +195,7 @@ def test_counts_cofactors_and_factorised_rows_equal_the_join() -> None:
         ("TBLPROPERTIES ('freshviews.result' = 'kept')", LISTED, "takes 'held' or 'factorised', not 'kept'"),
         (
             "TBLPROPERTIES ('freshviews.result' = 'factorised', 'freshviews.strategy' = 'crown')", LISTED,
-            "'freshviews.result' is for strategy view_tree; the view names crown",
+            "'freshviews.result' is an option of strategy view_tree, but the view names strategy crown",
         ),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def test_every_valid_tree_can_be_named() -> None:
         ("R(S)", "a join tree must name each of R, S, T once"),
         ("R(S, T, S)", "a join tree must name each of R, S, T once"),
         ("R(S, X)", "'X' is not a relation of the query; the relations are R, S, T"),
-        ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
+        ("[x](R, S(T))", "there is no variable x; the variables are a, b, c, d"),
         ("R(T(S))", "the nodes with variable b must be connected"),
         ("R(S(T)", "lacks a closing bracket"),
         ("R(S(T)) S", "is followed by further text"),

@@ -227,11 +227,11 @@ SCRIPT = """
         ("'freshviews.key_order' = 'a'", "view v: 'b' is missing; 'freshviews.key_order' takes all of a"),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",
-            "view v: 'freshviews.key_order' is for strategy trie_join; the view names crown",
+            "view v: 'freshviews.key_order' is an option of strategy trie_join, but the view names strategy crown",
         ),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.bag_strategy' = 'first_order'",
-            "view v: 'freshviews.key_order' is for strategy trie_join; the view names crown",
+            "view v: 'freshviews.key_order' is an option of strategy trie_join, but the view names strategy crown",
         ),
     ],
 )

@@ -188,7 +188,7 @@ def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expecte
     ("field", "value", "reason"),
     [
         ("amount", "BNI=", "is not a decimal number; if the connector writes decimals as bytes"),
-        ("amount", 12345678901234.5, "exact only to 15 digits, .*; have the source write strings"),
+        ("amount", 12345678901234.5, "needs strings; have the source write strings"),
         ("amount", 1.234, "digits after the point"),
         ("id", "x", "is not an integer"),
         ("id", 1.5, "BIGINT accepts int, not float"),
