@@ -21,7 +21,7 @@ WRONG = [
     ("SELECT 1 AS one FROM r x, §s x", "x is given twice in FROM"),
     ("SELECT a FROM r §JOIN s USING (zz)", "the left side of the join has no column zz"),
     ("SELECT * EXCEPT (§zz) FROM r", "unknown column zz"),
-    ("SELECT a FROM §db.r", "tables have one name"),
+    ("SELECT a FROM §db.r", "write r; all tables are in the schema default"),
     ("SELECT a FROM r WHERE (a, b) IN (§SELECT a FROM s)", "a row of 2 values with a subquery of equally many columns"),
     ("SELECT a FROM r §QUALIFY a > 1", "QUALIFY without a window function"),
     ("SELECT §rank() OVER (PARTITION BY a) AS x FROM r", "RANK needs an order"),
