@@ -22,7 +22,7 @@ WRONG = [
     ("SELECT b FROM r GROUP BY b, session_window(d, §s)", "a session takes a gap that is a constant interval"),
     ("SELECT a FROM r §JOIN s USING (zz)", "the left side of the join has no column zz"),
     ("SELECT * EXCEPT (§zz) FROM r", "unknown column zz"),
-    ("SELECT a FROM §db.r", "tables have one name"),
+    ("SELECT a FROM §db.r", "write r; all tables are in the schema default"),
     ("SELECT a FROM r WHERE (a, b) IN (§SELECT a FROM s)", "a row of 2 values with a subquery of equally many columns"),
     ("SELECT a FROM r §QUALIFY a > 1", "QUALIFY without a window function"),
     ("SELECT §rank() OVER (PARTITION BY a) AS x FROM r", "RANK needs an order"),

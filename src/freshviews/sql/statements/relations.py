@@ -10,6 +10,7 @@ from sqlglot import exp
 from freshviews.errors import SqlError
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.sql.text.plainer import QUALIFIERS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def renamed(query: str, names: Mapping[Relation, str]) -> Renamed:
 
 def _relation(query: str, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Identifier):
-        parts = node.parts
+        parts = [*node.meta.get(QUALIFIERS, ()), *node.parts]
         start, end = parts[0].meta["start"], parts[-1].meta["end"] + 1
         names = tuple(part.name for part in parts)
     else:

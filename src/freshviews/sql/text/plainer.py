@@ -23,6 +23,8 @@ _MOST = 10_000
 _SIGNS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _KINDS = frozenset((*_SIGNS, exp.Between, exp.NullSafeEQ, exp.NullSafeNEQ))
 _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
+QUALIFIERS = "freshviews_qualifiers"
+"""Key of a name's catalog and schema, which its node no longer has, in the meta data of the node."""
 _SCHEMA, _CATALOG = "default", "spark_catalog"
 
 
@@ -37,6 +39,7 @@ def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
             schema, catalog = named.args.get("db"), named.args.get("catalog")
             known = schema is not None and schema.name.lower() == _SCHEMA
             if known and (catalog is None or catalog.name.lower() == _CATALOG):
+                named.meta[QUALIFIERS] = tuple(part for part in (catalog, schema) if part is not None)
                 named.set("db", None)
                 named.set("catalog", None)
     if exp.Tuple in kinds and not kinds.isdisjoint(_KINDS):
