@@ -1,7 +1,8 @@
 """A web server whose pages follow a view: FastAPI sends its changes as server-sent events.
 
-``uvicorn demo.live.app:app`` serves a page at http://127.0.0.1:8000/. A browser that has lost its connection goes on
-after the last change that it saw, if that is still known, and begins with all rows otherwise.
+``uvicorn demo.live.app:app --timeout-graceful-shutdown 1`` serves a page at http://127.0.0.1:8000/; without the option
+Ctrl-C waits until every browser has closed its page. A browser that has lost its connection goes on after the last
+change that it saw, if that is still known, and begins with all rows otherwise.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 
-from fastapi import FastAPI, Header
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi import FastAPI, Header, Request
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 
 import freshviews as fv
 
@@ -42,6 +43,11 @@ app = FastAPI()
 @app.get("/")
 def page() -> HTMLResponse:
     return HTMLResponse(PAGE)
+
+
+@app.exception_handler(fv.BatchError)
+def refused(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 422)
 
 
 @app.post("/items")

@@ -58,6 +58,8 @@ def test_a_browser_gets_all_rows_then_each_change() -> None:
         from demo.live.app import view
 
         assert "EventSource" in client.get("/").text
+        wrong = client.post("/items", json=[["bolt", 2**40]])
+        assert wrong.status_code == 422 and "table items, row 0, column qty" in wrong.json()["detail"]
         first = client.post("/items", json=[["bolt", 3], ["nut", 5]]).json()
         with client.stream("GET", "/changes") as response:
             assert response.headers["content-type"].startswith("text/event-stream")
