@@ -204,13 +204,38 @@ def test_pandas_reads_a_view_through_an_adbc_connection(server: FlightServer) ->
 
 
 def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freshviews.wire.SELECT_SECONDS", 0.3)
+    monkeypatch.setattr("freshviews.wire.SELECT_SECONDS", 1.0)
     with fv.Database() as large, large.serve(token=TOKEN) as server:
         large.execute("CREATE TABLE n (n INT)")
         large.insert("n", [(number,) for number in range(10_000)])
-        with pytest.raises(Exception, match=r"the SELECT took more than 0\.3 s and was stopped"):
+        with pytest.raises(Exception, match=r"the SELECT took more than 1 s and was stopped"):
             ask(server, "SELECT SUM(a.n * b.n % 7 + c.n) FROM n a, n b, n c")
         assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
+
+
+def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("freshviews.wire.LOCKED_SECONDS", 1.0)
+    product = "SELECT a.n FROM n a, n b, n c WHERE a.n * b.n % 7 + c.n = -1"
+    with fv.Database() as large, large.serve(token=TOKEN, writable=True) as server:
+        large.execute("CREATE TABLE n (n INT PRIMARY KEY)")
+        large.insert("n", [(number,) for number in range(10_000)])
+        for sql in (
+            f"WITH a AS (SELECT 1) INSERT INTO n {product}",
+            f"DELETE FROM n WHERE n IN ({product})",
+            f"INSERT INTO n VALUES (-1); {product}",
+        ):
+            with pytest.raises(Exception, match=r"the SELECT took more than 1 s and was stopped"):
+                ask(server, sql)
+        assert ask(server, "SELECT COUNT(*) FROM n") == [(10_001,)] and large.version == 2
+        assert ask(server, "INSERT INTO n SELECT -2 AS n") == [(1,)] and large.version == 3
+
+
+def test_long_texts_of_show_describe_and_explain_are_refused(server: FlightServer) -> None:
+    for sql in ("EXPLAIN SELECT 1 FROM items" + 100 * ", items", "SHOW TABLES -- " + 500 * "x"):
+        with pytest.raises(Exception, match="of at most 500 characters is accepted"):
+            ask(server, sql)
 
 
 def test_a_client_of_a_closed_database_gets_an_error(server: FlightServer) -> None:

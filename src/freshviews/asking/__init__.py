@@ -7,13 +7,15 @@
          ── translated ───> Translation   DuckDB's text, and the columns of each relation that are read
          ── run ──────────> Arrow         the rows; ``Answer`` hands them out
 
-No module here knows where the rows of a relation come from. DuckDB is imported when a SELECT runs.
+``SelectProcesses`` (``apart``) does all this in another process, with a limit of memory, for SELECTs that are not
+trusted. No module here knows where the rows of a relation come from. DuckDB is imported when a SELECT runs.
 """
 
 from freshviews.asking.answer import Answer
+from freshviews.asking.apart import Reading, Reads, SelectProcesses, Source
 from freshviews.asking.parameters import Parameters, bound
 from freshviews.asking.question import Question, question_of
-from freshviews.asking.relations import AskedRelation, relations_of
+from freshviews.asking.relations import AskedRelation, UnknownRelation, known, names_of, relations_named, relations_of
 from freshviews.asking.running import Limits, run
 from freshviews.asking.translation import Translation, translated
 
@@ -23,10 +25,18 @@ __all__ = [
     "Limits",
     "Parameters",
     "Question",
+    "Reading",
+    "Reads",
+    "SelectProcesses",
+    "Source",
     "Translation",
+    "UnknownRelation",
     "answer",
     "bound",
+    "known",
+    "names_of",
     "question_of",
+    "relations_named",
     "relations_of",
     "run",
     "running",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -27,26 +27,51 @@ class AskedRelation:
     widths: tuple[tuple[str, int], ...] = ()
 
 
-def relations_of(question: Question, catalog: Catalog) -> tuple[AskedRelation, ...]:
-    """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
+@dataclass(frozen=True)
+class UnknownRelation:
+    """A name that is neither a table nor a view, and what to say of it."""
+
+    name: str
+    message: str
+
+
+def names_of(question: Question) -> tuple[str, ...]:
+    """The tables and views that the SELECT names, in any case, each once."""
+    return tuple({table.name.lower(): table.name for table in tables_named(question.tree)}.values())
+
+
+def relations_named(names: Sequence[str], catalog: Catalog) -> tuple[AskedRelation, ...] | UnknownRelation:
+    """The relations of some names, and those that plain views among them name."""
     found: dict[str, AskedRelation] = {}
-    left = [(table.name, table) for table in tables_named(question.tree)]
+    left = [(name, name) for name in names]
     while left:
-        name, table = left.pop()
+        name, named = left.pop()
         key = name.lower()
         if key in found:
             continue
         known = catalog.named(name)
         if known is None or getattr(known, "internal", False):
-            message = unknown("table or view", name, catalog.names)
-            raise NameProblem(message, *question.text.at(table))
+            return UnknownRelation(named, unknown("table or view", name, catalog.names))
         columns = tuple((column.name, column.type) for column in known.columns)
         if isinstance(known, PlainView):
             found[key] = AskedRelation(known.name, columns, known.sql, known.widths)
-            left += [(one, table) for one in known.inputs]
+            left += [(one, named) for one in known.inputs]
         else:
             found[key] = AskedRelation(known.name, columns)
     return tuple(found.values())
+
+
+def known(question: Question, found: tuple[AskedRelation, ...] | UnknownRelation) -> tuple[AskedRelation, ...]:
+    """The relations of the SELECT. Raises NameProblem, at the place of a name that is unknown."""
+    if isinstance(found, UnknownRelation):
+        table = next(one for one in tables_named(question.tree) if one.name == found.name)
+        raise NameProblem(found.message, *question.text.at(table))
+    return found
+
+
+def relations_of(question: Question, catalog: Catalog) -> tuple[AskedRelation, ...]:
+    """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
+    return known(question, relations_named(names_of(question), catalog))
 
 
 def tables_named(tree: Node) -> Iterator[exp.Table]:

@@ -140,9 +140,10 @@ def serve(
     ended = Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: ended.set())
-    server.start()
     flight = None
     try:
+        site.start()
+        server.start()
         if flight_port is not None:
             flight = _flight_server(site, host, flight_port, token_file)
         say(f"{store.address} at {server.address}/ until Ctrl-C", to=sys.stderr)
@@ -151,6 +152,7 @@ def serve(
         server.close()
         if flight is not None:
             flight.close()
+        site.close()
 
 
 def _flight_server(site: Site, host: str, port: int, token_file: str | None) -> FlightServer:

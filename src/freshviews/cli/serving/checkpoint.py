@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from freshviews.asking import Limits
 from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading.contents import view_schema
-from freshviews.spark.reading.select import selected
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
 from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows
@@ -56,5 +56,5 @@ def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Row
     def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
         return versions.rows(manifest.version, view)[2]
 
-    table = selected(versions.store, manifest, sql, read, SELECT_SECONDS, RESULT_BYTES, parameters)
+    table = versions.selected(manifest, sql, read, Limits(SELECT_SECONDS, RESULT_BYTES), parameters)
     return Rows(table, manifest.version)
