@@ -197,6 +197,20 @@ def test_relations_that_change_while_a_select_is_translated_are_read_again(ready
     assert found.column_names == ["a", "b", "c"] and version == 3
 
 
+def test_a_select_without_relations_is_answered(ready: SelectProcesses, db: fv.Database) -> None:
+    assert ask(ready, db, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def test_names_of_unknown_relations_are_looked_up_again(ready: SelectProcesses, db: fv.Database) -> None:
+    with pytest.raises(fv.SqlError, match="unknown table or view later"):
+        ask(ready, db, "SELECT a FROM later")
+    db.execute("CREATE TABLE later (a INT)")
+    assert ask(ready, db, "SELECT a FROM later") == []
+    db.execute("DROP TABLE later")
+    with pytest.raises(fv.SqlError, match="unknown table or view later"):
+        ask(ready, db, "SELECT a FROM later")
+
+
 def test_an_error_of_the_source_is_raised_and_the_process_stays(ready: SelectProcesses, db: fv.Database) -> None:
     class Failing:
         def relations(self, names: Sequence[str]) -> tuple[AskedRelation, ...]:

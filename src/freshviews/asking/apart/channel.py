@@ -15,10 +15,28 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshviews.asking.relations import AskedRelation, UnknownRelation
+
 _HEAD = struct.Struct(">Q?")
 _PIECE = 1 << 20
 _MAPPED = 1 << 20
 """Fewest bytes of a file that is mapped, so that one descriptor stays open; a smaller one is copied."""
+
+
+Relations = tuple[AskedRelation, ...] | UnknownRelation
+_MOST_TOLD = 256
+
+
+class Told(dict[tuple[str, ...], tuple[AskedRelation, ...]]):
+    """The relations that the parent gave last, by their names; both processes hold them."""
+
+    def tell(self, names: tuple[str, ...], relations: Relations) -> None:
+        """Hold relations, or that there are none."""
+        self.pop(names, None)
+        if len(self) >= _MOST_TOLD:
+            self.clear()
+        if not isinstance(relations, UnknownRelation):
+            self[names] = relations
 
 
 @dataclass(frozen=True)

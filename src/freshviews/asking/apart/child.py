@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.asking.apart.channel import Channel, Given, file_of, tables_in
+from freshviews.asking.apart.channel import Channel, Given, Relations, Told, file_of, tables_in
 from freshviews.asking.parameters import Parameters, bound
 from freshviews.asking.question import Question, question_of
-from freshviews.asking.relations import AskedRelation, UnknownRelation, known, names_of
+from freshviews.asking.relations import known, names_of
 from freshviews.asking.running import reading, within
 from freshviews.asking.translation import Translation, translated
 from freshviews.errors import FreshviewsError, NoDuckDB, OutOfMemory
@@ -64,12 +64,13 @@ class _Abandoned(Exception):
 
 
 class _Child:
-    """``_kept``: columns by their number."""
+    """``_kept``: columns by their number. ``_relations``: by their names, as the parent gave them last."""
 
     def __init__(self, channel: Channel, memory: int) -> None:
         self._channel = channel
         self._memory = memory
         self._kept: dict[int, pa.ChunkedArray] = {}
+        self._relations = Told()
 
     def warm(self) -> None:
         """Import what a SELECT needs, and say that questions can be answered."""
@@ -96,10 +97,11 @@ class _Child:
         """The file with the rows of a SELECT."""
         question = question_of(asked) if isinstance(asked, str) else asked
         values, kinds = bound(question, parameters)
-        found = self._ask("relations", names_of(question))
+        names = names_of(question)
+        found: Relations | Given = self._relations[names] if names in self._relations else self._ask(names, None)
         while not isinstance(found, Given):
             translation = translated(question, known(question, found), kinds)
-            found = self._ask("read", translation.reads)
+            found = self._ask(names, translation.reads)
         tables = {
             name: pa.table([self._kept[number] for number in found.numbers[name]], names=list(columns))
             for name, _, columns in translation.reads
@@ -123,14 +125,17 @@ class _Child:
 
         return file_of(write)
 
-    def _ask(self, *message: Any) -> tuple[AskedRelation, ...] | UnknownRelation | Given:
-        """What the parent answers: relations, or the rows that are read, whose columns are kept from now on."""
-        self._say(*message)
+    def _ask(self, names: tuple[str, ...], reads: Any) -> Relations | Given:
+        """The rows that are read, whose columns are kept from now on; or the relations with these names, if nothing is
+        read yet or they are others by now."""
+        self._say("read", names, reads)
         content, file = self._channel.receive()
-        answer: tuple[AskedRelation, ...] | UnknownRelation | Given | None = pickle.loads(content)
+        answer: Relations | Given | None = pickle.loads(content)
         if answer is None:
             raise _Abandoned
-        if isinstance(answer, Given) and file is not None:
+        if not isinstance(answer, Given):
+            self._relations.tell(names, answer)
+        elif file is not None:
             for numbers, table in zip(answer.sent, tables_in(file, len(answer.sent)), strict=True):
                 self._kept.update(zip(numbers, table.columns, strict=True))
         return answer

@@ -20,11 +20,11 @@ from typing import Protocol
 import pyarrow as pa
 
 from freshviews import errors
-from freshviews.asking.apart.channel import Channel, Given, Late, Lost, file_of_tables, tables_in
+from freshviews.asking.apart.channel import Channel, Given, Late, Lost, Relations, Told, file_of_tables, tables_in
 from freshviews.asking.apart.child import TOO_MUCH
 from freshviews.asking.parameters import Parameters
 from freshviews.asking.question import Question
-from freshviews.asking.relations import AskedRelation, UnknownRelation
+from freshviews.asking.relations import AskedRelation
 from freshviews.asking.running import Limits
 from freshviews.errors import FreshviewsError, OutOfMemory
 
@@ -58,7 +58,7 @@ class Reading:
 class Source(Protocol):
     """The relations that a SELECT reads. What its methods raise is raised for the SELECT."""
 
-    def relations(self, names: Sequence[str]) -> tuple[AskedRelation, ...] | UnknownRelation:
+    def relations(self, names: Sequence[str]) -> Relations:
         """What ``relations_named`` returns for these names now."""
 
     def read(self, names: Sequence[str], relations: tuple[AskedRelation, ...], reads: Reads) -> Reading | None:
@@ -141,7 +141,8 @@ class _Kept:
 
 
 class _Process:
-    """A process and its connection. ``_kept``: what it keeps by relation, in the order of use."""
+    """A process and its connection. ``_waits``: for the next question. ``_kept``: what it keeps by relation, in the
+    order of use."""
 
     def __init__(self, memory: int) -> None:
         """Raises OSError if it cannot be started."""
@@ -157,10 +158,12 @@ class _Process:
             )
         self._memory = memory
         self._channel = Channel(here)
-        self._is_ready = False
+        self._is_ready = self._waits = False
         self._unused = count()
         self._kept: dict[str, _Kept] = {}
+        self._told = Told()
         self.end = weakref.finalize(self, _end, self._process, here)
+        self.end.atexit = False  # The process sees the end of its parent; in a forked child it is another's.
 
     @property
     def is_alive(self) -> bool:
@@ -170,64 +173,60 @@ class _Process:
         self, question: str | Question, parameters: Parameters, source: Source, limits: Limits
     ) -> tuple[pa.Table, int]:
         """As ``SelectProcesses.answer``."""
+        content = pickle.dumps((question, parameters, limits.size))
         until = None
         try:
             if not self._is_ready:
                 self._channel.receive(time.monotonic() + _START_SECONDS)
                 self._is_ready = True
             until = None if limits.seconds is None else time.monotonic() + limits.seconds
-            self._channel.send(pickle.dumps((question, parameters, limits.size)), until=until)
+            self._waits = False
+            self._channel.send(content, until=until)
             return self._answered(source, until, limits.size)
         except Late:
-            self.end()
-            if not self._is_ready:
+            if until is None:
                 raise FreshviewsError("the process for a SELECT does not start; try again later") from None
             raise FreshviewsError(
                 f"the SELECT took more than {limits.seconds:g} s and was stopped; read fewer rows, or write it shorter"
             ) from None
         except Lost:
-            self.end()
             raise OutOfMemory(f"the process of the SELECT ended: {TOO_MUCH.format(self._memory >> 20)}") from None
-        except OutOfMemory:
-            self.end()  # The memory that it has left may be in small pieces.
-            raise
-        except Exception:
-            raise  # It waits for the next question.
-        except BaseException:
-            self.end()
-            raise
+        finally:
+            if not self._waits:
+                self.end()
 
     def _answered(self, source: Source, until: float | None, size: int | None) -> tuple[pa.Table, int]:
         """Answer what the process asks, until it has sent the rows."""
-        relations: tuple[AskedRelation, ...] | UnknownRelation = ()
-        names: Sequence[str] = ()
         version = 0
         while True:
             content, file = self._channel.receive(until)
             kind, *message = json.loads(content)
             if kind == "error":
+                # The memory that it has left may be in small pieces.
+                self._waits = message[0] != OutOfMemory.__name__
                 raise _error(*message)
             if kind == "rows":
-                return _rows(file, size), version
+                rows = _rows(file, size)
+                self._waits = True
+                return rows, version
+            names, reads = tuple(message[0]), message[1]
             began = time.monotonic()
-            found: Reading | None = None
             try:
-                if kind == "relations":
-                    (names,) = message
-                elif not isinstance(relations, UnknownRelation):
-                    found = source.read(names, relations, message[0])
-                if found is None:
-                    relations = source.relations(names)
+                known = self._told.get(names)
+                found = None if reads is None or known is None else source.read(names, known, reads)
+                relations = source.relations(names) if found is None else ()
             except Exception:
                 self._channel.send(pickle.dumps(None), until=until)
+                self._waits = True
                 raise
             if until is not None:
                 until += time.monotonic() - began  # Reading is no work of the SELECT.
             if found is None:
+                self._told.tell(names, relations)
                 self._channel.send(pickle.dumps(relations), until=until)
             else:
                 version = found.version
-                self._give(found, message[0], until)
+                self._give(found, reads, until)
 
     def _give(self, found: Reading, reads: Reads, until: float | None) -> None:
         """Send the columns that the process lacks, and let it forget the oldest and those of other versions."""
@@ -256,9 +255,9 @@ class _Process:
 
 
 def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
-    connection.close()
     process.kill()
     process.wait()
+    connection.close()
 
 
 def _rows(file: int | None, size: int | None) -> pa.Table:

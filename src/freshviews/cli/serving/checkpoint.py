@@ -6,22 +6,24 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from freshviews.asking import Limits
+from freshviews.asking import Limits, SelectProcesses
 from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading.contents import view_schema
+from freshviews.spark.reading.select import selected
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
 from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows
 
 
 class ServedCheckpoint:
-    """``versions``: those of the checkpoint, which may begin again as another one."""
+    """``versions``: those of the checkpoint, which may begin again as another one. ``processes``: answer SELECTs."""
 
     is_writable = False
 
-    def __init__(self, versions: Callable[[], Versions]) -> None:
+    def __init__(self, versions: Callable[[], Versions], processes: SelectProcesses) -> None:
         self._versions = versions
+        self._processes = processes
 
     def relations(self) -> Sequence[Relation]:
         """The views of the last version."""
@@ -36,25 +38,25 @@ class ServedCheckpoint:
         versions = self._versions()
         for _ in range(TRIES - 1):
             try:
-                return _selected(versions, sql, parameters)
+                return self._selected(versions, sql, parameters)
             except Gone:
                 continue  # The pipeline has deleted the version meanwhile; there is a newer one.
             except Refused as error:
                 raise FreshviewsError(str(error)) from None
         try:
-            return _selected(versions, sql, parameters)
+            return self._selected(versions, sql, parameters)
         except Refused as error:
             raise FreshviewsError(str(error)) from None
 
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
         raise RefusedStatement("a checkpoint is read only; the rows come from the sources of its pipeline")
 
+    def _selected(self, versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
+        manifest = versions.at(None)
 
-def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
-    manifest = versions.at(None)
+        def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
+            return versions.rows(manifest.version, view)[2]
 
-    def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
-        return versions.rows(manifest.version, view)[2]
-
-    table = versions.selected(manifest, sql, read, Limits(SELECT_SECONDS, RESULT_BYTES), parameters)
-    return Rows(table, manifest.version)
+        limits = Limits(SELECT_SECONDS, RESULT_BYTES)
+        table = selected(versions.store, manifest, sql, read, limits, parameters, self._processes)
+        return Rows(table, manifest.version)

@@ -78,7 +78,7 @@ class Site:
         self._store = store
         self._last: Versions | None = None
         self._finding = Lock()
-        self._processes = SelectProcesses()
+        self._processes = SelectProcesses(1)
         self._definition = definition
         self._hosts = HERE | {host.lower() for host in hosts}
         self._most_rows = most_rows

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from http import HTTPStatus
@@ -27,7 +27,7 @@ from freshviews.cli.planned_script import plan_script, reduced_to
 from freshviews.errors import CatalogError, FreshviewsError, NameProblem, StoreError
 from freshviews.plan.explain import explain
 from freshviews.spark.reading.contents import contents, latest, view_schema
-from freshviews.spark.reading.select import Read, selected
+from freshviews.spark.reading.select import selected
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.store import Store
 
@@ -65,7 +65,7 @@ class Versions:
     """The versions of a checkpoint that can be read. All methods raise Refused."""
 
     def __init__(self, store: Store, processes: SelectProcesses) -> None:
-        """``processes``: answer the SELECTs."""
+        """``processes``: answer the SELECTs of ``select``."""
         self.store = store
         self._processes = processes
         self._computing = Lock()
@@ -137,17 +137,12 @@ class Versions:
 
     def _selected(self, manifest: Manifest, sql: str) -> pa.Table:
         try:
-            return self.selected(manifest, sql, self._rows, Limits(SELECT_SECONDS, MOST_BYTES))
+            limits = Limits(SELECT_SECONDS, MOST_BYTES)
+            return selected(self.store, manifest, sql, self._rows, limits, (), self._processes)
         except NameProblem as error:
             raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
         except FreshviewsError as error:
             raise Refused(HTTPStatus.BAD_REQUEST, str(error)) from None
-
-    def selected(
-        self, manifest: Manifest, sql: str, read: Read, limits: Limits, parameters: Sequence[object] = ()
-    ) -> pa.Table:
-        """The result of a SELECT over the views of a version, which ``read`` reads. Raises FreshviewsError."""
-        return selected(self.store, manifest, sql, read, limits, parameters, self._processes)
 
     def _rows(self, store: Store, manifest: Manifest, view: str) -> pa.Table:
         key = (manifest.version, manifest.time, view)
