@@ -777,7 +777,8 @@ class Database(Shown):
         """Serve tables and views by Arrow Flight SQL, in threads of this process, until the server is closed.
 
         Clients are ADBC, polars, JDBC and others (docs/connect.md). Each statement is ``sql`` or ``execute``
-        here, at one version. It needs ``pip install 'freshviews[flight,sql]'``.
+        here, at one version; SELECTs run in other processes, with limits of time and memory. It needs
+        ``pip install 'freshviews[flight,sql]'``.
 
         Parameters
         ----------
