@@ -824,6 +824,8 @@ class Database(Shown):
             served = self._served(writable, (reading, writing))
             server = FlightServer(served, host, port, read_token() if token is None else token, close)
             reading.start()
+            if writable:
+                writing.start()
         except BaseException:
             close()
             raise
