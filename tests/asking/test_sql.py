@@ -227,7 +227,7 @@ def test_a_long_select_is_not_cached(db: fv.Database) -> None:
 def test_columns_above_the_size_limit_are_not_cached(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asked, "KEPT_BYTES", 10)
     assert db.sql("SELECT SUM(qty) AS q FROM items JOIN parts USING (part)").fetchall() == [(8,)]
-    assert len(db._asked._kept) == 0
+    assert len(db._asked.rows._kept) == 0
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ pytest.importorskip("adbc_driver_flightsql", reason="adbc-driver-flightsql is no
 
 import adbc_driver_flightsql.dbapi as adbc
 
+from freshviews.asking import SelectProcesses
 from freshviews.cli.serving.checkpoint import ServedCheckpoint
 from freshviews.cli.serving.site import Site
 from freshviews.spark.state.stores.addresses import store_of
@@ -38,10 +39,15 @@ def ask(uri: str, token: str, sql: str, *parameters: Any) -> tuple[list[tuple[An
     return rows, table.schema.metadata[b"freshviews.version"]
 
 
+def _server(site: Site) -> FlightServer:
+    processes = SelectProcesses(1)
+    return FlightServer(ServedCheckpoint(lambda: site.versions, processes), "127.0.0.1", 0, TOKEN, processes.close)
+
+
 def test_any_select_over_views_is_answered_at_the_last_version(tmp_path: Path) -> None:
     made = commit(tmp_path, None, [sale(n, f"part {n % 3}") for n in range(10)])
     site = Site("shop.sql", lambda: store_of(tmp_path), lambda: None)
-    server = FlightServer(ServedCheckpoint(lambda: site.versions), "127.0.0.1", 0, TOKEN)
+    server = _server(site)
     try:
         sql = ("SELECT b.part, b.n, SUM(k.id) AS ids FROM by_part b JOIN kept k USING (part) WHERE k.id > ? "
                "GROUP BY b.part, b.n ORDER BY b.part")  # fmt: skip
@@ -66,7 +72,7 @@ def test_any_select_over_views_is_answered_at_the_last_version(tmp_path: Path) -
 
 def test_a_query_without_a_version_is_an_error(tmp_path: Path) -> None:
     site = Site("shop.sql", lambda: store_of(tmp_path), lambda: None)
-    server = FlightServer(ServedCheckpoint(lambda: site.versions), "127.0.0.1", 0, TOKEN)
+    server = _server(site)
     try:
         with pytest.raises(Exception, match="has no version yet"):
             ask(server.uri, TOKEN, "SELECT 1")

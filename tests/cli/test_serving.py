@@ -24,6 +24,7 @@ from urllib.parse import quote, urlencode
 import pyarrow as pa
 import pytest
 
+from freshviews.asking import SelectProcesses
 from freshviews.cli.serving import forms, versions
 from freshviews.cli.serving import server as http_server
 from freshviews.cli.serving.server import Answer, HttpServer, Request
@@ -165,6 +166,18 @@ def test_the_query_page_limits_time_and_memory(
     monkeypatch.setattr(versions, "MOST_BYTES", 1 << 20)
     made = ask(site, "/query", sql="SELECT a.part, b.at, c.id FROM kept a, kept b, kept c", format="json")
     assert made.status == 400 and "more than 1 MB" in Seen(made.body).text
+
+
+def test_a_select_of_the_query_page_whose_texts_outgrow_the_memory_is_refused_and_the_next_one_is_answered(
+    root: Path,
+) -> None:
+    own = Site("shop.sql", lambda: store_of(root), lambda: None)
+    own._processes = SelectProcesses(1, 400 << 20)
+    steps = ", ".join(f"w{number} AS (SELECT s || s AS s FROM w{number - 1})" for number in range(1, 33))
+    made = ask(own, "/query", sql=f"WITH w0 AS (SELECT 'text' AS s), {steps} SELECT s FROM w32", format="json")
+    assert made.status == 400 and "more than the 400 MB of memory that a SELECT has here" in Seen(made.body).text
+    assert read(own, "/query", sql="SELECT COUNT(*) AS n FROM by_part")["rows"]
+    own.close()
 
 
 def test_the_page_of_the_pipeline_shows_its_status(site: Site, root: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshviews.sql.text.many import insert_of
-from freshviews.sql.text.shape import count_parameters, first_word, is_select, numbered
+from freshviews.sql.text.shape import count_parameters, first_word, is_select, main_word, numbered
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -28,10 +28,27 @@ def test_the_parameters_of_a_statement_are_counted(sql: str, word: str, paramete
     assert is_select(sql) == (word in ("SELECT", "WITH"))
 
 
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("WITH a AS (SELECT 1) SELECT * FROM a", "SELECT"),
+        ("with a AS (SELECT ')'), b (x, y) AS -- (\n (SELECT 1, (2)) /* ( */ insert INTO t SELECT * FROM b", "INSERT"),
+        ("WITH a AS (SELECT 1) (SELECT * FROM a)", "SELECT"),
+        ("(WITH a AS (SELECT 1) VALUES (1))", "VALUES"),
+        ("WITH `)` AS (SELECT 1), update AS (SELECT 2) DELETE FROM t", "DELETE"),
+        ("WITH a AS (SELECT 1", "WITH"),
+        ("MERGE INTO t", "MERGE"),
+    ],
+)
+def test_the_word_after_the_queries_of_with_is_found(sql: str, word: str) -> None:
+    assert main_word(sql) == word
+
+
 def test_a_long_statement_is_scanned_in_time_linear_in_its_length() -> None:
     for part in ("(", "/*", "'\\", "/**", "--", "? "):
         count_parameters(part * 500_000)
         first_word(part * 500_000)
+        main_word("WITH a AS " + part * 100_000)
 
 
 @pytest.mark.parametrize(

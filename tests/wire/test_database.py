@@ -202,13 +202,61 @@ def test_pandas_reads_a_view_through_an_adbc_connection(server: FlightServer) ->
 
 
 def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("freshviews.wire.SELECT_SECONDS", 0.3)
+    monkeypatch.setattr("freshviews.wire.SELECT_SECONDS", 1.0)
     with fv.Database() as large, large.serve(token=TOKEN) as server:
         large.execute("CREATE TABLE n (n INT)")
         large.insert("n", [(number,) for number in range(10_000)])
-        with pytest.raises(Exception, match=r"the SELECT took more than 0\.3 s and was stopped"):
+        with pytest.raises(Exception, match=r"the SELECT took more than 1 s and was stopped"):
             ask(server, "SELECT SUM(a.n * b.n % 7 + c.n) FROM n a, n b, n c")
         assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
+
+
+def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_nothing_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("freshviews.wire.LOCKED_SECONDS", 1.0)
+    product = "SELECT a.n FROM n a, n b, n c WHERE a.n * b.n % 7 + c.n = -1"
+    with fv.Database() as large, large.serve(token=TOKEN, writable=True) as server:
+        large.execute("CREATE TABLE n (n INT PRIMARY KEY)")
+        large.insert("n", [(number,) for number in range(10_000)])
+        for sql in (
+            f"WITH a AS (SELECT 1) INSERT INTO n {product}",
+            f"DELETE FROM n WHERE n IN ({product})",
+            f"INSERT INTO n VALUES (-1); {product}",
+        ):
+            with pytest.raises(Exception, match=r"the SELECT took more than 1 s and was stopped"):
+                ask(server, sql)
+        assert ask(server, "SELECT COUNT(*) FROM n") == [(10_001,)] and large.version == 2
+        assert ask(server, "INSERT INTO n SELECT -2 AS n") == [(1,)] and large.version == 3
+
+
+def test_statements_with_a_select_inside_have_the_effect_that_they_have_in_the_process() -> None:
+    statements = [
+        ("INSERT INTO items SELECT id + 10, part, n FROM more WHERE id > ?", 1),
+        ("CREATE TABLE kept AS SELECT part, qty, 'x' AS x, DATE '2026-01-02' AS day FROM by_part",),
+        ("MERGE INTO items USING (SELECT id + 1 AS id, part FROM items) q ON items.id = q.id "
+         "WHEN MATCHED THEN UPDATE SET part = q.part WHEN NOT MATCHED THEN INSERT (id, part) VALUES (q.id, q.part)",),
+        ("UPDATE items SET qty = (SELECT MAX(qty) FROM items) WHERE id IN (SELECT id FROM more WHERE n > ?)", 4),
+        ("BEGIN; INSERT INTO kept SELECT part, qty, NULL, NULL FROM by_part; DELETE FROM items WHERE id = 1; COMMIT",),
+    ]  # fmt: skip
+    with fv.Database() as here, fv.Database() as there, there.serve(token=TOKEN, writable=True) as server:
+        for one in (here, there):
+            one.execute(SCRIPT + "CREATE VIEW more AS SELECT id, part, qty + 1 AS n FROM items")
+            one.insert("items", [(1, "bolt", 3), (2, "nut", 5), (3, "nut", None)])
+        for sql, *parameters in statements:
+            here.execute(sql, *parameters)
+            ask(server, sql, *parameters)
+        for name in ("items", "kept", "by_part"):
+            rows = [one.sql(f"SELECT * FROM {name} ORDER BY 1, 2").to_arrow() for one in (here, there)]
+            assert rows[0].num_rows > 1 and rows[0] == rows[1], name
+        with pytest.raises(Exception, match="line 1, column 26: unknown column zz"):
+            ask(server, "INSERT INTO items SELECT zz FROM items")
+
+
+def test_long_texts_of_show_describe_and_explain_are_refused(server: FlightServer) -> None:
+    for sql in ("EXPLAIN SELECT 1 FROM items" + 100 * ", items", "SHOW TABLES -- " + 500 * "x"):
+        with pytest.raises(Exception, match="of at most 500 characters is accepted"):
+            ask(server, sql)
 
 
 def test_a_client_of_a_closed_database_gets_an_error(server: FlightServer) -> None:

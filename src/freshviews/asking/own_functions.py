@@ -13,10 +13,8 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from freshviews.asking.question import Question
 from freshviews.asking.typing import as_node
-from freshviews.catalog.catalog import Catalog
-from freshviews.catalog.functions import FunctionDef, registered
+from freshviews.catalog.functions import FunctionDef
 from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.calls import MOST_OPERATIONS, arguments_of, expression_of
 from freshviews.sql.text.operators import SPAN
@@ -25,22 +23,6 @@ from freshviews.types import BINARY, SqlType
 from freshviews.types.python_functions import PythonFunction, function_of
 
 _PREFIX = "fv_python_"
-
-
-def functions_of(question: Question, catalog: Catalog, plain: Iterable[str] = ()) -> tuple[FunctionDef, ...]:
-    """The functions of users that a SELECT calls, and those that these, and the ``plain`` views of it, call."""
-    names = [node.name.lower() for node in question.tree.find_all(exp.Anonymous)]
-    for name in plain:
-        view = catalog.plain_view(name)
-        names += view.functions if view is not None else ()
-    found: dict[str, FunctionDef] = {}
-    while names:
-        name = names.pop()
-        function = catalog.functions.get(name) or registered(name)
-        if function is not None and name not in found:
-            found[name] = function
-            names += function.called
-    return tuple(found.values())
 
 
 def write_out(text: SqlText, tree: Node, functions: Iterable[FunctionDef]) -> dict[str, str]:

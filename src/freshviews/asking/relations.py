@@ -11,6 +11,7 @@ from freshviews.asking.meaning import NotAnswered
 from freshviews.asking.question import Question
 from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import PlainView
+from freshviews.catalog.functions import FunctionDef, registered
 from freshviews.errors import NameProblem
 from freshviews.sql.text.clock import clock_calls, read_clock
 from freshviews.sql.text.operators import SPAN
@@ -29,26 +30,79 @@ class AskedRelation:
     widths: tuple[tuple[str, int], ...] = ()
 
 
-def relations_of(question: Question, catalog: Catalog) -> tuple[AskedRelation, ...]:
-    """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
+@dataclass(frozen=True)
+class UnknownRelation:
+    """A name that is neither a table nor a view, and what to say of it."""
+
+    name: str
+    message: str
+
+
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+"""The tables and views that a SELECT names, and the functions that it calls."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The relations that a SELECT reads, and the users' functions that it calls."""
+
+    relations: tuple[AskedRelation, ...] = ()
+    functions: tuple[FunctionDef, ...] = ()
+
+
+def names_of(question: Question) -> Names:
+    """The names in a SELECT, each once: tables in any case, functions in lower case."""
+    tables = {table.name.lower(): table.name for table in tables_named(question.tree)}
+    calls = dict.fromkeys(node.name.lower() for node in question.tree.find_all(exp.Anonymous))
+    return tuple(tables.values()), tuple(calls)
+
+
+def relations_named(names: Names, catalog: Catalog) -> Asked | UnknownRelation:
+    """The relations and functions of some names, and those that plain views and functions among them name."""
     found: dict[str, AskedRelation] = {}
-    left = [(table.name, table, False) for table in tables_named(question.tree)]
+    tables, calls = names
+    called = list(calls)
+    left = [(name, name, False) for name in tables]
     while left:
-        name, table, in_view = left.pop()
+        name, named, in_view = left.pop()
         key = name.lower()
         if key in found:
             continue
         known = catalog.named(name)
         if known is None or (getattr(known, "internal", False) and not in_view):
-            message = unknown("table or view", name, catalog.names)
-            raise NameProblem(message, *question.text.at(table))
+            return UnknownRelation(named, unknown("table or view", name, catalog.names))
         columns = tuple((column.name, column.type) for column in known.columns)
         if isinstance(known, PlainView):
             found[key] = AskedRelation(known.name, columns, known.sql, known.widths)
-            left += [(one, table, True) for one in known.inputs]
+            left += [(one, named, True) for one in known.inputs]
+            called += known.functions
         else:
             found[key] = AskedRelation(known.name, columns)
+    return Asked(tuple(found.values()), _functions_named(called, catalog))
+
+
+def _functions_named(names: list[str], catalog: Catalog) -> tuple[FunctionDef, ...]:
+    found: dict[str, FunctionDef] = {}
+    while names:
+        name = names.pop()
+        function = catalog.functions.get(name) or registered(name)
+        if function is not None and name not in found:
+            found[name] = function
+            names += function.called
     return tuple(found.values())
+
+
+def known(question: Question, found: Asked | UnknownRelation) -> Asked:
+    """The relations of the SELECT. Raises NameProblem, at the place of a name that is unknown."""
+    if isinstance(found, UnknownRelation):
+        table = next(one for one in tables_named(question.tree) if one.name == found.name)
+        raise NameProblem(found.message, *question.text.at(table))
+    return found
+
+
+def relations_of(question: Question, catalog: Catalog) -> Asked:
+    """The relations that the SELECT names, and those that plain views among them name. Raises NameProblem."""
+    return known(question, relations_named(names_of(question), catalog))
 
 
 def tables_named(tree: Node) -> Iterator[exp.Table]:

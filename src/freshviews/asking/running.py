@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event, Thread
@@ -25,14 +26,13 @@ REMEDY = "db.sql needs DuckDB; install it with: pip install 'freshviews[sql]'"
 
 _MOST_THREADS = 4
 _BATCH = 100_000
-_SETTINGS = {
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "allow_community_extensions": "false",
     "python_enable_replacements": "false",
     "temp_directory": "",
-    "memory_limit": "25%",
 }
 
 
@@ -55,11 +55,7 @@ def run(
     Ctrl-C stops it. Raises SqlError for a value that cannot be computed, FreshviewsError for more than ``limits``.
     """
     limits = limits or Limits()
-    duckdb = _duckdb(os.getpid())
-    make_known(duckdb, translation.functions)
-    connection = duckdb.cursor()
-    for name, rows in relations.items():
-        connection.register(name, rows)
+    connection = _connected(translation, relations)
     work = _Work(connection, translation.sql, list(values), limits.size)
     # DuckDB does not look for signals, so it runs in a thread, and this one waits.
     work.start()
@@ -92,7 +88,7 @@ class _Work(Thread):
         sql, values, size = self._given
         try:
             found = self.connection.sql(sql, params=values)
-            self.rows = found.to_arrow_table() if size is None else _within(found.to_arrow_reader(_BATCH), size)
+            self.rows = found.to_arrow_table() if size is None else _collected(found.to_arrow_reader(_BATCH), size)
         except Exception as error:
             self.error = error
         finally:
@@ -105,26 +101,55 @@ def _stop(work: _Work) -> None:
         work.done.wait(0.01)
 
 
-def _within(batches: Any, size: int) -> pa.Table:
-    """The rows of a reader. Raises FreshviewsError if they have more bytes."""
-    found, total = [], 0
+@contextmanager
+def reading(
+    translation: Translation, relations: Mapping[str, pa.Table], values: Sequence[Any], memory: str
+) -> Iterator[pa.RecordBatchReader]:
+    """The rows of a SELECT as they are computed, in a process that does nothing else. Raises as ``run``. ``memory``:
+    what DuckDB may take."""
+    connection = _connected(translation, relations, memory)
+    try:
+        yield connection.sql(translation.sql, params=list(values)).to_arrow_reader(_BATCH)
+    except Exception as error:
+        raise _plain(error) from None
+    finally:
+        connection.close()
+
+
+def within(batches: Iterable[pa.RecordBatch], size: int | None) -> Iterator[pa.RecordBatch]:
+    """Some batches. Raises FreshviewsError when they have more bytes."""
+    total = 0
     for batch in batches:
         total += batch.nbytes
-        if total > size:
+        if size is not None and total > size:
             raise FreshviewsError(f"the answer has more than {size >> 20} MB; select fewer rows or columns")
-        found.append(batch)
-    return pa.Table.from_batches(found, batches.schema)
+        yield batch
+
+
+def _collected(batches: pa.RecordBatchReader, size: int) -> pa.Table:
+    return pa.Table.from_batches(within(batches, size), batches.schema)
+
+
+def _connected(translation: Translation, relations: Mapping[str, pa.Table], memory: str = "25%") -> Any:
+    """A connection in which only some relations exist."""
+    duckdb = _duckdb(os.getpid(), memory)
+    make_known(duckdb, translation.functions)
+    connection = duckdb.cursor()
+    for name, rows in relations.items():
+        connection.register(name, rows)
+    return connection
 
 
 @lru_cache(1)
-def _duckdb(process: int) -> Any:
-    """The DuckDB of a process: a forked child has one of its own."""
+def _duckdb(process: int, memory: str) -> Any:
+    """The DuckDB of a process: a forked child has one of its own. ``memory``: its limit."""
     try:
         import duckdb
     except ImportError:
         raise NoDuckDB(REMEDY) from None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    made = duckdb.connect(":memory:", config={**_SETTINGS, "threads": min(cores, _MOST_THREADS)})
+    settings = {**_SETTINGS, "memory_limit": memory, "threads": str(min(cores, _MOST_THREADS))}
+    made = duckdb.connect(":memory:", config=settings)
     for macro in (*MACROS, *OWN):
         made.execute(f"CREATE MACRO {macro}")
     made.execute("SET lock_configuration = true")

@@ -21,10 +21,9 @@ from freshviews.asking.meaning import NotAnswered, level, mend
 from freshviews.asking.own_functions import write_out
 from freshviews.asking.parameters import name_of, places
 from freshviews.asking.question import Question
-from freshviews.asking.relations import AskedRelation, expand, tables_named
+from freshviews.asking.relations import Asked, AskedRelation, expand, tables_named
 from freshviews.asking.typing import METADATA, as_node
 from freshviews.catalog.catalog import near, unknown
-from freshviews.catalog.functions import FunctionDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
@@ -50,39 +49,36 @@ class Translation:
 
 def translated(
     question: Question,
-    relations: tuple[AskedRelation, ...],
+    asked: Asked,
     kinds: tuple[SqlType | None, ...],
-    functions: tuple[FunctionDef, ...] = (),
 ) -> Translation:
-    """The SELECT over relations for DuckDB. ``kinds``: the types of its parameters. ``functions``: those of users.
+    """The SELECT over relations for DuckDB. ``kinds``: the types of its parameters.
 
     Raises SqlError for unknown columns and functions, and UnsupportedSql for what DuckDB lacks.
     """
-    return (_known if question.repeats else _made)(question, relations, kinds, functions)
+    return (_known if question.repeats else _made)(question, asked, kinds)
 
 
 @lru_cache(256)
 def _known(
     question: Question,
-    relations: tuple[AskedRelation, ...],
+    asked: Asked,
     kinds: tuple[SqlType | None, ...],
-    functions: tuple[FunctionDef, ...],
 ) -> Translation:
-    return _made(question, relations, kinds, functions)
+    return _made(question, asked, kinds)
 
 
 def _made(
     question: Question,
-    relations: tuple[AskedRelation, ...],
+    asked: Asked,
     kinds: tuple[SqlType | None, ...],
-    functions: tuple[FunctionDef, ...],
 ) -> Translation:
-    by_name = {one.name.lower(): one for one in relations}
+    by_name = {one.name.lower(): one for one in asked.relations}
     tree = question.tree.copy()
     try:
         expand(tree, by_name)
         _bind(question, tree, kinds)
-        operations = write_out(question.text, tree, functions)
+        operations = write_out(question.text, tree, asked.functions)
         _balance(tree)
         _plain_lists(tree)
         name_functions(question.text, tree)

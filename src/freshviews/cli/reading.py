@@ -140,9 +140,10 @@ def serve(
     ended = Event()
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, lambda *_: ended.set())
-    server.start()
     flight = None
     try:
+        site.start()
+        server.start()
         if flight_port is not None:
             flight = _flight_server(site, host, flight_port, token_file)
         say(f"{store.address} at {server.address}/ until Ctrl-C", to=sys.stderr)
@@ -151,15 +152,20 @@ def serve(
         server.close()
         if flight is not None:
             flight.close()
+        site.close()
 
 
 def _flight_server(site: Site, host: str, port: int, token_file: str | None) -> FlightServer:
     """Serve the views of a site by Arrow Flight SQL too, and say where."""
+    from freshviews.asking import SelectProcesses
     from freshviews.cli.serving.checkpoint import ServedCheckpoint
     from freshviews.wire import TOKEN, FlightServer, read_token
 
     token = read_token(token_file)
-    server = FlightServer(ServedCheckpoint(lambda: site.versions), host, port, token)
+    processes = SelectProcesses()
+    served = ServedCheckpoint(lambda: site.versions, processes)
+    server = FlightServer(served, host, port, token, processes.close)
+    processes.start()
     place = token_file or TOKEN
     shown = f"the token {server.token}" if token is None else f"the token of {place}"
     # Written as it is: messages hide tokens, and this one is for the user.

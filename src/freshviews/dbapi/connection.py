@@ -49,7 +49,7 @@ class Connection:
 
     def __init__(self, database: Database, is_own: bool) -> None:
         self.database = database
-        self._served = database._served(True, False)
+        self._served = database._served(True)
         self._is_own = is_own
         self._waiting: list[Given] | None = None
         self._closed = False

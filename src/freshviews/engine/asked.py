@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from freshviews.catalog.catalog import Catalog
-from freshviews.catalog.functions import FunctionDef
 from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
+from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types.columns import decode_array
 
 if TYPE_CHECKING:
-    from freshviews.asking import Answer, AskedRelation, Limits, Parameters, Question, Translation
+    from freshviews.asking import (
+        Answer,
+        Asked,
+        Limits,
+        Names,
+        Parameters,
+        Question,
+        Reading,
+        Reads,
+        SelectProcesses,
+        UnknownRelation,
+    )
 
 ROWS = 1 << 16
 """Rows of a record batch."""
@@ -40,6 +51,12 @@ class AskedRows:
 
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[Relation, _Kept] = WeakKeyDictionary()
+        self._numbers: WeakKeyDictionary[Relation, int] = WeakKeyDictionary()
+        self._unused = count()
+
+    def key(self, state: Relation) -> object:
+        """A value that changes when the rows of a relation do."""
+        return self._numbers.setdefault(state, next(self._unused)), *_mark(state)
 
     def columns(self, state: Relation, names: Sequence[str]) -> pa.Table:
         """Columns of a relation, in its order. The caller holds the lock.
@@ -48,7 +65,7 @@ class AskedRows:
         """
         if not state.is_stored:
             raise CatalogError(f"table {state.name}: a trusted table does not store its rows, so they cannot be read")
-        mark = state.definition, state.decoder, state.updates
+        mark = _mark(state)
         kept = self._kept.get(state)
         if kept is None or kept.mark != mark:
             kept = self._kept[state] = _Kept(mark)
@@ -70,6 +87,10 @@ class AskedRows:
             total -= size
 
 
+def _mark(state: Relation) -> tuple[object, ...]:
+    return state.definition, state.decoder, state.updates
+
+
 def _read(state: Relation, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     """Decode some columns of all rows."""
     decoder = state.decoder
@@ -83,47 +104,66 @@ def _read(state: Relation, names: Sequence[str]) -> dict[str, pa.ChunkedArray]:
     return {name: pa.chunked_array(parts, decoder.schema.field(name).type) for name, parts in arrays.items()}
 
 
+@dataclass(frozen=True)
+class AskedDatabase:
+    """The relations of a database, as a SELECT reads them. ``captured``: the relations and the version; called with the
+    lock."""
+
+    rows: AskedRows
+    lock: RLock
+    captured: Callable[[], tuple[Relations, int]]
+
+    def relations(self, names: Names) -> Asked | UnknownRelation:
+        """As ``asking.Source``."""
+        from freshviews.asking import relations_named
+
+        with self.lock:
+            catalog = self.captured()[0].catalog
+        return relations_named(names, catalog)
+
+    def read(self, names: Names, asked: Asked, reads: Reads) -> Reading | None:
+        """As ``asking.Source``. The lock is held while rows are read."""
+        from freshviews.asking import Reading, relations_named
+
+        with self.lock:
+            now, version = self.captured()
+            if relations_named(names, now.catalog) != asked:
+                return None
+            tables = {}
+            for name, relation, columns in reads:
+                state = now.get(relation)
+                assert state is not None
+                tables[name] = self.rows.key(state), self.rows.columns(state, columns)
+            return Reading(version, tables)
+
+
+def question_in(text: SqlText, query: Node) -> Question:
+    """A SELECT that is parsed."""
+    from freshviews.asking import Question
+
+    return Question(text, query)
+
+
 def answered(
-    rows: AskedRows,
-    lock: RLock,
-    captured: Callable[[], tuple[Relations, int]],
+    database: AskedDatabase,
     query: str | Question,
     parameters: Parameters = None,
     limits: Limits | None = None,
+    processes: SelectProcesses | None = None,
 ) -> Answer:
-    """The answer of a SELECT, given as text or as a tree. ``captured``: the relations and the version; called with
-    the lock, which is held while rows are read, not while the SELECT is translated or runs. ``limits``: what it may
-    take."""
+    """The answer of a SELECT, given as text or as a tree; it is translated and runs without the lock. ``limits``: what
+    it may take. ``processes``: where it is computed; None: in this process."""
     # Imported here: it takes longer than all else that opening a database needs.
-    from freshviews.asking import Answer, bound, functions_of, question_of, relations_of, run, translated
+    from freshviews.asking import Answer, Limits, bound, known, names_of, question_of, run, translated
 
+    if processes is not None:
+        return Answer(*processes.answer(query, parameters, database, limits or Limits()))
     question = question_of(query) if isinstance(query, str) else query
-
-    def _asked(catalog: Catalog) -> tuple[tuple[AskedRelation, ...], tuple[FunctionDef, ...]]:
-        found = relations_of(question, catalog)
-        return found, functions_of(question, catalog, [one.name for one in found if one.plain])
-
     values, kinds = bound(question, parameters)
-    with lock:
-        relations, _ = captured()
-        asked = _asked(relations.catalog)
-    while True:
-        # Without the lock: a long text takes long.
-        translation = translated(question, asked[0], kinds, asked[1])
-        with lock:
-            relations, version = captured()
-            now = _asked(relations.catalog)
-            if now == asked:
-                tables = _tables(rows, relations, translation)
-                break
-            asked = now
-    return Answer(run(translation, tables, values, limits), version)
-
-
-def _tables(rows: AskedRows, relations: Relations, translation: Translation) -> Mapping[str, pa.Table]:
-    found = {}
-    for name, relation, columns in translation.reads:
-        state = relations.get(relation)
-        assert state is not None
-        found[name] = rows.columns(state, columns)
-    return found
+    names, found = names_of(question), None
+    while found is None:
+        asked = known(question, database.relations(names))
+        translation = translated(question, asked, kinds)
+        found = database.read(names, asked, translation.reads)
+    tables = {name: table for name, (_, table) in found.tables.items()}
+    return Answer(run(translation, tables, values, limits), found.version)

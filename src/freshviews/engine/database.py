@@ -28,7 +28,7 @@ from freshviews.catalog.row_keys import row_keys
 from freshviews.display.explanation import Explanation
 from freshviews.display.grid import Grid, Shown
 from freshviews.display.statistics import Stats
-from freshviews.engine.asked import AskedRows, answered
+from freshviews.engine.asked import AskedDatabase, AskedRows, answered, question_in
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
@@ -117,7 +117,7 @@ from freshviews.tracebacks import end_here, ends_at_the_call
 from freshviews.types.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from freshviews.asking import Answer, Parameters
+    from freshviews.asking import Answer, Parameters, SelectProcesses
     from freshviews.wire import FlightServer, ServedDatabase
 
 _LOGGER = logging.getLogger("freshviews")
@@ -224,7 +224,7 @@ class Database(Shown):
         self._step = Step()
         self._defining = self._closing = False
         self._dictionary = Dictionary()
-        self._asked = AskedRows()
+        self._asked = AskedDatabase(AskedRows(), self._lock, self._captured)
         self._relations = Relations()
         self._scripts: list[str] = []
         self._versions = np.zeros(1, np.int64)
@@ -319,16 +319,19 @@ class Database(Shown):
         [('bolt', 5), ('nut', 26)]
         """
         _check_text("a script of SQL", sql)
-        values = parameters_of("Database.execute", parameters, named)
+        return self._execute(sql, parameters_of("Database.execute", parameters, named), answered)
+
+    def _execute(self, sql: str, values: Sequence[Any] | Mapping[str, Any], ask: Callable[..., Answer]) -> Any:
+        """``ask``: ``answered``, or with limits, for the SELECTs of the script."""
         with Uninterrupted(), room(), no_collection():
             units = units_of(sql)
         if self._queues.waited and any(unit.changes_rows for unit in units):
             wait_for_room(self._queues.waited, [*self._relations.views.values()], self._lock)
         with self._lock:
             self._check_usable()
-            return run_script(sql, units, values, self._doors())
+            return run_script(sql, units, values, self._doors(ask))
 
-    def _doors(self) -> Doors:
+    def _doors(self, ask: Callable[..., Answer]) -> Doors:
         return Doors(
             catalog=lambda: self._relations.catalog,
             table=self._table,
@@ -337,24 +340,17 @@ class Database(Shown):
             define=self._define,
             whole=partial(self._whole, unchanged=True),
             commit=self._commit_parts,
-            answer=self._rows_of,
+            answer=lambda text, query, values: ask(self._asked, question_in(text, query), values).to_arrow(),
             create=self.create_table,
-            ask=self._asked_in_script,
+            ask=partial(self._asked_in_script, ask),
         )
 
-    def _rows_of(self, text: SqlText, query: Node, parameters: Parameters) -> pa.Table:
-        return self._answer(text, query, parameters).to_arrow()
-
-    def _answer(self, text: SqlText, query: Node, parameters: Parameters) -> Answer:
-        """The answer of a SELECT that is parsed."""
-        from freshviews.asking import Question  # Imported here as in engine.asked.
-
-        return answered(self._asked, self._lock, self._captured, Question(text, query), parameters)
-
-    def _asked_in_script(self, text: SqlText, node: Node, parameters: Parameters) -> Answer | Explanation:
+    def _asked_in_script(
+        self, ask: Callable[..., Answer], text: SqlText, node: Node, parameters: Parameters
+    ) -> Answer | Explanation:
         """The answer to a SELECT, SHOW, DESCRIBE or EXPLAIN."""
         if isinstance(node, exp.Query):
-            return self._answer(text, node, parameters)
+            return ask(self._asked, question_in(text, node), parameters)
         catalog = self._relations.catalog
         if node.name.upper() == "EXPLAIN":
             return explained_query(text, node, catalog, lambda name: self.view(name).explain())
@@ -863,7 +859,7 @@ class Database(Shown):
         {'most': [5]}
         """
         _check_text("a SELECT", query)
-        return answered(self._asked, self._lock, self._captured, query, parameters)
+        return answered(self._asked, query, parameters)
 
     @ends_at_the_call
     def serve(
@@ -877,7 +873,8 @@ class Database(Shown):
         """Serve tables and views by Arrow Flight SQL, in threads of this process, until the server is closed.
 
         Clients are ADBC, polars, JDBC and others (docs/connect.md). Each statement is ``sql`` or ``execute``
-        here, at one version. It needs ``pip install 'freshviews[flight,sql]'``.
+        here, at one version; SELECTs run in other processes, with limits of time and memory. It needs
+        ``pip install 'freshviews[flight,sql]'``.
 
         Parameters
         ----------
@@ -911,27 +908,47 @@ class Database(Shown):
 
         arguments.flag("Database.serve(writable)", writable)
         self._check_usable()
-        return FlightServer(self._served(writable, True), host, port, read_token() if token is None else token)
+        from freshviews.asking import SelectProcesses
 
-    def _served(self, is_writable: bool, limited: bool) -> ServedDatabase:
-        """``limited``: a SELECT has limited time."""
+        reading, writing = SelectProcesses(), SelectProcesses(1)
+
+        def close() -> None:
+            reading.close()
+            writing.close()
+
+        try:
+            served = self._served(writable, (reading, writing))
+            server = FlightServer(served, host, port, read_token() if token is None else token, close)
+            reading.start()
+            if writable:
+                writing.start()
+        except BaseException:
+            close()
+            raise
+        return server
+
+    def _served(
+        self, is_writable: bool, processes: tuple[SelectProcesses, SelectProcesses] | None = None
+    ) -> ServedDatabase:
+        """``processes``: for clients that are not trusted, those that answer SELECTs, and one for the SELECTs inside
+        other statements: these have the lock, for which those may wait."""
         from freshviews.asking import Limits
-        from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, ServedDatabase
+        from freshviews.wire import LOCKED_SECONDS, RESULT_BYTES, SELECT_SECONDS, ServedDatabase
 
-        limits = Limits(SELECT_SECONDS, RESULT_BYTES)
-
-        def sql(query: str, parameters: Parameters) -> Answer:
-            return answered(self._asked, self._lock, self._captured, query, parameters, limits)
+        ask, inside = self.sql, answered
+        if processes is not None:
+            limits, locked = Limits(SELECT_SECONDS, RESULT_BYTES), Limits(LOCKED_SECONDS, RESULT_BYTES)
+            ask = partial(answered, self._asked, limits=limits, processes=processes[0])
+            inside = partial(answered, limits=locked, processes=processes[1])
 
         def execute(sql: str, parameters: Parameters) -> object:
-            return self.execute(sql, parameters) if parameters else self.execute(sql)
+            return self._execute(sql, parameters_of("execute", (parameters,) if parameters else (), {}), inside)
 
         def catalog() -> Catalog:
             with self._lock:
                 self._check_usable()
                 return self._relations.catalog
 
-        ask = sql if limited else self.sql
         return ServedDatabase(catalog, ask, execute, self.insert, lambda: self.version, is_writable)
 
     def _captured(self) -> tuple[Relations, int]:

@@ -1,6 +1,7 @@
 """A server of Arrow Flight SQL over gRPC; ``Served`` is its interface to a database or a checkpoint."""
 
 __all__ = [
+    "LOCKED_SECONDS",
     "RESULT_BYTES",
     "SELECT_SECONDS",
     "TOKEN",
@@ -14,6 +15,14 @@ __all__ = [
 ]
 
 from freshviews.wire.database import ServedDatabase
-from freshviews.wire.served import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Relation, Rows, Served
+from freshviews.wire.served import (
+    LOCKED_SECONDS,
+    RESULT_BYTES,
+    SELECT_SECONDS,
+    RefusedStatement,
+    Relation,
+    Rows,
+    Served,
+)
 from freshviews.wire.server import FlightServer
 from freshviews.wire.tokens import TOKEN, read_token

@@ -11,15 +11,17 @@ import pyarrow as pa
 import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.sql.statements.units import has_rows, units_of
-from freshviews.sql.text.shape import count_parameters
+from freshviews.sql.text.shape import count_parameters, first_word, is_select
 from freshviews.wire import catalog_rows
 from freshviews.wire.arrow_data import rows_of, schema_bytes, sendable, stream_of
 from freshviews.wire.held import Gone, Prepared, held_results, held_statements
 from freshviews.wire.messages import BadMessage, made, packed, parsed, unpacked
-from freshviews.wire.served import RefusedStatement, Served
+from freshviews.wire.served import RefusedStatement, Rows, Served
 
 LONGEST_SQL = 1 << 20
 """Most characters of a statement."""
+LONGEST_QUESTION = 500
+"""Most characters of SHOW, DESCRIBE and EXPLAIN: these have no limit of time."""
 MOST_PARAMETER_BYTES = 64 << 20
 _COMMAND = 2
 _COUNT = pa.schema([pa.field("rows", pa.int64())])
@@ -151,9 +153,14 @@ class FlightSql:
             return pa.table({"rows": [None if count < 0 else count]}, schema=_COUNT)
         if len(bound) > 1:
             raise RefusedStatement("a SELECT takes one row of parameters; execute it once for each row")
-        rows = self._served.select(sql, bound[0])
+        rows = self._selected(sql, bound[0])
         table = sendable(rows.table)
         return table.replace_schema_metadata({"freshviews.version": str(rows.version)})
+
+    def _selected(self, sql: str, parameters: tuple[object, ...]) -> Rows:
+        if len(sql) > LONGEST_QUESTION and not is_select(sql):
+            raise BadMessage(f"{first_word(sql)} of at most {LONGEST_QUESTION:,} characters is accepted")
+        return self._served.select(sql, parameters)
 
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
@@ -175,7 +182,7 @@ class FlightSql:
         columns = b""
         if has_rows(sql):
             try:
-                columns = schema_bytes(sendable(self._served.select(sql, (None,) * one.parameters).table).schema)
+                columns = schema_bytes(sendable(self._selected(sql, (None,) * one.parameters).table).schema)
             except FreshviewsError:
                 if not one.parameters:
                     raise

@@ -12,6 +12,8 @@ from freshviews.errors import FreshviewsError
 
 SELECT_SECONDS = 60.0
 """Seconds that a SELECT of a client may take."""
+LOCKED_SECONDS = 10.0
+"""Seconds that a SELECT inside another statement of a client may take: others wait meanwhile."""
 RESULT_BYTES = 1 << 30
 """Most bytes of its rows, and of all results that wait to be fetched."""
 

@@ -51,8 +51,16 @@ class FlightServer:
         What clients show; empty if they need not.
     """
 
-    def __init__(self, served: Served, host: str, port: int, token: str | Literal[False] | None) -> None:
+    def __init__(
+        self,
+        served: Served,
+        host: str,
+        port: int,
+        token: str | Literal[False] | None,
+        ended: Callable[[], None] = lambda: None,
+    ) -> None:
         """Take the port and serve. ``token``: None for a random one; False for none, on an address of this machine.
+        ``ended``: called by ``close``.
 
         Raises ArgumentError if the port cannot be taken, or grpcio or protobuf is missing.
         """
@@ -67,7 +75,7 @@ class FlightServer:
         self.token = "" if token is False else random_token() if token is None else checked(token, "the token")
         if token is False and not _is_of_this_machine(host):
             raise ArgumentError(f"host {host}: a server without a token needs an address of this machine, as 127.0.0.1")
-        self._is_writable, self._is_closed = served.is_writable, False
+        self._is_writable, self._is_closed, self._ended = served.is_writable, False, ended
         self._sql = FlightSql(served)
         self._watch = _Watch(SECONDS)
         self._workers = ThreadPoolExecutor(WORKERS, "flight-sql")
@@ -121,6 +129,7 @@ class FlightServer:
     def close(self) -> None:
         """End, and cut all clients off. May be called twice."""
         self._is_closed = True
+        self._ended()
         self._server.stop(None).wait()
         self._watch.close()
         self._workers.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from freshviews.asking import Limits, SelectProcesses
 from freshviews.cli.serving.versions import TRIES, Gone, Refused, Versions
 from freshviews.errors import FreshviewsError
 from freshviews.spark.reading.contents import view_schema
@@ -16,12 +17,13 @@ from freshviews.wire import RESULT_BYTES, SELECT_SECONDS, RefusedStatement, Rela
 
 
 class ServedCheckpoint:
-    """``versions``: those of the checkpoint, which may begin again as another one."""
+    """``versions``: those of the checkpoint, which may begin again as another one. ``processes``: answer SELECTs."""
 
     is_writable = False
 
-    def __init__(self, versions: Callable[[], Versions]) -> None:
+    def __init__(self, versions: Callable[[], Versions], processes: SelectProcesses) -> None:
         self._versions = versions
+        self._processes = processes
 
     def relations(self) -> Sequence[Relation]:
         """The views of the last version."""
@@ -36,25 +38,25 @@ class ServedCheckpoint:
         versions = self._versions()
         for _ in range(TRIES - 1):
             try:
-                return _selected(versions, sql, parameters)
+                return self._selected(versions, sql, parameters)
             except Gone:
                 continue  # The pipeline has deleted the version meanwhile; there is a newer one.
             except Refused as error:
                 raise FreshviewsError(str(error)) from None
         try:
-            return _selected(versions, sql, parameters)
+            return self._selected(versions, sql, parameters)
         except Refused as error:
             raise FreshviewsError(str(error)) from None
 
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
         raise RefusedStatement("a checkpoint is read only; change the sources of its pipeline instead")
 
+    def _selected(self, versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
+        manifest = versions.at(None)
 
-def _selected(versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
-    manifest = versions.at(None)
+        def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
+            return versions.rows(manifest.version, view)[2]
 
-    def read(store: Store, manifest: Manifest, view: str) -> pa.Table:
-        return versions.rows(manifest.version, view)[2]
-
-    table = selected(versions.store, manifest, sql, read, SELECT_SECONDS, RESULT_BYTES, parameters)
-    return Rows(table, manifest.version)
+        limits = Limits(SELECT_SECONDS, RESULT_BYTES)
+        table = selected(versions.store, manifest, sql, read, limits, parameters, self._processes)
+        return Rows(table, manifest.version)

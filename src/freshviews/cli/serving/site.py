@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
+from freshviews.asking import SelectProcesses
 from freshviews.cli.serving.forms import FORMS, MOST_BYTES, Part, TooLong
 from freshviews.cli.serving.pages import STYLE, error_page, query_page, status_page, view_page
 from freshviews.cli.serving.server import Answer, Request
@@ -79,9 +80,18 @@ class Site:
         self._store = store
         self._last: Versions | None = None
         self._finding = Lock()
+        self._processes = SelectProcesses(1)
         self._definition = definition
         self._hosts = HERE | {host.lower() for host in hosts}
         self._most_rows = most_rows
+
+    def start(self) -> None:
+        """Start the process that answers SELECTs, so that the first one need not wait for it."""
+        self._processes.start()
+
+    def close(self) -> None:
+        """End the processes that answer SELECTs."""
+        self._processes.close()
 
     @property
     def versions(self) -> Versions:
@@ -93,7 +103,7 @@ class Site:
         with self._finding:
             store = self._store()
             if self._last is None or self._last.store is not store:
-                self._last = Versions(store)
+                self._last = Versions(store, self._processes)
             return self._last
 
     def answer(self, request: Request) -> Answer:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from freshviews.asking import Limits, SelectProcesses
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.catalog.rings import known_as
 from freshviews.cli.planned_script import plan_script, reduced_to
@@ -64,8 +65,10 @@ class Versions:
     versions in all.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, processes: SelectProcesses) -> None:
+        """``processes``: answer the SELECTs of ``select``."""
         self.store = store
+        self._processes = processes
         self._computing = Lock()
         self._kept: OrderedDict[tuple[int, float, str], pa.Table] = OrderedDict()
         self._last: Manifest | None = None
@@ -135,7 +138,8 @@ class Versions:
 
     def _selected(self, manifest: Manifest, sql: str) -> pa.Table:
         try:
-            return selected(self.store, manifest, sql, self._rows, SELECT_SECONDS, MOST_BYTES)
+            limits = Limits(SELECT_SECONDS, MOST_BYTES)
+            return selected(self.store, manifest, sql, self._rows, limits, (), self._processes)
         except NameProblem as error:
             raise Refused(HTTPStatus.NOT_FOUND, str(error)) from None
         except FreshviewsError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -13,6 +15,9 @@ from freshviews.spark.reading.contents import catalog, contents, latest
 from freshviews.spark.settings import need_spark
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.state.stores.store import Store
+
+if TYPE_CHECKING:
+    from freshviews.asking import Asked, Limits, Names, Reading, Reads, SelectProcesses, UnknownRelation
 
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(\w+)", re.DOTALL)
 _QUERIES = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
@@ -47,17 +52,44 @@ def selected(
     manifest: Manifest,
     sql: str,
     read: Read = contents,
-    seconds: float | None = None,
-    size: int | None = None,
+    limits: Limits | None = None,
     parameters: Sequence[object] = (),
+    processes: SelectProcesses | None = None,
 ) -> pa.Table:
-    """The result of a SELECT at a version, without Spark. ``read`` gives the contents of a view; ``seconds`` and
-    ``size``, in bytes, bound what the SELECT may take. ``parameters``: the values of its ``?``."""
+    """The result of a SELECT at a version, without Spark. ``read`` gives the contents of a view; ``limits``: what the
+    SELECT may take. ``parameters``: the values of its ``?``. ``processes``: where it is computed; None: in this one."""
     from freshviews.asking import Limits, bound, question_of, relations_of, run, translated
 
+    views = _Views(store, manifest, read)
+    if processes is not None:
+        return processes.answer(sql, parameters, views, limits or Limits())[0]
     question = question_of(sql)
     values, kinds = bound(question, parameters)
-    relations = relations_of(question, Catalog(views=catalog(manifest)))
-    translation = translated(question, relations, kinds)
+    translation = translated(question, relations_of(question, views.catalog), kinds)
     rows = {name: read(store, manifest, view).select(columns) for name, view, columns in translation.reads}
-    return run(translation, rows, values, Limits(seconds, size))
+    return run(translation, rows, values, limits)
+
+
+@dataclass(frozen=True)
+class _Views:
+    """The views of a version, as a SELECT in another process reads them."""
+
+    store: Store
+    manifest: Manifest
+    content: Read
+
+    @property
+    def catalog(self) -> Catalog:
+        return Catalog(views=catalog(self.manifest))
+
+    def relations(self, names: Names) -> Asked | UnknownRelation:
+        from freshviews.asking import relations_named
+
+        return relations_named(names, self.catalog)
+
+    def read(self, names: Names, asked: Asked, reads: Reads) -> Reading:
+        from freshviews.asking import Reading
+
+        key = self.manifest.version, self.manifest.time
+        tables = {name: (key, self.content(self.store, self.manifest, view)) for name, view, _ in reads}
+        return Reading(self.manifest.version, tables)

@@ -12,7 +12,7 @@ from freshviews.errors import SqlError, hiding_secrets
 from freshviews.sql.text.fields import DATA
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
-from freshviews.sql.text.shape import first_word, is_select
+from freshviews.sql.text.shape import QUERIES, main_word
 
 _ASKING = (exp.Query, exp.Describe)
 _COMMANDS = ("SHOW", "EXPLAIN")
@@ -98,9 +98,8 @@ def is_question(script: str) -> bool:
 
 
 def has_rows(script: str) -> bool:
-    """Whether the result has rows: of a query, or of SHOW, DESCRIBE or EXPLAIN. Raises as ``units_of``."""
-    word = first_word(script)
-    return is_question(script) if word == "WITH" else is_select(script) or word in _QUESTIONS
+    """Whether the result has rows: of a query, or of SHOW, DESCRIBE or EXPLAIN, by its words."""
+    return main_word(script) in {*QUERIES, *_QUESTIONS}
 
 
 def slice_of(script: str, nodes: Sequence[Node]) -> str:

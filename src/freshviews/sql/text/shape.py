@@ -5,24 +5,51 @@ from __future__ import annotations
 import re
 
 _COMMENT = r"--[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|$)"
+_QUOTED = rf"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|`[^`]*+`?|{_COMMENT}"""
 _BEFORE = re.compile(rf"(?:[\s(;]|{_COMMENT})*+")
 _WORD = re.compile(r"[A-Za-z]\w*")
-_PARAMETER = re.compile(
-    rf"""'(?:\\.|[^'\\])*+'?|"(?:\\.|[^"\\])*+"?|`[^`]*+`?|{_COMMENT}|::|(\?)|:([A-Za-z_]\w*)""", re.DOTALL
-)
-_SELECTS = {"SELECT", "WITH", "VALUES", "FROM", "TABLE"}
+_PARAMETER = re.compile(rf"{_QUOTED}|::|(\?)|:([A-Za-z_]\w*)", re.DOTALL)
+_PIECE = re.compile(rf"(?:{_QUOTED})|([()])|(\w+)|\S", re.DOTALL)
+QUERIES = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE"})
+"""First words of queries."""
 
 
 def first_word(sql: str) -> str:
     """The first word of a statement, in upper case; empty if there is none."""
-    before = _BEFORE.match(sql)
-    found = _WORD.match(sql, before.end() if before else 0)
+    found = _WORD.match(sql, _start(sql))
     return found[0].upper() if found else ""
+
+
+def _start(sql: str) -> int:
+    before = _BEFORE.match(sql)
+    return before.end() if before else 0
+
+
+def main_word(sql: str) -> str:
+    """As ``first_word``, but after the queries of WITH; a parenthesis there begins a SELECT."""
+    word = first_word(sql)
+    if word != "WITH":
+        return word
+    depth, closed = 0, False
+    for found in _PIECE.finditer(sql, _start(sql)):
+        sign, word = found.groups()
+        if sign == "(":
+            if closed:
+                return "SELECT"
+            depth += 1
+        elif sign == ")":
+            depth -= 1
+            closed = depth == 0
+        elif word and closed and word.upper() != "AS":
+            return str(word).upper()
+        elif not found[0].startswith(("--", "/*")):
+            closed = False
+    return "WITH"
 
 
 def is_select(sql: str) -> bool:
     """Whether a statement is a query, by its first word."""
-    return first_word(sql) in _SELECTS
+    return first_word(sql) in QUERIES
 
 
 def count_parameters(sql: str) -> int:

@@ -1,0 +1,19 @@
+"""Answers SELECTs in processes of their own, with a limit of time and of memory.
+
+::
+
+    this process: SelectProcesses               its child: child.serve
+      text or tree, parameters ───────────────>   parses
+      relations (Source.relations) <── names ──
+      ────────────── columns and types ───────>   translates
+      rows (Source.read) <──────────── reads ──
+      ────────────── Arrow, in a file ────────>   runs DuckDB, keeps the columns
+      rows or an error <───────────────────────
+
+A child reaches no state: it has what it was sent. At a limit it is killed, and the next SELECT gets another one. Files
+have no name, and a child ends when its parent does, so nothing is left behind. ``channel`` carries the messages.
+"""
+
+from freshviews.asking.apart.pool import MEMORY, Reading, Reads, SelectProcesses, Source
+
+__all__ = ["MEMORY", "Reading", "Reads", "SelectProcesses", "Source", "child"]
