@@ -175,6 +175,8 @@ def _aggregate_call(choose: Choices, name: str) -> str:
     value = _argument(choose, choose.pick(kinds))
     if name in ("percentile_cont", "percentile_disc"):
         return f"{name}({fraction}) WITHIN GROUP (ORDER BY {value}{choose.pick(('', ' DESC'))}){filtered}"
+    if name == "mode":
+        return f"mode() WITHIN GROUP (ORDER BY {value}{choose.pick(('', ' DESC'))}){filtered}"
     if "percentile" in name:
         return f"{name}({value}, {fraction}){filtered}"
     distinct = "DISTINCT " if choose.chance(20) else ""

@@ -99,6 +99,7 @@ def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None
         ("year('1999 01 08')", "not a date"),
         ("to_date('1999T')", "not a date"),
         ("to_timestamp_ntz(TRUE)", "not a timestamp"),
+        ("try_make_timestamp(2020, 'abc', 1, 1, 1, 1)", "not an integer"),
         ("try_make_timestamp(2020, s, 1, 1, 1, 1)", "try_make_timestamp of arguments that may fail"),
         ("TIMESTAMP_SECONDS(1.1234567)", "does not fit the type"),
         ("TIMESTAMP_SECONDS('1')", "takes a number"),

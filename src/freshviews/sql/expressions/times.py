@@ -172,6 +172,8 @@ def try_make_timestamp(*args: Expr) -> Expr:
     """As ``make_timestamp``, with NULL for one that does not exist."""
     if any(may_fail(one) or (one.type in (STRING, BIGINT) and not isinstance(one, Literal)) for one in args):
         raise Refusal("try_make_timestamp of arguments that may fail", "compute them in a subquery of FROM, as INT")
+    types = (*[INT] * 5, decimal(16, 6))
+    args = tuple(cast(one, to) if isinstance(one, Literal) else one for one, to in zip(args, types, strict=True))
     try:
         return call("attempt", (make_timestamp(*args),), TIMESTAMP)
     except (Refusal, NotHeld):
