@@ -100,9 +100,9 @@ class _Child:
         names = names_of(question)
         found: Relations | Given = self._relations[names] if names in self._relations else self._ask(names, None)
         while not isinstance(found, Given):
-            asked = known(question, found)
-            _refuse_python(asked)
-            translation = translated(question, asked, kinds)
+            read = known(question, found)
+            _refuse_python(read)
+            translation = translated(question, read, kinds)
             found = self._ask(names, translation.reads)
         tables = {
             name: pa.table([self._kept[number] for number in found.numbers[name]], names=list(columns))
