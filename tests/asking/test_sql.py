@@ -256,6 +256,10 @@ def test_columns_above_the_size_limit_are_not_cached(db: fv.Database, monkeypatc
          "substring(part, 2, 2 - qty) AS c FROM items WHERE qty = 3", [(None, "b", "")]),
         ("SELECT unix_seconds(TIMESTAMP '1969-12-31 23:59:59.5') AS a, "
          "unix_millis(TIMESTAMP '1969-12-31 23:59:59.9999') AS b", [(-1, -1)]),
+        ("SELECT max_by(a, b) AS x, min_by(a, b) AS y, max_by(a, b) FILTER (WHERE b < 2) AS z "
+         "FROM VALUES (NULL, 2), (1, 1), (0, NULL) AS t(a, b)", [(None, 1, 1)]),
+        ("SELECT b, arg_min(a, b) OVER (ORDER BY b DESC) AS x FROM VALUES (NULL, 1), (5, 2) AS t(a, b) ORDER BY b",
+         [(1, None), (2, 5)]),
         ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
     ],
@@ -265,7 +269,8 @@ def test_a_select_returns_the_rows_that_spark_returns(db: fv.Database, sql: str,
 
 
 @pytest.mark.parametrize(
-    "expression", ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()"]
+    "expression",
+    ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()", "max_by(part, qty, 2)"],
 )
 def test_functions_that_differ_between_duckdb_and_spark_are_refused(db: fv.Database, expression: str) -> None:
     with pytest.raises(fv.SqlError, match="line 1, column 8"):

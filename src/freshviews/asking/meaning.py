@@ -410,6 +410,15 @@ def _no_nan(node: Node) -> None:
     made.set("expressions", [node])
 
 
+def _of_null_too(node: Node) -> None:
+    """The value of the row with the least or greatest other value, even if it is NULL; DuckDB passes over NULL."""
+    if node.args.get("count") is not None:
+        raise NotAnswered(node, "max_by and min_by of several rows make lists; they take 2 arguments here")
+    made = _own("arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null", node.this, node.expression)
+    made.type = node.type
+    node.replace(made)
+
+
 def _full_units(node: Node) -> None:
     """The whole units between two moments, not the borders between them."""
     sides = (cast(node.args[name], TIMESTAMP) for name in ("expression", "this"))
@@ -504,6 +513,7 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
         _text,
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
+    **dict.fromkeys((exp.ArgMax, exp.ArgMin), _of_null_too),
     **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
     **dict.fromkeys((exp.UnixSeconds, exp.UnixMillis), _since_1970),
     exp.Repeat: _repeated,
