@@ -358,7 +358,11 @@ def _bound(
     if len(order) != 1:
         raise text.error(value, "a frame of RANGE with a number or an interval needs one expression in ORDER BY")
     kind = order[0].expr.type
-    amount = Binder(text, _unnamed, "a frame").bind_any(value)
+
+    def no_constant(column: exp.Column) -> Expr:
+        raise text.error(column, f"a bound of RANGE must be a constant of 0 or more, not {text.of(value)}")
+
+    amount = Binder(text, no_constant, "a frame").bind_any(value)
     try:
         if not isinstance(amount, Interval):
             amount = cast(amount, INT if kind == DATE else kind)
