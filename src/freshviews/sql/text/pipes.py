@@ -38,8 +38,9 @@ class Pipes(Pivots):
             elif self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT):
                 query = self._pivot(query)
             elif self._curr.token_type in self.SET_OPERATIONS:
-                left = query.subquery(copy=False) if any(query.args.get(name) for name in _LAST) else query
-                query = self._parse_set_operations(left)
+                # INTERSECT binds before UNION and EXCEPT where they are written without pipes.
+                is_whole = isinstance(query, exp.SetOperation) or any(query.args.get(name) for name in _LAST)
+                query = self._parse_set_operations(query.subquery(copy=False) if is_whole else query)
             else:
                 query = self._joined(query)
         return query
