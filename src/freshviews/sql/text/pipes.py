@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import TokenType, exp
 
-from freshviews.sql.text.pivots import Pivots, without_pivots
+from freshviews.sql.text.pivots import HAS_OTHERS, Pivots, without_pivots
 
 Node = exp.Expr
 
@@ -193,11 +193,23 @@ def _item(query: Node, alias: exp.TableAlias | None = None) -> Node:
     """A query as an item of FROM."""
     if isinstance(query, exp.Subquery) and alias is None:
         return query
+    made = exp.Subquery(this=query, alias=alias)
     first = query.args.get("from_") if isinstance(query, exp.Select) else None
     if alias is None and first is not None and not query.args.get("joins") and not first.this.args.get("joins"):
         name = first.this.alias_or_name
-        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True)) if name else None
-    return exp.Subquery(this=query, alias=alias)
+        if name:
+            made.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            own = not first.this.meta.get(HAS_OTHERS) and all(map(_is_of_table, query.expressions))
+            made.meta[HAS_OTHERS] = not own
+    return made
+
+
+def _is_of_table(item: Node) -> bool:
+    """True for an item of a list that is a column with its name, or all of them."""
+    if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+        return True
+    star = item.this if isinstance(item, exp.Column) else item
+    return isinstance(star, exp.Star) and not star.args.get("replace")
 
 
 def _before(query: Node, *clauses: str) -> Node:
