@@ -81,6 +81,20 @@ REFUSED = [
 ]
 
 
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_the_first_view_over_the_clock_may_call_a_function(kind: str) -> None:
+    db = fv.Database()
+    db.execute(
+        f"""CREATE TABLE t (a INT, at TIMESTAMP);
+        CREATE FUNCTION day_after(x TIMESTAMP) RETURN x + INTERVAL '1' DAY;
+        CREATE {kind} old AS SELECT a FROM t WHERE day_after(at) < now() AND at < day_after(now())"""
+    )
+    db.insert("t", [(1, datetime(2026, 1, 1)), (2, datetime(2026, 1, 2))])
+    for day, expected in ((2, []), (3, [(1,)]), (4, [(1,), (2,)])):
+        db.advance(datetime(2026, 1, day))
+        assert sorted(db.sql("SELECT a FROM old").fetchall()) == expected
+
+
 SELF = [
     "CREATE OR REPLACE FUNCTION one(x INT) RETURN one(x) + 1",
     "CREATE OR REPLACE FUNCTION one(x INT DEFAULT one(2)) RETURN x",
