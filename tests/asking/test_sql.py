@@ -303,3 +303,20 @@ def test_comparisons_with_lists_have_the_results_of_spark(db: fv.Database, condi
 def test_coalesce_of_a_plain_view_is_kept(db: fv.Database) -> None:
     db.execute("CREATE VIEW known AS SELECT COALESCE(MAX(qty), 0) AS most FROM items WHERE qty > 100")
     assert db.sql("SELECT most FROM known").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window.end AS e, COUNT(*) AS n FROM t GROUP BY window(at, '7 hours', '3 hours', '1 hour')",
+        "SELECT id, window_start FROM HOP(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR, INTERVAL '5' HOUR)",
+        "SELECT id, hop_start(at, INTERVAL '1' HOUR, INTERVAL '2' HOUR, id, INTERVAL '7' MINUTE) AS s FROM t",
+        "SELECT id, tumble_start(at, INTERVAL '3' HOUR, INTERVAL '20' MINUTE) AS s FROM t",
+    ],
+)
+def test_hopping_windows_and_offsets_are_those_of_views(sql: str) -> None:
+    db = fv.Database()
+    db.execute(f"CREATE TABLE t (id INT, at TIMESTAMP); CREATE MATERIALIZED VIEW v AS {sql}")
+    start = dt.datetime(1970, 1, 1)
+    db.insert("t", [(1, None), *((i, start + dt.timedelta(minutes=47 * (i - 9))) for i in range(20))])
+    assert sorted(db.sql(sql).fetchall(), key=repr) == sorted(db.view("v"), key=repr)
