@@ -78,6 +78,10 @@ REFUSED = [
     ("CREATE MATERIALIZED VIEW w AS SELECT plus('a') AS x FROM t", "parameter x of plus is INT: 'a'"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(2147483647) AS x FROM t", "column 38: plus: 2147483650 is outside"),
     ("SELECT plus(1, 2, 3)", "column 8: plus.* takes 1 to 2 arguments, not 3"),
+    ("SELECT plus(DISTINCT a) FROM t", "column 8: plus is no aggregate function; leave DISTINCT out"),
+    ("SELECT plus(a ORDER BY a) FROM t", "column 8: plus is no aggregate function; leave ORDER BY out"),
+    ("SELECT plus(a) FILTER (WHERE a > 1) FROM t", "column 8: plus is no aggregate function; leave FILTER"),
+    ("SELECT plus(a) OVER (PARTITION BY b) FROM t", "column 8: plus is no aggregate function; leave OVER out"),
 ]
 
 
