@@ -145,3 +145,11 @@ def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Databas
     with pytest.raises(SqlError, match="unknown column zz") as caught:
         filled.sql(query)
     assert caught.value.column > 1
+
+
+def test_a_pipe_may_have_hundreds_of_unions(filled: Database) -> None:
+    query = "FROM s |> SELECT a " + "|> UNION ALL SELECT 1 " * 400
+    with _database() as database:
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query} |> AGGREGATE COUNT(*) AS n")
+        _insert(database)
+        assert list(database.view("v")) == filled.sql(f"{query} |> AGGREGATE COUNT(*) AS n").fetchall() == [(404,)]

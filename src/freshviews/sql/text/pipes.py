@@ -39,7 +39,8 @@ class Pipes(Pivots):
                 query = self._pivot(query)
             elif self._curr.token_type in self.SET_OPERATIONS:
                 # INTERSECT binds before UNION and EXCEPT where they are written without pipes.
-                is_whole = isinstance(query, exp.SetOperation) or any(query.args.get(name) for name in _LAST)
+                binds = isinstance(query, exp.SetOperation) and self._curr.token_type == TokenType.INTERSECT
+                is_whole = binds or any(query.args.get(name) for name in _LAST)
                 query = self._parse_set_operations(query.subquery(copy=False) if is_whole else query)
             else:
                 query = self._joined(query)
