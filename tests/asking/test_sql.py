@@ -320,3 +320,10 @@ def test_hopping_windows_and_offsets_are_those_of_views(sql: str) -> None:
     start = dt.datetime(1970, 1, 1)
     db.insert("t", [(1, None), *((i, start + dt.timedelta(minutes=47 * (i - 9))) for i in range(20))])
     assert sorted(db.sql(sql).fetchall(), key=repr) == sorted(db.view("v"), key=repr)
+
+
+def test_timestamp_seconds_takes_seconds_of_today_in_any_type(db: fv.Database) -> None:
+    of = ("1230219000", "1230219000L", "CAST(1230219000 AS DECIMAL(13, 3))", "1230219000.5", "1230219000.5D")
+    second, half = dt.datetime(2008, 12, 25, 15, 30), dt.datetime(2008, 12, 25, 15, 30, 0, 500_000)
+    found = db.sql(f"SELECT {', '.join(f'timestamp_seconds({one})' for one in of)}").fetchall()
+    assert found == [(second, second, second, half, half)]

@@ -92,7 +92,7 @@ MACROS = (
     "expm1(a) AS exp(a) - 1",
     "pmod(a, b) AS ((a % b) + b) % b",
     "e() AS exp(1)",
-    "timestamp_seconds(a) AS make_timestamp(CAST(a * 1000000 AS BIGINT))",
+    "timestamp_seconds(a) AS make_timestamp(CAST(a * CAST(1000000 AS DECIMAL(19, 0)) AS BIGINT))",
     "timestamp_millis(a) AS make_timestamp(CAST(a AS BIGINT) * 1000)",
     "timestamp_micros(a) AS make_timestamp(CAST(a AS BIGINT))",
     "substring_index(a, b, n) AS array_to_string(CASE WHEN n > 0 THEN string_split(a, b)[:n] "
