@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from threading import Thread
@@ -327,3 +330,24 @@ def test_timestamp_seconds_takes_seconds_of_today_in_any_type(db: fv.Database) -
     second, half = dt.datetime(2008, 12, 25, 15, 30), dt.datetime(2008, 12, 25, 15, 30, 0, 500_000)
     found = db.sql(f"SELECT {', '.join(f'timestamp_seconds({one})' for one in of)}").fetchall()
     assert found == [(second, second, second, half, half)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_a_forked_child_asks_the_rows_that_it_has(end: str) -> None:
+    script = f"""
+import os, sys
+import freshviews as fv
+db = fv.Database()
+db.execute("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+db.sql("SELECT a FROM t")
+child = os.fork()
+if not child:
+    db.execute("INSERT INTO t VALUES (2)")
+    print(len(db.sql("SELECT a FROM t")), flush=True)
+    {end}
+assert os.waitpid(child, 0)[1] == 0
+print(len(db.sql("SELECT a FROM t")))
+"""
+    made = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert made.stdout.split() == ["2", "1"], made.stderr
