@@ -101,7 +101,7 @@ def test_memory_is_shown_with_the_bound_of_space() -> None:
     assert states([measured("snb", "posts of friends", "DuckDB", 1.0)]) == ""
 
 
-def test_answers_that_differ_at_a_common_step_are_reported() -> None:
+def test_two_systems_with_different_answers_after_one_step_are_reported() -> None:
     one = measured("pipeline_graph", "triangles", "freshviews", 1, answers={"0": [["1"]], "1": [["2"]]})
     same = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["2"]]})
     other = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["3"]]})

@@ -70,7 +70,7 @@ def test_any_select_over_views_is_answered_at_the_last_version(tmp_path: Path) -
         server.close()
 
 
-def test_a_query_without_a_version_is_an_error(tmp_path: Path) -> None:
+def test_a_query_before_the_first_version_is_an_error(tmp_path: Path) -> None:
     site = Site("shop.sql", lambda: store_of(tmp_path), lambda: None)
     server = _server(site)
     try:

@@ -20,7 +20,7 @@ def test_a_slice_that_has_no_row_is_empty() -> None:
         assert slice_rows(group) == 0
 
 
-def test_the_third_row_of_a_slice_needs_a_block() -> None:
+def test_three_row_numbers_of_a_slice_are_stored_outside_its_group() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(3):
             r.add((1, i), (1,))

@@ -60,7 +60,7 @@ def test_the_category_example_of_the_rings_page_has_the_values_shown() -> None:
         assert {name: str(value) for name, value in zip(db.view("v").schema.names, row, strict=True)} == rows
 
 
-def test_a_cofactor_with_categories_has_numbers_and_relations_as_columns() -> None:
+def test_a_cofactor_with_categories_has_columns_of_numbers_and_of_json_lists() -> None:
     (row,) = values("SELECT COFACTOR(x, CATEGORY(c), n, CATEGORY(YEAR(d))) AS f FROM t")
     assert row == {
         "count": 3,

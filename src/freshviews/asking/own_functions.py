@@ -16,7 +16,7 @@ from sqlglot import exp
 from freshviews.asking.typing import as_node
 from freshviews.catalog.functions import FunctionDef
 from freshviews.sql.expressions.build import Fault
-from freshviews.sql.expressions.calls import MOST_OPERATIONS, arguments_of, expression_of
+from freshviews.sql.expressions.calls import MOST_OPERATIONS, arguments_of, expression_of, too_large
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BINARY, SqlType
@@ -37,8 +37,7 @@ def write_out(text: SqlText, tree: Node, functions: Iterable[FunctionDef]) -> di
             _check_place(text, call)
             count += 1 + sum(1 for _ in call.walk())
             if count > 4 * MOST_OPERATIONS:
-                what = f"a call of {function.name} with all bodies written out"
-                raise text.error(call, f"{what} has over {MOST_OPERATIONS:,} operations")
+                raise text.error(call, too_large(function.name))
             try:
                 made = _made(function, call)
             except Fault as fault:

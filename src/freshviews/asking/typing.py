@@ -1,4 +1,4 @@
-"""Infers the types of a SELECT's expressions by Spark's rules; sqlglot infers all types except those of numbers."""
+"""Infers the types of numbers in a SELECT by Spark's rules; sqlglot infers all other types."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class TableDef:
     @property
     def internal(self) -> bool:
         """True for the table of the clock, which users neither name nor change."""
-        return "#" in self.name
+        return self.name.startswith("#")
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:

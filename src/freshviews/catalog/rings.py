@@ -106,8 +106,8 @@ def _recorded(ring: UserRing) -> RingAggregate:
         )
     if ring.value is None and len(results) != ring.words:
         raise RingDefinitionError(
-            f"ring {ring.name} has {ring.words} words and {len(results)} results; give value=, which computes the "
-            "results"
+            f"ring {ring.name}: an element has {ring.words} words, and {len(results)} results are declared; give "
+            "value=, which computes the results from the words, or declare one result per word"
         )
     made = recorded(ring, [*map(_kind, arguments)], [_kind(of) for _, of in results])
     aggregate = RingAggregate(ring.name, arguments, results, isinstance(ring.results, str), made)

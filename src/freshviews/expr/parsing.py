@@ -68,7 +68,7 @@ def _reader(pattern: str) -> re.Pattern[str]:
         parts.append(f"(?P<{group}>{_digits(letter, len(run))})")
     both = next((pair for pair in _EITHER if seen.issuperset(pair)), None)
     if both is not None:
-        raise ValueError(f"{both[0]} and {both[1]} in the pattern {pattern!r} are not supported; write one of them")
+        raise ValueError(f"the pattern {pattern!r} has both {both[0]} and {both[1]}; write only one of them")
     open_brackets = parts.count("(?:") - parts.count(")?")
     return re.compile("".join(parts) + ")?" * open_brackets, re.IGNORECASE)
 

@@ -1,14 +1,15 @@
 """Commits a small batch of one table in one call: checks and adds the rows, and runs the triggers.
 
-A block of words for each table, its *plan*, lists what the call needs:
+A block of words for each table, its *plan*, has entries of six kinds. The words of an entry, separated by semicolons:
 
 ========  =====================================================================================
-watched   address of a word; the batch is refused if the word is not 0
-columns   address of a pair (address, stride in words) in a batch block, the number of a column
-keys      handle of a table that counts rows by a key, the words of the key: no count may exceed 1
-calls     entry of a trigger, its state, its batch block, the number of its block
-blocks    state of a program, its number of tables, its two output buffers
-counters  address of a word that counts updates
+watched   the address of a word: if that word is not 0, the batch is refused
+columns   the address of a pair (address, stride) in the batch block; the number of the column
+keys      the handle of a table that counts rows by key; how many words the key has. A count
+          above 1 refuses the batch
+calls     the code address of a trigger; its state; its batch block; its number in ``blocks``
+blocks    the state of a program; its number of tables; its two output buffers
+counters  the address of a word that counts updates
 ========  =====================================================================================
 """
 

@@ -177,7 +177,8 @@ class _Trees(Transformer[Token, Any]):
         (what,) = parts
         if isinstance(what, Either):
             raise RuleError(
-                "only an atom can be negated; make a rule of the text in parentheses, and negate the head of the rule",
+                "only an atom can be negated; write a rule whose body is the text in parentheses, and negate an atom "
+                "of its head",
                 meta.line,
                 meta.column,
             )

@@ -1,4 +1,4 @@
-"""Finds the views to which a trigger may append rows without looking up their keys at once."""
+"""Finds the views whose inserts a trigger may defer: it appends the rows, and looks up their keys later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Commits a batch and returns the change of one view, after each update if the view supports that."""
+"""Commits a batch once, and collects the change of one view.
+
+The change is that by each update, where the view can run them one by one, else that by the whole batch.
+"""
 
 from __future__ import annotations
 

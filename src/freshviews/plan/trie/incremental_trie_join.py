@@ -1,8 +1,9 @@
 """Maintains a leapfrog triejoin by its trace: a batch repeats only the operations that it affects.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The plan of Q() = R(a, b) S(b, c) T(c, a)::
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). In the plan of Q() = R(a, b) S(b, c) T(c, a),
+``#Q`` has the bindings of all variables that the trace inserts and erases::
 
-    trace R(a, b), S(b, c), T(c, a) in order of a, b, c
+    trace R(a, b), S(b, c), T(c, a) in order of a, b, c, for #Q
 
     on R(a, b) += m:
         R[a, b] += m

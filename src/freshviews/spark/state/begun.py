@@ -1,4 +1,4 @@
-"""The object ``tables`` of a checkpoint: lists the views whose sink is a database table that has every change."""
+"""The object ``tables`` of a checkpoint: by view, whether its sink table has had rows."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@
     <checkpoint>/aside/      files that are being written, in HDFS
     <checkpoint>/calls/      an object per named call of Pipeline.advance
     <checkpoint>/identity    identifies the checkpoint for sinks
-    <checkpoint>/tables      the views whose sink is a database table that has got every change
+    <checkpoint>/tables      by view, whether its sink table has had rows
     <checkpoint>/delivered   the last version delivered to the sinks, and the sinks that lack versions
-    <checkpoint>/runs        how often the pipeline was started, and the refusals of sinks
+    <checkpoint>/runs        how often the pipeline was started, and how often each sink refused a version
     <checkpoint>/lock        held by the process that runs the pipeline
 """
 

@@ -1,6 +1,7 @@
-"""The object ``delivered`` of a checkpoint: the last version offered to every sink, and the sinks that lack versions.
+"""The object ``delivered`` of a checkpoint: the last version that was delivered, and the views whose sinks lack some.
 
-It is a number, or JSON if a sink lacks versions: ``{"version": 57, "behind": {"by_part": 51}}``.
+It is a number if no sink lacks versions. Else it is JSON: ``{"version": 57, "behind": {"by_part": 51}}`` says that the
+sink of the view ``by_part`` lacks the versions from 51 on.
 """
 
 from __future__ import annotations

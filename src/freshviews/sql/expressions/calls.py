@@ -19,10 +19,15 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 MOST_OPERATIONS = 10_000
-"""Most operations of a call with all bodies written out."""
+"""Most operations of a call, with the bodies of all functions in it."""
 
 BindBody = Callable[[FunctionDef, SqlText, Node, dict[str, Expr]], Expr]
 """Binds an expression of a function over the values of its parameters, by lower-case name."""
+
+
+def too_large(function: str) -> str:
+    """What is wrong with a call of too many operations."""
+    return f"a call of {function} has over {MOST_OPERATIONS:,} operations, with the bodies of all functions in it"
 
 
 def arguments_of(function: FunctionDef, nodes: Sequence[Node]) -> Iterator[Node | None]:
@@ -76,7 +81,7 @@ def value_of(function: FunctionDef, given: Sequence[Expr | None], bind: BindBody
         made = _bound(function, text, node, values, bind)
         made = made if function.returns is None else cast(made, function.returns)
     if _size(made, {}) > MOST_OPERATIONS:
-        raise Fault(f"a call of {function.name} with all bodies written out has over {MOST_OPERATIONS:,} operations")
+        raise Fault(too_large(function.name))
     return made
 
 

@@ -286,8 +286,9 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
         answer = _Answer(response.status, response.getheader("Location"), is_measured, response.read())
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
-            f"{server} does not answer ({error or type(error).__name__}); start HDFS, let every machine reach its "
-            f"namenode and datanodes, or name its web address, as webhdfs://host:port/folder or in {WEB}"
+            f"{server} does not answer ({error or type(error).__name__}); start HDFS, let every machine reach the "
+            "namenode and the datanodes; if the web address of the namenode is another one, write it as "
+            f"webhdfs://host:port/folder, or for hdfs: in the environment variable {WEB}"
         ) from error
     finally:
         connection.close()

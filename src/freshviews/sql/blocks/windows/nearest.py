@@ -1,15 +1,15 @@
-"""ASOF JOIN: the row of the right side that is nearest to a row of the left side, in an order.
+"""ASOF JOIN: each row of the left side is joined with the nearest row of the right side, in an order.
 
-Each row of the right side gets the end of the range for which it is the nearest one, the value of the row after it (LAG
-or LEAD). These ranges are disjoint, so ASOF is a join by a range that has one row::
+A row of the right side is the nearest one for a range of values. The range begins at its own value and ends at that of
+its neighbour, which LEAD or LAG finds. So ASOF is a join by comparisons::
 
     t ASOF JOIN p ON t.k = p.k AND t.ts >= p.ts
     t JOIN (SELECT *, LEAD(ts) OVER (PARTITION BY k ORDER BY ts) AS end FROM p) p
       ON t.k = p.k AND t.ts >= p.ts AND t.ts < p.end
 
-Of rows of the right side with equal values the last one, in the order of all its columns, is the nearest before, and
-the first one the nearest after: the ranges of the others are empty. If the left side has several sources or the join is
-a LEFT JOIN, the right side is joined with the distinct values that are compared, and looked up by them.
+Rows of the right side with the same value are ordered by all their columns. The last of them is the match for >= and >,
+the first for <= and <; the ranges of the others are empty. For a LEFT JOIN, or an ON over several sources of the left
+side, an internal view joins the right side with the distinct values on the left that ON compares.
 """
 
 from __future__ import annotations
