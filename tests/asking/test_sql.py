@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from threading import Thread
@@ -138,6 +141,9 @@ def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message:
         ("SELECT part FROM item", "line 1, column 18: unknown table or view item; did you mean items?"),
         ("SELECT z.part FROM items i", "line 1, column 8: unknown table z in FROM; there are i"),
         ("SELECT part FROM items, parts", "line 1, column 8: column part is in several tables; write table.part"),
+        ("SELECT q.k FROM (SELECT part AS k, qty AS K FROM items) q", "line 1, column 8: column k is ambiguous"),
+        ("WITH q AS (SELECT 1 AS k, 2 AS k) SELECT 3 FROM q WHERE k > 1", "column 57: column k is ambiguous"),
+        ("FROM items |> EXTEND qty + 1 AS qty |> WHERE qty > 1", "line 1, column 46: column qty is ambiguous"),
         ("SELECT summ(qty) FROM items", "line 1, column 8: unknown function summ; did you mean sum"),
         ("SELECT FROM items", "SELECT needs at least one column"),
         ("SELECT qty FROM items; SELECT 1", "line 1, column 24: one SELECT is accepted, not several statements"),
@@ -305,3 +311,48 @@ def test_comparisons_with_lists_have_the_results_of_spark(db: fv.Database, condi
 def test_coalesce_of_a_plain_view_is_kept(db: fv.Database) -> None:
     db.execute("CREATE VIEW known AS SELECT COALESCE(MAX(qty), 0) AS most FROM items WHERE qty > 100")
     assert db.sql("SELECT most FROM known").fetchall() == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window.end AS e, COUNT(*) AS n FROM t GROUP BY window(at, '7 hours', '3 hours', '1 hour')",
+        "SELECT id, window_start FROM HOP(TABLE t, DESCRIPTOR(at), INTERVAL '1' HOUR, INTERVAL '5' HOUR)",
+        "SELECT id, hop_start(at, INTERVAL '1' HOUR, INTERVAL '2' HOUR, id, INTERVAL '7' MINUTE) AS s FROM t",
+        "SELECT id, tumble_start(at, INTERVAL '3' HOUR, INTERVAL '20' MINUTE) AS s FROM t",
+    ],
+)
+def test_hopping_windows_and_offsets_are_those_of_views(sql: str) -> None:
+    db = fv.Database()
+    db.execute(f"CREATE TABLE t (id INT, at TIMESTAMP); CREATE MATERIALIZED VIEW v AS {sql}")
+    start = dt.datetime(1970, 1, 1)
+    db.insert("t", [(1, None), *((i, start + dt.timedelta(minutes=47 * (i - 9))) for i in range(20))])
+    assert sorted(db.sql(sql).fetchall(), key=repr) == sorted(db.view("v"), key=repr)
+
+
+def test_timestamp_seconds_takes_seconds_of_today_in_any_type(db: fv.Database) -> None:
+    of = ("1230219000", "1230219000L", "CAST(1230219000 AS DECIMAL(13, 3))", "1230219000.5", "1230219000.5D")
+    second, half = dt.datetime(2008, 12, 25, 15, 30), dt.datetime(2008, 12, 25, 15, 30, 0, 500_000)
+    found = db.sql(f"SELECT {', '.join(f'timestamp_seconds({one})' for one in of)}").fetchall()
+    assert found == [(second, second, second, half, half)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_a_forked_child_asks_the_rows_that_it_has(end: str) -> None:
+    script = f"""
+import os, sys
+import freshviews as fv
+db = fv.Database()
+db.execute("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+db.sql("SELECT a FROM t")
+child = os.fork()
+if not child:
+    db.execute("INSERT INTO t VALUES (2)")
+    print(len(db.sql("SELECT a FROM t")), flush=True)
+    {end}
+assert os.waitpid(child, 0)[1] == 0
+print(len(db.sql("SELECT a FROM t")))
+"""
+    made = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert made.stdout.split() == ["2", "1"], made.stderr

@@ -66,6 +66,7 @@ REFUSED = [
     ("CREATE FUNCTION f(x INT) RETURNS INT USING scala 'f'", "a function in scala is not supported"),
     ("CREATE FUNCTION plus(x INT) RETURN x", "function plus exists already; DROP it or write CREATE OR REPLACE"),
     ("CREATE OR REPLACE FUNCTION plus(x INT) RETURN x", "plus is still called by v, p, more; DROP them first"),
+    ("CREATE OR REPLACE FUNCTION more(x INT) RETURN more(x) + 1", "function more is still called by p; DROP"),
     ("DROP FUNCTION plus", "function plus is still called by v, p, more"),
     ("DROP FUNCTION pluss", "unknown function pluss; did you mean plus?"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus() AS x FROM t", r"plus\(x INT, y INT\) takes 1 to 2 arguments, not 0"),
@@ -77,7 +78,39 @@ REFUSED = [
     ("CREATE MATERIALIZED VIEW w AS SELECT plus('a') AS x FROM t", "parameter x of plus is INT: 'a'"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(2147483647) AS x FROM t", "column 38: plus: 2147483650 is outside"),
     ("SELECT plus(1, 2, 3)", "column 8: plus.* takes 1 to 2 arguments, not 3"),
+    ("SELECT plus(DISTINCT a) FROM t", "column 8: plus is no aggregate function; leave DISTINCT out"),
+    ("SELECT plus(a ORDER BY a) FROM t", "column 8: plus is no aggregate function; leave ORDER BY out"),
+    ("SELECT plus(a) FILTER (WHERE a > 1) FROM t", "column 8: plus is no aggregate function; leave FILTER"),
+    ("SELECT plus(a) OVER (PARTITION BY b) FROM t", "column 8: plus is no aggregate function; leave OVER out"),
 ]
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_the_first_view_over_the_clock_may_call_a_function(kind: str) -> None:
+    db = fv.Database()
+    db.execute(
+        f"""CREATE TABLE t (a INT, at TIMESTAMP);
+        CREATE FUNCTION day_after(x TIMESTAMP) RETURN x + INTERVAL '1' DAY;
+        CREATE {kind} old AS SELECT a FROM t WHERE day_after(at) < now() AND at < day_after(now())"""
+    )
+    db.insert("t", [(1, datetime(2026, 1, 1)), (2, datetime(2026, 1, 2))])
+    for day, expected in ((2, []), (3, [(1,)]), (4, [(1,), (2,)])):
+        db.advance(datetime(2026, 1, day))
+        assert sorted(db.sql("SELECT a FROM old").fetchall()) == expected
+
+
+SELF = [
+    "CREATE OR REPLACE FUNCTION one(x INT) RETURN one(x) + 1",
+    "CREATE OR REPLACE FUNCTION one(x INT DEFAULT one(2)) RETURN x",
+]
+
+
+@pytest.mark.parametrize("sql", SELF)
+def test_a_function_that_calls_itself_is_refused(sql: str) -> None:
+    db = fv.Database()
+    db.execute("CREATE FUNCTION one(x INT) RETURN x + 1")
+    with pytest.raises(SqlError, match="function one calls itself; choose another name"):
+        db.execute(sql)
 
 
 @pytest.fixture
@@ -262,6 +295,20 @@ def registered() -> Iterator[None]:
     yield
     functions._registered.clear()
     functions._registered.update(before)
+
+
+def test_a_function_does_not_take_the_name_of_a_registered_one_that_views_call(registered: None) -> None:
+    fv.register_function("doubled", lambda x: x * 2, takes=["INT"], returns="INT")
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT); CREATE VIEW p AS SELECT doubled(a) AS d FROM t; INSERT INTO t VALUES (4)")
+    for create in ("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION"):
+        with pytest.raises(SqlError, match="function doubled is still called by p; DROP them first"):
+            db.execute(f"{create} doubled(x STRING) RETURN x || x")
+        with pytest.raises(SqlError, match="function doubled is still called by p; DROP them first"):
+            db.execute(f"{create} doubled(x INT) RETURN doubled(x) + 1")
+    assert db.sql("SELECT d FROM p").fetchall() == [(8,)]
+    db.execute("DROP VIEW p; CREATE FUNCTION doubled(x STRING) RETURN x || x")
+    assert db.sql("SELECT doubled(a) FROM t").fetchall() == [("44",)]
 
 
 def test_a_durable_database_keeps_sql_functions_and_wants_python_functions_registered(

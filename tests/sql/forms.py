@@ -52,6 +52,10 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     "FROM r |> SELECT a |> UNION ALL (SELECT a FROM s) |> WHERE a = 1": [(1,), (1,), (1,)],
     "FROM r |> SELECT a |> UNION DISTINCT (SELECT a FROM s) |> EXCEPT SELECT 1": [(2,), (3,), (4,), (None,)],
     "FROM r |> SELECT a |> INTERSECT SELECT a FROM s": [(1,), (2,)],
+    "FROM r |> SELECT a, b |> WHERE a = 1 |> SELECT r.*": [(1, 10), (1, 20)],
+    "FROM r |> DROP c |> ORDER BY b |> LIMIT 2 |> SELECT r.*": [(1, 10), (3, None)],
+    "FROM r |> SELECT a |> UNION ALL SELECT 7 |> INTERSECT SELECT 7": [(7,)],
+    "FROM r |> SELECT a |> EXCEPT SELECT 7 |> INTERSECT SELECT 1": [(1,)],
     "FROM r |> PIVOT (SUM(b) FOR c IN ('x', 'y' AS why))": [
         (1, 10, 20), (2, 30, None), (3, None, None), (None, 40, None),
     ],

@@ -98,6 +98,19 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ("FROM r |> DROP zz", "unknown column zz"),
         ("FROM r |> SET zz = 1", "unknown column zz"),
         ("FROM r |> SELECT a |> WHERE c = 'x'", "unknown column c"),
+        *(
+            (query, "r.* after a pipe, PIVOT or UNPIVOT has only the columns of r; write *, or name the columns")
+            for query in (
+                "FROM r |> EXTEND b AS y |> WHERE y > 1 |> SELECT r.*",
+                "FROM r |> SET b = b + 1 |> SELECT r.*",
+                "FROM r |> SELECT a, b AS y |> SELECT r.* EXCEPT (a)",
+                "FROM r |> AGGREGATE SUM(b) AS y GROUP BY a |> SELECT r.*",
+                "FROM r |> EXTEND b AS y |> JOIN s ON r.a = s.a |> SELECT s.*, r.*",
+                "FROM r |> PIVOT (SUM(b) FOR c IN ('x')) |> SELECT r.*",
+                "SELECT r.* FROM r PIVOT (SUM(b) FOR c IN ('x'))",
+                "SELECT r.* FROM r UNPIVOT (v FOR n IN (a, b))",
+            )
+        ),
         ("SELECT * FROM r PIVOT (SUM(b) FOR c IN (1 + 1))", "a name is missing, as in FOR c IN"),
         ("SELECT * FROM r PIVOT (SUM(b) FOR (a, c) IN (1, 2))", "FOR has 2 columns"),
         ("SELECT * FROM r PIVOT (SUM(b))", "FOR is missing, as in PIVOT (SUM(b) FOR c IN ('x', 'y'))"),
@@ -132,3 +145,11 @@ def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Databas
     with pytest.raises(SqlError, match="unknown column zz") as caught:
         filled.sql(query)
     assert caught.value.column > 1
+
+
+def test_a_pipe_may_have_hundreds_of_unions(filled: Database) -> None:
+    query = "FROM s |> SELECT a " + "|> UNION ALL SELECT 1 " * 400
+    with _database() as database:
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query} |> AGGREGATE COUNT(*) AS n")
+        _insert(database)
+        assert list(database.view("v")) == filled.sql(f"{query} |> AGGREGATE COUNT(*) AS n").fetchall() == [(404,)]

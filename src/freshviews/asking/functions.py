@@ -92,13 +92,16 @@ MACROS = (
     "expm1(a) AS exp(a) - 1",
     "pmod(a, b) AS ((a % b) + b) % b",
     "e() AS exp(1)",
-    "timestamp_seconds(a) AS make_timestamp(CAST(a * 1000000 AS BIGINT))",
+    "timestamp_seconds(a) AS make_timestamp(CAST(a * CAST(1000000 AS DECIMAL(19, 0)) AS BIGINT))",
     "timestamp_millis(a) AS make_timestamp(CAST(a AS BIGINT) * 1000)",
     "timestamp_micros(a) AS make_timestamp(CAST(a AS BIGINT))",
     "substring_index(a, b, n) AS array_to_string(CASE WHEN n > 0 THEN string_split(a, b)[:n] "
     "WHEN n < 0 THEN string_split(a, b)[n:] ELSE [] END, b)",
     "regexp_substr(a, b) AS CASE WHEN regexp_matches(a, b) THEN regexp_extract(a, b) END",
-    "tumble_start(a, b) AS time_bucket(CAST(b AS INTERVAL), a, TIMESTAMP '1970-01-01')",
+    "tumble_start(a, b) AS time_bucket(CAST(b AS INTERVAL), a, TIMESTAMP '1970-01-01'), "
+    "(a, b, c) AS time_bucket(CAST(b AS INTERVAL), a, TIMESTAMP '1970-01-01' + CAST(c AS INTERVAL))",
+    "hop_start(a, b, c, n) AS tumble_start(a, b) - n * CAST(b AS INTERVAL), "
+    "(a, b, c, n, d) AS tumble_start(a, b, d) - n * CAST(b AS INTERVAL)",
     "try_to_date(a) AS TRY_CAST(a AS DATE)",
     "try_to_timestamp(a) AS TRY_CAST(a AS TIMESTAMP)",
 )

@@ -34,6 +34,7 @@ def write_out(text: SqlText, tree: Node, functions: Iterable[FunctionDef]) -> di
     while calls := [node for node in tree.find_all(exp.Anonymous) if node.name.lower() in known]:
         for call in reversed(calls):
             function = known[call.name.lower()]
+            _check_place(text, call)
             count += 1 + sum(1 for _ in call.walk())
             if count > 4 * MOST_OPERATIONS:
                 raise text.error(call, too_large(function.name))
@@ -46,6 +47,19 @@ def write_out(text: SqlText, tree: Node, functions: Iterable[FunctionDef]) -> di
             made.meta.update(call.meta)
             call.replace(made)
     return operations
+
+
+_CLAUSES = ((exp.Filter, "FILTER (WHERE ...)"), (exp.Window, "OVER"), (exp.IgnoreNulls, "IGNORE NULLS"))
+_ARGUMENTS = ((exp.Distinct, "DISTINCT"), (exp.Order, "ORDER BY"))
+
+
+def _check_place(text: SqlText, call: exp.Anonymous) -> None:
+    """Refuse what stands in calls of aggregates, or after them."""
+    around = call.parent if call.arg_key == "this" else None
+    found = [what for kind, what in _CLAUSES if isinstance(around, kind)]
+    found += [what for kind, what in _ARGUMENTS if any(isinstance(one, kind) for one in call.expressions)]
+    if found:
+        raise text.error(call, f"{call.name} is no aggregate function; leave {found[0]} out")
 
 
 def _made(function: FunctionDef, call: exp.Anonymous) -> Node:

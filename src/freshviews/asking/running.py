@@ -5,6 +5,7 @@ Each SELECT has a connection of its own, which knows only its relations.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -140,9 +141,10 @@ def _connected(translation: Translation, relations: Mapping[str, pa.Table], memo
     return connection
 
 
-@lru_cache(1)
+@lru_cache(None)
 def _duckdb(process: int, memory: str) -> Any:
-    """The DuckDB of a process: a forked child has one of its own. ``memory``: its limit."""
+    """The DuckDB of a process, with a limit of memory. A forked child has one of its own, and keeps that of its parent:
+    closing it would wait for threads that the child does not have."""
     try:
         import duckdb
     except ImportError:
@@ -153,6 +155,9 @@ def _duckdb(process: int, memory: str) -> Any:
     for macro in (*MACROS, *OWN):
         made.execute(f"CREATE MACRO {macro}")
     made.execute("SET lock_configuration = true")
+    if hasattr(os, "register_at_fork"):
+        # The end of a child closes it otherwise.
+        os.register_at_fork(after_in_child=lambda: ctypes.pythonapi.Py_IncRef(ctypes.py_object(made)))
     return made
 
 

@@ -108,6 +108,7 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
     _check_stars(tree, stars, schema)
+    _check_names(tree)
     _align(tree)
     _write_all_out(tree)
     _one_side_of_using(tree)
@@ -238,6 +239,24 @@ def _check_stars(tree: Node, stars: Sequence[tuple[exp.Star, exp.Select | None]]
             name = column.alias_or_name
             if not any(name.lower() == one.lower() for one in known):
                 raise NotAnswered(column, unknown("column", name, dict.fromkeys(known)))
+
+
+def _check_names(tree: Node) -> None:
+    """Raise NotAnswered for a column of a subquery that has its name twice; DuckDB takes the first one."""
+    if not any(_twice(one.this) for one in tree.find_all(exp.Subquery, exp.CTE)):
+        return
+    for scope in traverse_scope(tree):
+        queries = {name: one for name, one in scope.sources.items() if not isinstance(one, exp.Table)}
+        twice = {name: _twice(one.expression) for name, one in queries.items()}
+        for column in scope.columns:
+            if column.name in twice.get(column.table, ()):
+                message = f"column {column.name} is ambiguous: its subquery has it twice; rename one with AS"
+                raise NotAnswered(column, message)
+
+
+def _twice(query: Node) -> frozenset[str]:
+    names = query.named_selects if isinstance(query, exp.Query) else []
+    return frozenset(name for name in names if names.count(name) > 1) if len({*names}) < len(names) else frozenset()
 
 
 def _align(tree: Node) -> None:

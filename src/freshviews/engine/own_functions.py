@@ -53,7 +53,7 @@ def register_function(
 
     A durable database whose views call a function needs it registered before the database is opened. A function of the
     database with the same name (``Database.function``, CREATE FUNCTION) comes first. A function may be registered again
-    under its name; views that are there keep the one that they were made with.
+    under its name; maintained views that are there keep the one that they were made with.
 
     Parameters
     ----------

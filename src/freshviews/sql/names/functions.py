@@ -42,6 +42,12 @@ def function_named(name: str) -> FunctionDef | None:
     return found
 
 
+def is_called(name: str) -> bool:
+    """True if the statement that is bound has called a function of a user with this name."""
+    calls = _calls.get(None)
+    return calls is not None and name.lower() in calls.called
+
+
 def function_names() -> tuple[str, ...]:
     """The names of all functions of users that a statement may call."""
     calls = _calls.get(None)

@@ -15,6 +15,7 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import bind_body
 from freshviews.sql.expressions.functions import FUNCTION_NAMES
+from freshviews.sql.names.functions import is_called
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import SqlType
@@ -38,12 +39,12 @@ def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple
     if node.args.get("replace"):
         if node.args.get("exists"):
             raise text.error(node, "OR REPLACE and IF NOT EXISTS exclude each other; leave out one")
-        _check_callers(text, head, name, catalog)
     elif known is not None:
         if node.args.get("exists"):
             return ()
         message = f"function {known.name} exists already; DROP it or write CREATE OR REPLACE"
         raise NameProblem(message, *text.at(head))
+    _check_callers(text, head, name, catalog)
     parameters = tuple(_parameters(text, head))
     returns = _returns(text, node)
     whole, body = text.whole(node).strip(), node.expression
@@ -57,6 +58,8 @@ def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple
     function = FunctionDef(name, parameters, returns, whole, text.whole(body.this))
     values: dict[str, Expr] = {one.name.lower(): Column(one.name, one.type) for one in parameters}
     made = bind_body(function, text, body.this, values)
+    if is_called(name):
+        raise text.error(head, f"function {name} calls itself; choose another name for it")
     try:
         if returns is not None:
             cast(made, returns)

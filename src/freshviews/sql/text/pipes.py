@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import TokenType, exp
 
-from freshviews.sql.text.pivots import Pivots, without_pivots
+from freshviews.sql.text.pivots import HAS_OTHERS, Pivots, without_pivots
 
 Node = exp.Expr
 
@@ -38,8 +38,10 @@ class Pipes(Pivots):
             elif self._curr.token_type in (TokenType.PIVOT, TokenType.UNPIVOT):
                 query = self._pivot(query)
             elif self._curr.token_type in self.SET_OPERATIONS:
-                left = query.subquery(copy=False) if any(query.args.get(name) for name in _LAST) else query
-                query = self._parse_set_operations(left)
+                # INTERSECT binds before UNION and EXCEPT where they are written without pipes.
+                binds = isinstance(query, exp.SetOperation) and self._curr.token_type == TokenType.INTERSECT
+                is_whole = binds or any(query.args.get(name) for name in _LAST)
+                query = self._parse_set_operations(query.subquery(copy=False) if is_whole else query)
             else:
                 query = self._joined(query)
         return query
@@ -192,11 +194,23 @@ def _item(query: Node, alias: exp.TableAlias | None = None) -> Node:
     """A query as an item of FROM."""
     if isinstance(query, exp.Subquery) and alias is None:
         return query
+    made = exp.Subquery(this=query, alias=alias)
     first = query.args.get("from_") if isinstance(query, exp.Select) else None
     if alias is None and first is not None and not query.args.get("joins") and not first.this.args.get("joins"):
         name = first.this.alias_or_name
-        alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True)) if name else None
-    return exp.Subquery(this=query, alias=alias)
+        if name:
+            made.set("alias", exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+            own = not first.this.meta.get(HAS_OTHERS) and all(map(_is_of_table, query.expressions))
+            made.meta[HAS_OTHERS] = not own
+    return made
+
+
+def _is_of_table(item: Node) -> bool:
+    """True for an item of a list that is a column with its name, or all of them."""
+    if isinstance(item, exp.Column) and not isinstance(item.this, exp.Star):
+        return True
+    star = item.this if isinstance(item, exp.Column) else item
+    return isinstance(star, exp.Star) and not star.args.get("replace")
 
 
 def _before(query: Node, *clauses: str) -> Node:

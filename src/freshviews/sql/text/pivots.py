@@ -19,6 +19,8 @@ from freshviews.sql.text.refuse import is_aggregate_name
 
 Node = exp.Expr
 
+HAS_OTHERS = "freshviews_has_others"
+"""Marks a subquery that has the alias of a table by itself, and columns that are not the table's."""
 _PLACE = "\x1dplace"
 _NAME = "\x1dname"
 _NULL_OVER_NONE = ("sum", "avg", "mean", "min", "max", "any_value", "first", "last", "stddev", "variance")
@@ -170,6 +172,8 @@ def without_pivots(select: exp.Select) -> None:
         if alias is None and not at and before.alias_or_name:
             alias = exp.TableAlias(this=exp.to_identifier(before.alias_or_name, quoted=True))
         made = exp.Subquery(this=inner, alias=alias, pivots=rest, joins=nested or None)
+        if pivot.args.get("alias") is None:
+            made.meta[HAS_OTHERS] = True
         _place_at(inner, pivot, [before, *joins[:at]])
         first.set("this", made)
         select.set("joins", joins[at:] or None)

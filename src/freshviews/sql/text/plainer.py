@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from sqlglot import Token, TokenType, exp
 
 from freshviews.sql.text.dialects import Misuse
+from freshviews.sql.text.pivots import HAS_OTHERS
 
 Node = exp.Expr
 
@@ -42,12 +43,26 @@ def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
                 named.meta[QUALIFIERS] = tuple(part for part in (catalog, schema) if part is not None)
                 named.set("db", None)
                 named.set("catalog", None)
+    if exp.Star in kinds:
+        for star in list(tree.find_all(exp.Star)):
+            _check_star(star)
     if exp.Tuple in kinds and not kinds.isdisjoint(_KINDS):
         for node in list(tree.find_all(*_KINDS)):
             _compare_rows(node)
     if exp.Fetch in kinds:
         for fetch in list(tree.find_all(exp.Fetch)):
             _keep_ties(fetch)
+
+
+def _check_star(star: exp.Star) -> None:
+    """Refuse ``r.*`` after a pipe or PIVOT with columns that are not those of r: Spark leaves them out."""
+    named, select = star.parent, star.parent_select
+    if not isinstance(named, exp.Column) or not named.table or select is None or select.args.get("from_") is None:
+        return
+    items = (select.args["from_"].this, *(join.this for join in select.args.get("joins") or ()))
+    if any(one.meta.get(HAS_OTHERS) and one.alias.lower() == named.table.lower() for one in items):
+        what = f"{named.table}.* after a pipe, PIVOT or UNPIVOT has only the columns of {named.table}"
+        raise Misuse(named, f"{what}; write *, or name the columns")
 
 
 def with_joined_texts(tokens: Sequence[Token], sql: str) -> list[Token]:
