@@ -141,7 +141,7 @@ def test_a_view_is_replanned_again_if_the_load_changes() -> None:
 def test_errors_of_replan_name_the_view() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
-        for name, message in (("w", "unknown view w"), ("r", "r is a table, not a view"), (None, "not by NULL")):
+        for name, message in (("w", "unknown view w"), ("r", "r is a table, not a view"), (None, "not NULL")):
             with pytest.raises(CatalogError, match=message):
                 db.replan(name)  # type: ignore[arg-type]
 

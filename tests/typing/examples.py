@@ -6,6 +6,7 @@ Where ``type: ignore`` stands, both must refuse the call.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,8 @@ def rows(db: fv.Database, table: fv.Table, view: fv.View, change: fv.Change) -> 
     db.create_table("copy", view, key=["id", "part"])
     with db.serve(0, writable=True) as server:
         print(server.uri)
+    moment: dt.datetime | None = db.clock
+    db.advance(moment)
     with db.batch() as batch:
         batch.insert("items", Item(1, "bolt"))
         batch.delete("items", [(1, "bolt")])
