@@ -4,6 +4,7 @@ __all__ = [
     "catalog",
     "clock",
     "definitions",
+    "functions",
     "kept_rings",
     "matrices",
     "nesting",

@@ -224,7 +224,7 @@ class Database(Shown):
         self._step = Step()
         self._defining = self._closing = False
         self._dictionary = Dictionary()
-        self._asked = AskedDatabase(AskedRows(), self._lock, self._captured)
+        self._asked_rows = AskedRows()
         self._relations = Relations()
         self._scripts: list[str] = []
         self._versions = np.zeros(1, np.int64)
@@ -950,6 +950,11 @@ class Database(Shown):
                 return self._relations.catalog
 
         return ServedDatabase(catalog, ask, execute, self.insert, lambda: self.version, is_writable)
+
+    @property
+    def _asked(self) -> AskedDatabase:
+        """The relations as a SELECT reads them; not kept, as it refers to this database."""
+        return AskedDatabase(self._asked_rows, self._lock, self._captured)
 
     def _captured(self) -> tuple[Relations, int]:
         self._check_usable()

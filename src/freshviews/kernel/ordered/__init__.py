@@ -21,5 +21,14 @@ An index is a search tree whose nodes are the rows; small groups stay outside th
 """
 
 __all__ = [
-    *("folds", "groups", "index", "index_updates", "percentiles", "places", "ranges", "sums", "threshold_tree", "top"),
+    "folds",
+    "groups",
+    "index",
+    "index_updates",
+    "percentiles",
+    "places",
+    "ranges",
+    "sums",
+    "threshold_tree",
+    "top",
 ]

@@ -1,3 +1,14 @@
 """Converts scalar SQL to typed expressions: types, casts, functions, operators."""
 
-__all__ = ["arithmetic", "build", "cast", "coerce", "expression", "functions", "logic", "nulls"]
+__all__ = [
+    "arithmetic",
+    "build",
+    "calls",
+    "cast",
+    "coerce",
+    "expression",
+    "functions",
+    "known_functions",
+    "logic",
+    "nulls",
+]

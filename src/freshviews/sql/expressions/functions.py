@@ -15,7 +15,7 @@ from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
-from freshviews.sql.names.functions import function_names
+from freshviews.sql.expressions.known_functions import function_names
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 

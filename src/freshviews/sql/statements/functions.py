@@ -15,7 +15,7 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import bind_body
 from freshviews.sql.expressions.functions import FUNCTION_NAMES
-from freshviews.sql.names.functions import is_called
+from freshviews.sql.expressions.known_functions import is_called
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import SqlType

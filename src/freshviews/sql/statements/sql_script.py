@@ -38,7 +38,7 @@ from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
-from freshviews.sql.names.functions import calling
+from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,

@@ -32,8 +32,10 @@ class Pivots(DataStatements):
     """The Spark parser with PIVOT and UNPIVOT, which become SELECTs with the FROM that they belong to."""
 
     def _parse_pivot(self) -> Any:
-        if not self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
-            return None
+        follows = self._next.text.upper() if self._next else ""
+        clause = follows == "(" or (self._curr.token_type == TokenType.UNPIVOT and follows in ("INCLUDE", "EXCLUDE"))
+        if not clause or not self._match_set((TokenType.PIVOT, TokenType.UNPIVOT)):
+            return None  # Else an alias, which may be any word in Spark.
         first = self._prev
         is_unpivot = first.token_type == TokenType.UNPIVOT
         with_nulls = False

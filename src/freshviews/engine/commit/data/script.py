@@ -25,7 +25,7 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
-from freshviews.sql.names.functions import calling
+from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.data import (
     Insert,
     change_of,
