@@ -383,7 +383,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--construct", help="constructs whose name contains this text")
     parser.add_argument("--examples", type=int, default=3, help="the differences that are shown of each construct")
     parser.add_argument("--refused", action="store_true", help="show the refused queries and those taken only here")
-    parser.add_argument("--record", type=int, default=0, help="record so many equal queries for the quick test")
+    parser.add_argument("--record", type=int, default=0, help="number of equal queries to record for the quick test")
     chosen = parser.parse_args(arguments)
     wanted = {"PYTHONHASHSEED": str(chosen.seed), "FRESHVIEWS_PURE_PYTHON": "1", "TZ": "UTC"}
     if any(os.environ.get(name, "") != value for name, value in wanted.items()):

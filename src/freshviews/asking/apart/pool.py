@@ -59,7 +59,7 @@ class Source(Protocol):
     """The relations that a SELECT reads. What its methods raise is raised for the SELECT."""
 
     def relations(self, names: Names) -> Relations:
-        """What ``relations_named`` returns for these names now."""
+        """Return the relations and functions of these names now, as ``relations_named`` does."""
 
     def read(self, names: Names, asked: Asked, reads: Reads) -> Reading | None:
         """Columns at one version; None if the names are those of other relations by now."""

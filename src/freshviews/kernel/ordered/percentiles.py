@@ -52,7 +52,7 @@ def percentile_of_group(o: int, t: int, words: int, fraction: int, way: int, sta
     """The percentile of the group whose prefix, of ``words`` words, is in the header; 0 if it has no copies.
 
     ``fraction``: the code of a double from 0 to 1. Without DISCRETE the values are doubles. SUM_OVERFLOW if the group
-    has so many copies that those of a row may be more than are counted.
+    has MOST copies or more (``places``).
     """
     begin = copies_before(o, t, prefix_of(o), words) if words > 0 else 0
     total = _copies_through(o, t, words) - begin

@@ -54,18 +54,7 @@ def plan(
     ``sizes`` are rows by relation.
 
     The trace produces derivations: bindings of all variables, with the product of the multiplicities of the rows. The
-    head of the rule is a separate program, of a query over the derivations. The plan of Q() = R(a, b) S(b, c) T(c, a)::
-
-        trace R(a, b), S(b, c), T(c, a) in order of a, b, c
-
-        on R(a, b) += m:
-            R[a, b] += m
-            R_edits[a, b] += m
-
-        (S and T in the same way)
-
-        on #Q(a, b, c) += m:
-            Q[] += m
+    head of the rule is a separate program, of a query over the derivations. The module has an example.
 
     A negated atom is looked up where the last of its variables is bound::
 

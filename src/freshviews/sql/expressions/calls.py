@@ -26,7 +26,7 @@ BindBody = Callable[[FunctionDef, SqlText, Node, dict[str, Expr]], Expr]
 
 
 def too_large(function: str) -> str:
-    """What is wrong with a call of too many operations."""
+    """The message for a call of too many operations."""
     return f"a call of {function} has over {MOST_OPERATIONS:,} operations, with the bodies of all functions in it"
 
 

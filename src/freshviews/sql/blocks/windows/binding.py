@@ -34,7 +34,7 @@ _SHIFTS = {"lag": -1, "lead": 1}
 _ENDS = ("first_value", "last_value", "nth_value")
 _ENDS_TOO = {"first": "first_value", "last": "last_value"}
 MOST_PAIRED = 10_000
-"""Most rows of a frame whose rows are told apart by places; rows of larger frames are found by their numbers."""
+"""Most rows of a frame whose rows are found by their places; rows of larger frames are found by their numbers."""
 
 
 @dataclass(frozen=True)
