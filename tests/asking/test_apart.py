@@ -247,7 +247,7 @@ def test_no_file_stays_open_after_questions(ready: SelectProcesses, db: fv.Datab
         with pytest.raises(fv.FreshviewsError):
             ask(ready, db, "SELECT zz FROM t")
     # The child closes the file of an answer after it has sent it, so one may still be open at each look.
-    assert all(abs(now - then) <= 1 for now, then in zip(opened(), before, strict=True))
+    assert all(abs(after - then) <= 1 for after, then in zip(opened(), before, strict=True))
 
 
 def test_more_selects_than_processes_wait_as_long_as_one_may_take(ready: SelectProcesses, db: fv.Database) -> None:

@@ -201,9 +201,9 @@ def test_the_version_is_unchanged_if_memory_runs_out_in_a_view(
 
 
 def _disarmed(fill: Any, disarm: Any) -> Any:
-    def first(*args: Any) -> None:
+    def first(*args: Any, **named: Any) -> None:
         disarm()
-        fill(*args)
+        fill(*args, **named)
 
     return first
 
