@@ -303,7 +303,7 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
     ("BEGIN; INSERT INTO games VALUES (1, 2)", fv.SqlError, "line 1, column 1: BEGIN has no COMMIT"),
     ("COMMIT", fv.SqlError, "COMMIT without BEGIN"),
     ("BEGIN; BEGIN; COMMIT", fv.SqlError, "column 8: BEGIN stands in a transaction"),
-    ("BEGIN; CREATE TABLE x (a INT); COMMIT", fv.SqlError, "a statement that defines between BEGIN and COMMIT"),
+    ("BEGIN; CREATE TABLE x (a INT); COMMIT", fv.SqlError, "a statement that creates, alters or drops between"),
     ("BEGIN; DELETE FROM players; INSERT INTO games SELECT 1, 1 FROM few; COMMIT", fv.SqlError, "column 29: .* COM"),
     ("MERGE INTO players USING games ON id = plyer WHEN MATCHED THEN DELETE", fv.SqlError, "unknown column plyer"),
     ("MERGE INTO players p USING games p ON 1 = 1 WHEN MATCHED THEN DELETE", fv.SqlError, "both named p"),
@@ -537,7 +537,7 @@ def test_create_table_as_select_has_the_rows_of_the_select() -> None:
         ("CREATE TABLE IF NOT EXISTS n AS SELECT 1 AS a", "a clause of CREATE TABLE AS SELECT"),
         ("CREATE TABLE n AS SELECT b FROM t", "unknown column b"),
         ("CREATE TABLE n AS SELECT a, a FROM t", "have the same name"),
-        ("BEGIN; CREATE TABLE n AS SELECT a FROM t; COMMIT", "a statement that defines between BEGIN and COMMIT"),
+        ("BEGIN; CREATE TABLE n AS SELECT a FROM t; COMMIT", "a statement that creates, alters or drops between"),
     ],
 )
 def test_a_refused_create_table_as_select_makes_no_table(script: str, message: str) -> None:

@@ -21,7 +21,7 @@ VIEW = """
 """
 
 
-def test_the_price_of_an_exponent_adds_the_costs_of_light_and_heavy_values() -> None:
+def test_the_estimated_cost_of_an_ivm_eps_exponent_adds_light_and_heavy_values() -> None:
     degrees = [np.array([1, 1, 2, 6], np.int64)]
     assert price(degrees, 7, 0) == pytest.approx((1 + 1 + 4 + 36) / 10)
     assert price(degrees, 6, 0) == pytest.approx((1 + 1 + 4) / 10 + 0.6 * 1)

@@ -332,7 +332,7 @@ class Counted:
         return int(one.state.status[2]), [each._cost for each in one.lanes._divided]
 
 
-def test_lanes_take_few_more_steps_than_whole_triggers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanes_take_at_most_60_percent_more_steps_than_a_whole_trigger(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     whole, _ = counted.steps(1, STAR)
     with monkeypatch.context() as patch:

@@ -351,7 +351,7 @@ def test_sql_calls_python_of_a_module_only_if_the_process_names_the_module(
     db = fv.Database()
     refusal = (
         "column 55: function twice: shop_functions:twice is not called: a script may run Python only from modules that "
-        "FRESHVIEWS_FUNCTIONS names; set it to shop_functions"
+        "FRESHVIEWS_FUNCTIONS names; add shop_functions to"
     )
     with pytest.raises(SqlError, match=refusal):
         db.execute(create)

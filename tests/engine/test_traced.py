@@ -134,7 +134,7 @@ def test_conditions_of_traced_joins_compare_codes_like_values(of: SqlType) -> No
         assert as_derivations(inserted) == sorted(expected), str(one)
 
 
-def test_a_condition_shortens_the_trace() -> None:
+def test_a_condition_on_early_variables_shortens_the_trace() -> None:
     edges = {(a, b): 1 for a in range(20) for b in range(20)}
     lengths = []
     for where in ("", "a < b", "a < c"):

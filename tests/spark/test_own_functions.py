@@ -60,7 +60,7 @@ def test_a_script_runs_python_only_of_modules_that_the_process_names(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FRESHVIEWS_FUNCTIONS")
-    with pytest.raises(SqlError, match=r"line 5, column 57: function doubled: .* set it to functions_of_a_shop"):
+    with pytest.raises(SqlError, match=r"line 5, column 57: function doubled: .* add functions_of_a_shop to"):
         read_script(SCRIPT, module)
 
 

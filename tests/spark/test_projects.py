@@ -268,7 +268,7 @@ VIEW = "@dp.materialized_view\ndef v():\n    "
             "",
             "CREATE MATERIALIZED VIEW v AS SELECT part FROM arrived;"
             "CREATE STREAMING TABLE s AS SELECT * FROM STREAM v",
-            "views.sql:1: materialized view v: a stream reads it, .*; read the streaming tables",
+            "views.sql:1: materialized view v: a stream reads this view, .*, read the streaming tables",
         ),
         (
             "",

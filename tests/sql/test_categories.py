@@ -243,7 +243,7 @@ def test_the_strategy_of_a_view_also_maintains_its_internal_views(strategy: str)
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'ivm_eps')")
 
 
-def test_explain_shows_a_relation_and_its_numbers() -> None:
+def test_explain_lists_the_entries_in_the_json_of_cofactor_with_categories() -> None:
     with database("SELECT k, COFACTOR(x, CATEGORY(c), CATEGORY(d)) FROM t GROUP BY k") as db:
         shown = db._relations.views["v#3"].maintained.explain()
         first, second = "(c3, c5) where c2 = 0, (c3, c6) where c2 = 0", "(c4, c5) where c2 = 1, (c4, c6) where c2 = 1"

@@ -55,7 +55,7 @@ def test_an_unknown_word_is_refused_with_its_place_and_accepted_words(word):
     assert "accepted words are insert, i, +," in error.reason
 
 
-def test_an_update_word_of_a_table_without_a_key_is_refused_with_the_remedy():
+def test_an_update_of_a_table_without_a_key_is_refused_and_the_error_names_a_primary_key():
     with pytest.raises(BadChange, match=r"row 0, column op: 'u': it replaces the row of its key, so .* PRIMARY"):
         signed_rows(batch(op=["u"], id=[1], part=["a"]), BAG, OpColumn())
 

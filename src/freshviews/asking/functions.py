@@ -137,7 +137,8 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
     if is_python(name):
         return call
     if name in _REFUSED:
-        raise text.unsupported(call, f"function {name}", "a view may have it")
+        in_a_view = (f"function {name}", "call it in a view, and select from the view")
+        raise text.unsupported(call, *REFUSED_FUNCTIONS.get(name, in_a_view))
     if name not in ACCEPTED:
         raise SqlError(f"unknown function {name}{near(name, ACCEPTED)}", *text.at(call))
     arguments = list(call.expressions)

@@ -119,7 +119,7 @@ def _allowed(reference: str) -> Callable[..., Any]:
     allowed = {one.strip() for one in os.environ.get(MODULES, "").split(",")}
     if module not in allowed:
         raise ValueError(
-            f"{reference} is not called: a script may run Python only from modules that {MODULES} names; set it to "
-            f"{module} for this process if you trust the script and the module"
+            f"{reference} is not called: a script may run Python only from modules that {MODULES} names; add "
+            f"{module} to {MODULES} in the environment if you trust the script and the module"
         )
     return imported(reference)

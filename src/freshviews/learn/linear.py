@@ -201,8 +201,9 @@ class LinearRegression(Model):
         scale, scaled = in_units(fit.gram)
         if freedom < 1 or depend(scaled):
             raise LearnError(
-                f"model {self.name}: {len(fit.coef)} coefficients over {fit.moments.count} rows have no standard "
-                "errors; give more rows than coefficients, and linearly independent features"
+                f"model {self.name}: {len(fit.coef) + int(self.fit_intercept)} coefficients, with the intercept, over "
+                f"{fit.moments.count} rows have no standard errors; give more rows than coefficients, and linearly "
+                "independent features"
             )
         inverse: Vector = np.linalg.inv(scaled) / np.outer(scale, scale)
         return inverse, fit.residual / freedom

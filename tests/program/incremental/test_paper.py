@@ -76,7 +76,7 @@ def test_intervals_of_a_unary_join_equal_the_intervals_of_the_paper() -> None:
     ]
 
 
-def test_a_seek_is_sensitive_from_the_code_it_sought() -> None:
+def test_a_seek_ignores_changes_below_the_code_that_it_seeks() -> None:
     """Section 4.1: the step that seeks 4 in B is sensitive at 4 and 5 but not at 3: it finds a least upper bound of
     4."""
     maintained = unary()

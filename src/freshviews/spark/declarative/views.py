@@ -136,8 +136,8 @@ class _Planner:
         if one.key in self._streamed:
             raise _Refused(
                 str(one.place),
-                "a stream reads it, and Spark runs streams before views are updated; read the streaming tables that it "
-                "reads, in the query of the stream",
+                "a stream reads this view, but Spark runs streams before it updates views; in the query of the stream, "
+                "read the streaming tables in place of the view",
             )
         name = self._name(one.key, one.name)
         head = f"CREATE MATERIALIZED VIEW `{name}` AS\n"

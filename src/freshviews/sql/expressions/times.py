@@ -171,7 +171,10 @@ def make_timestamp(year: Expr, month: Expr, day: Expr, hour: Expr, minute: Expr,
 def try_make_timestamp(*args: Expr) -> Expr:
     """As ``make_timestamp``, with NULL for one that does not exist."""
     if any(may_fail(one) or (one.type in (STRING, BIGINT) and not isinstance(one, Literal)) for one in args):
-        raise Refusal("try_make_timestamp of arguments that may fail", "compute them in a subquery of FROM, as INT")
+        raise Refusal(
+            "try_make_timestamp of an argument whose computation or cast may fail, as a STRING or BIGINT column",
+            "compute the argument in a subquery of FROM as INT, and seconds as INT or DECIMAL(16, 6)",
+        )
     types = (*[INT] * 5, decimal(16, 6))
     args = tuple(cast(one, to) if isinstance(one, Literal) else one for one, to in zip(args, types, strict=True))
     try:

@@ -230,7 +230,8 @@ def _clause(
         return Clause(kind, condition, None)
     if any(isinstance(one, exp.Star) for one in then.expressions):
         if kind == "alone" or len(then.expressions) > 1:
-            raise text.error(then, "SET * stands alone, in WHEN MATCHED; write SET column = value")
+            reason = "has no source row in WHEN NOT MATCHED BY SOURCE" if kind == "alone" else "is the only assignment"
+            raise text.error(then, f"SET * {reason}; write SET column = value for each column")
         return Clause(kind, condition, _of_source(text, table, source, then))
     aliases = tuple(dict.fromkeys(entry.alias for entry in here.entries))
     sets = _assignments(text, table, then.expressions, aliases)

@@ -75,12 +75,12 @@ def _units(script: str) -> tuple[Unit, ...]:
         elif isinstance(node, _ENDS):
             if begun is None:
                 word = type(node).__name__.upper()
-                raise text.error(node, f"{word} without BEGIN; each statement is a version of its own")
+                raise text.error(node, f"{word} without BEGIN; without a BEGIN each statement commits by itself")
             made.append(Unit("transaction", tuple(inside), begun, number, isinstance(node, exp.Commit)))
             begun = None
         elif begun is not None:
             if kind != "data":
-                what = "a question" if kind == "question" else "a statement that defines"
+                what = "a statement that reads" if kind == "question" else "a statement that creates, alters or drops"
                 raise text.unsupported(node, f"{what} between BEGIN and COMMIT", "INSERT, DELETE, UPDATE and MERGE are")
             inside.append(node)
         elif kind == "definitions" and made and made[-1].kind == kind:
