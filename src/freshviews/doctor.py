@@ -1,4 +1,4 @@
-"""``freshviews doctor``: lists what is installed, what is missing, and how to install it."""
+"""Checks the installation for ``freshviews doctor``: what is installed, what is missing, and how to install it."""
 
 from __future__ import annotations
 

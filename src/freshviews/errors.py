@@ -1,4 +1,4 @@
-"""Every error that a user can meet, under one root class."""
+"""Defines the errors that freshviews raises on purpose, under one root class, ``FreshviewsError``."""
 
 from __future__ import annotations
 

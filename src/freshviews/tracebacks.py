@@ -1,4 +1,7 @@
-"""Removes the frames inside freshviews from the traceback of a user's error; FRESHVIEWS_TRACEBACK=1 keeps them."""
+"""Removes the frames inside freshviews from the traceback of an error that a public function raises on purpose.
+
+With FRESHVIEWS_TRACEBACK=1 in the environment these frames are kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Computes the updates of the bags of a cyclic query from the updates of its tables."""
+"""Computes how the bags of a cyclic query change when its tables change.
+
+A bag is a group of relations that are joined first, so that the query over the bags has no cycle.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Computes the enclosureness of a stream of updates: how hard the stream is for the strategy ``crown``.
+"""Computes the enclosureness of a stream of updates, which bounds the average update time of the strategy ``crown``.
+
+A tuple lives from its insertion to its deletion. The enclosureness is the average number of disjoint lifespans of
+other tuples within the lifespan of a tuple.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), section 6.
 """

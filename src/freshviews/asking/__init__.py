@@ -1,4 +1,4 @@
-"""Answers a SELECT over named Arrow relations in Spark's meaning, with DuckDB.
+"""Answers a SELECT over named Arrow tables with DuckDB, and returns what Spark would return.
 
 ::
 

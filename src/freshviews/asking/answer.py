@@ -1,4 +1,4 @@
-"""The rows of a SELECT."""
+"""Defines ``Answer``, the rows that a SELECT returned, with the number of the version that it read."""
 
 from __future__ import annotations
 

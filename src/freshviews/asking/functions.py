@@ -1,6 +1,6 @@
-"""Lists the functions that a SELECT may call: Spark's name, sqlglot's node and DuckDB's function for each.
+"""Lists the functions that a SELECT may call: Spark's name, the class in sqlglot's tree, and DuckDB's function.
 
-Calls of other functions are refused before DuckDB gets the SELECT.
+A SELECT that calls any other function is refused before DuckDB gets the SELECT.
 """
 
 from __future__ import annotations

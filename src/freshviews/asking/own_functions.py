@@ -1,4 +1,4 @@
-"""Puts the bodies of users' SQL functions in the place of their calls, and lets DuckDB call those in Python."""
+"""Replaces calls of users' SQL functions by the bodies of the functions. Registers Python functions in DuckDB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds the values for ``?`` and ``:name`` of a SELECT, as typed constants."""
+"""Binds values to the parameters ``?`` and ``:name`` of a SELECT, and finds the SQL type of each value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the tables and views that a SELECT names, and replaces each plain view by its query."""
+"""Finds the tables and views that a SELECT names.
+
+A plain view has no rows, so its name is replaced by its query.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs DuckDB's text over Arrow tables, in a DuckDB without access to files, settings or extensions.
+"""Runs a SELECT in DuckDB over Arrow tables. DuckDB cannot access files, settings or extensions.
 
-Each SELECT has a connection of its own, which knows only its relations.
+Each SELECT has its own connection, in which only the relations that it names exist.
 """
 
 from __future__ import annotations

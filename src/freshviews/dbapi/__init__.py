@@ -1,4 +1,4 @@
-"""Python's database interface (PEP 249) for tables and views: ``freshviews.dbapi.connect``."""
+"""Implements PEP 249, Python's standard interface of databases. ``freshviews.dbapi.connect`` opens a connection."""
 
 from freshviews.dbapi.connection import Connection, connect
 from freshviews.dbapi.cursor import Cursor

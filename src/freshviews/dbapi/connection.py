@@ -1,4 +1,4 @@
-"""Connections of PEP 249: each has a database, and an open batch after BEGIN."""
+"""Defines the connections of PEP 249. A connection runs each statement at once, or, after BEGIN, all at COMMIT."""
 
 from __future__ import annotations
 

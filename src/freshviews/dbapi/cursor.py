@@ -1,4 +1,4 @@
-"""Cursors of PEP 249, which run statements and fetch rows."""
+"""Defines the cursors of PEP 249. A cursor executes statements, and fetches the rows of the last SELECT."""
 
 from __future__ import annotations
 

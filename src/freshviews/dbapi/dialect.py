@@ -1,6 +1,6 @@
-"""The dialect of SQLAlchemy: ``create_engine("freshviews:///folder")``, or ``"freshviews://"`` in memory.
+"""Lets SQLAlchemy open a database: ``create_engine("freshviews:///folder")``, or ``"freshviews://"`` in memory.
 
-Each statement is a version; ``rollback`` undoes nothing.
+Each statement is committed at once, so ``rollback`` undoes nothing.
 """
 
 from __future__ import annotations

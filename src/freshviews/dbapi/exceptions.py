@@ -1,4 +1,4 @@
-"""The error classes of PEP 249, and the conversion of freshviews' errors to them."""
+"""Defines the error classes of PEP 249, and raises them in the place of the errors of freshviews."""
 
 from __future__ import annotations
 

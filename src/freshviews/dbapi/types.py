@@ -1,4 +1,4 @@
-"""The types of PEP 249: type codes of a cursor's columns, and constructors of values."""
+"""Defines the type objects of PEP 249, such as ``NUMBER``, and its functions that make dates and times."""
 
 from __future__ import annotations
 

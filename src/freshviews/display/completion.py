@@ -1,4 +1,4 @@
-"""``%load_ext freshviews``: completes the names of tables and views in IPython and notebooks."""
+"""Completes the names of tables and views in IPython and notebooks, after ``%load_ext freshviews``."""
 
 from __future__ import annotations
 

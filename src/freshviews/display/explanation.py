@@ -1,4 +1,7 @@
-"""EXPLAIN of a view as an object: its text, its parts as a dict, and a graph of relations."""
+"""Defines ``Explanation``, the text that ``View.explain`` returns.
+
+Its methods return the parts of the text as a dict, and draw a graph of the relations below the view.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the graph of tables and views, and of which reads which, as Mermaid text and SVG."""
+"""Draws a graph of tables and views, as Mermaid text or SVG. An edge leads from a relation to a view that reads it."""
 
 from __future__ import annotations
 

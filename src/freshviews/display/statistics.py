@@ -1,4 +1,4 @@
-"""The result of ``Database.stats``: a dict that prints as a table with units."""
+"""Defines what ``Database.stats`` returns: a dict of numbers that prints as a table with units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Answers SELECTs over a database, and keeps columns that were read until their relation changes."""
+"""Answers SELECTs over a database. Columns that a SELECT has read are kept, decoded, until a row of their relation
+changes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change: the delta of a view from one version to the next, as subscribers get it."""
+"""Defines ``Change``: the rows that a view gained and lost from one version to the next. Subscribers get changes."""
 
 from __future__ import annotations
 

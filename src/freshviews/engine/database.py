@@ -1,4 +1,4 @@
-"""The class ``Database``, the public interface of the engine."""
+"""Defines the class ``Database``. Its methods create tables and views, change rows, read views, and answer SELECTs."""
 
 from __future__ import annotations
 

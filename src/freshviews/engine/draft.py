@@ -1,4 +1,7 @@
-"""A draft: the relations that an SQL script makes, which replace the current ones when the script succeeds."""
+"""Makes and drops relations for an SQL script. A draft has the relations as they will be after the script.
+
+The relations of the draft replace those of the database when the whole script has succeeded.
+"""
 
 from __future__ import annotations
 

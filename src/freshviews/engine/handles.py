@@ -1,4 +1,4 @@
-"""Handles read views and stored tables as Arrow, pandas, polars or Python tuples."""
+"""Defines ``View`` and ``Table``. They return the rows of a relation as Arrow, pandas, polars or Python tuples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functions of users in Python: ``register_function``, and what ``Database.function`` shares with it."""
+"""Defines ``register_function``, by which a user makes a Python function callable from SQL in all databases.
+
+``Database.function`` does the same for one database, and shares the checks here.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Readers of a relation at one version, which later commits do not change."""
+"""Reads the rows of a relation at one version. Before a commit changes the relation, its open readers copy the rows
+that they have not read yet.
+"""
 
 from __future__ import annotations
 

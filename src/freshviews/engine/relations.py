@@ -1,4 +1,4 @@
-"""Holds the tables and views of an open database, and which views read each relation."""
+"""Holds the tables and views of an open database. For each relation, finds the views that read it."""
 
 from __future__ import annotations
 

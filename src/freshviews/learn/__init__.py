@@ -1,6 +1,7 @@
-"""Models over a join, fresh at every version; the interface follows scikit-learn's.
+"""Defines models of the rows of a join, such as a regression, with the interface of scikit-learn.
 
-A model is computed from a view with sums, so its cost does not depend on the size of the join.
+A model is fresh at every version. It is computed from sums that a view maintains, so its cost does not depend on the
+size of the join.
 
 The examples of all models continue from here::
 

@@ -1,4 +1,7 @@
-"""Reads from a view how often each pair of values of two categories occurs."""
+"""Counts the rows of a join by the values of two categories, for each pair of categories.
+
+A view of the database maintains the counts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dependence between categories: the mutual information of pairs, and the Chow-Liu tree.
+"""Measures how much categories tell about each other, and builds the Chow-Liu tree of the closest pairs.
 
 The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values, in
 nats.

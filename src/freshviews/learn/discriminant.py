@@ -1,4 +1,7 @@
-"""Linear discriminant analysis: classes as normal distributions that share one covariance."""
+"""Linear discriminant analysis: a classifier that models each class as a normal distribution.
+
+All classes share one covariance, so a row's score for a class is linear in the features.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the drift of a model's variables: compares their moments at two versions."""
+"""Measures how much the means and covariances of a model's variables have changed since an earlier version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads the moments of features, categories and a target over a join, from views with grouping sets."""
+"""Reads the moments that a regression with categories needs, from views that are grouped by the categories.
+
+The moments are counts, means and sums of products. Each value of a category is a variable that is 0 or 1.
+"""
 
 from __future__ import annotations
 

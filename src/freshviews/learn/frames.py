@@ -1,4 +1,4 @@
-"""Converts data frames to matrices with the features of a model as columns."""
+"""Converts a data frame that a user passes to a model to a matrix with one column per feature."""
 
 from __future__ import annotations
 

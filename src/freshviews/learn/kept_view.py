@@ -1,4 +1,4 @@
-"""Creates, reads and drops the view of a model."""
+"""Creates, reads and drops the materialized view from which a model is computed."""
 
 from __future__ import annotations
 

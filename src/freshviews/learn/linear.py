@@ -1,4 +1,4 @@
-"""Linear and ridge regression, computed from the moments of features and a target."""
+"""Linear and ridge regression. The coefficients are computed from means and covariances, which a view maintains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads counts, means and covariances of variables over a join, from a view."""
+"""Reads the count, the means and the covariances of variables over a join, which a view maintains."""
 
 from __future__ import annotations
 

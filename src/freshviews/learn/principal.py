@@ -1,4 +1,4 @@
-"""Principal components, computed from the covariances of features."""
+"""Principal component analysis: finds the directions in which features vary most, from their covariances."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The rings of payloads; a component of a view names its ring.
+"""Defines the rings of payloads. A ring is a set of values with addition, multiplication and negation.
 
-``protocol`` defines a ring, ``laws`` its laws; ``RINGS`` and ``named`` find a ring by its name.
+A payload is the value of a row of a view, such as a count or a sum. ``protocol`` lists the operations of a ring,
+``laws`` the laws that they obey. ``RINGS`` and ``named`` find a ring by its name.
 """
 
 from __future__ import annotations

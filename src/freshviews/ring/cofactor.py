@@ -1,4 +1,4 @@
-"""The cofactor ring of degree m: the count, the sums and the sums of products of m variables, as one element.
+"""Defines the cofactor ring of m variables, whose elements have a count, sums, and sums of products.
 
 An element is (c, s, Q): the number of rows, the sums of x_i, and the matrix of the sums of x_i * x_j::
 

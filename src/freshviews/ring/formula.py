@@ -1,4 +1,7 @@
-"""A formula: a function of a ring as data, with arithmetic and branches, but without loops."""
+"""Represents a Python function of a user's ring as data: arithmetic and branches, without loops.
+
+A formula can be printed as source, compiled, and sent to another process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ring of integers: multiplicities, counts, and sums of integers and decimals."""
+"""Defines the ring of integers. Its elements are multiplicities, counts, and sums of integers and decimals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of rings as a table, and a test of the laws for users' rings."""
+"""Lists the laws of rings, such as ``add(a, b) = add(b, a)``, and tests whether a user's ring obeys them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The product ring: one payload for all aggregates of a view."""
+"""Defines the product ring. Its elements are tuples with an element of another ring for each aggregate of a view."""
 
 from __future__ import annotations
 

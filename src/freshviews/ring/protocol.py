@@ -1,4 +1,4 @@
-"""The protocol of a ring: the operations on payloads."""
+"""Defines the operations of every ring, such as ``add`` and ``multiply``, and the form of its elements in a row."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Exact sums of doubles; infinities and NaN are counted separately.
+"""Defines rings of exact sums of doubles. Infinities and NaN are only counted, so that deletes can cancel them.
 
-An element of ``REAL`` can hold every sum; an element of ``NARROW`` has only four words.
+An element of ``REAL`` can hold every sum. An element of ``NARROW`` has only four words, and holds sums in a limited
+range.
 """
 
 from __future__ import annotations

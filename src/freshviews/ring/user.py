@@ -1,4 +1,7 @@
-"""Users' rings: Python functions over tuples of integers, recorded as formulas, and checked against the ring laws."""
+"""Defines rings that users write as Python functions over integers.
+
+The functions are recorded as formulas, and tested against the laws of rings.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Rules: views in the language of the papers, ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``
+"""Defines views by rules, the language of the papers: ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``
+
+The left side of a rule is its head, a view; the right side joins relations.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Groups rules by head, sorts the heads by what they read, and checks the rules against the catalog."""
+"""Checks rules, and groups those that define the same view. A view comes after the views that its rules read."""
 
 from __future__ import annotations
 

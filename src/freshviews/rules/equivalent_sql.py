@@ -1,4 +1,4 @@
-"""Writes the SQL that is equivalent to rules."""
+"""Writes rules as CREATE statements of SQL that define the same views."""
 
 from __future__ import annotations
 

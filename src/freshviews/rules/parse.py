@@ -1,4 +1,4 @@
-"""Parses the text of rules to trees, by a grammar of lark."""
+"""Parses the text of rules with a grammar of the library lark, and returns their syntax trees."""
 
 from __future__ import annotations
 

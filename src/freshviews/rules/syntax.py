@@ -1,4 +1,4 @@
-"""The syntax tree of rules; every node knows its line and column."""
+"""Defines the syntax tree of rules. Every node has its line and column, for error messages."""
 
 from __future__ import annotations
 

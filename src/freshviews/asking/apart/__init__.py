@@ -1,4 +1,4 @@
-"""Answers SELECTs in processes of their own, with a limit of time and of memory.
+"""Answers SELECTs in child processes, with a limit of time and of memory for each SELECT.
 
 ::
 
@@ -10,8 +10,9 @@
       ────────────── Arrow, in a file ────────>   runs DuckDB, keeps the columns
       rows or an error <───────────────────────
 
-A child reaches no state: it has what it was sent. At a limit it is killed, and the next SELECT gets another one. Files
-have no name, and a child ends when its parent does, so nothing is left behind. ``channel`` carries the messages.
+A child cannot read the database: it has only what it was sent. A child that reaches a limit is killed, and the next
+SELECT gets another child. Files have no name, and a child ends when its parent does, so nothing is left behind.
+``channel`` carries the messages.
 """
 
 from freshviews.asking.apart.pool import MEMORY, Reading, Reads, SelectProcesses, Source

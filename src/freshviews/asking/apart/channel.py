@@ -1,4 +1,7 @@
-"""Messages between two processes, over a socket. Arrow tables go in files of memory, which both processes map."""
+"""Sends messages between two processes over a socket.
+
+Arrow tables are sent as a file in memory. The receiver maps the file, so large tables are not copied.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The process that answers SELECTs: it is sent questions and the rows that they read, and sends their answers.
+"""Runs in a process of its own, and answers SELECTs there.
 
-What it is sent is pickled; what it sends is JSON, and rows in a file.
+The parent sends SELECTs as pickles, and the rows that they read as files. The answers are JSON, and rows in a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The processes that answer SELECTs, as their parent sees them."""
+"""Starts the processes that answer SELECTs, gives each SELECT to one of them, and ends them."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Runs compiled blocks: their native state, triggers, lanes, and the backfill of an empty block."""
+"""Runs compiled blocks. A block is one SELECT of a view. Its triggers change its state, which is native memory."""
 
 __all__ = ["at_once", "host_columns", "lanes", "native", "passes", "runtime"]

@@ -1,4 +1,8 @@
-"""Backfills a block in one step: stores all rows, then joins them once."""
+"""Backfills the empty block of a cyclic query in one step.
+
+Another state stores all input rows, joins them once, and hands its tables over to the block. This takes fewer steps
+than running the triggers for each row.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls compiled triggers with the addresses of a batch's columns."""
+"""Calls compiled triggers. A trigger finds the columns of a batch by the addresses that are passed to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Computes host operations of a program before its triggers run; a trigger reads the results as columns ``#1``, ``#2``.
+"""Computes functions of strings once per batch, before the triggers run, because triggers see only codes of strings.
+
+The triggers read the results as further columns of the batch, ``#1``, ``#2`` and so on.
 """
 
 from __future__ import annotations

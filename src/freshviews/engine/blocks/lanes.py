@@ -1,4 +1,8 @@
-"""Runs a trigger over a large batch in threads: each takes a lane (``plan.costs.lanes``), or some rows of a lane."""
+"""Runs one trigger over a large batch in several threads.
+
+A trigger is divided into lanes, which change different views (``plan.costs.lanes``). A thread runs one lane over all
+rows of the batch. If a lane only adds to views that it does not read, several threads share the rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Backfills empty blocks in several passes over their tables; each pass runs some of the triggers (``plan.passes``)."""
+"""Backfills empty blocks in passes. A pass feeds all rows of one table to some of the block's triggers.
+
+``plan.passes`` chooses the order of the passes, in which a table may come several times.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A compiled block and its native state: tables, buffers, the status word."""
+"""Runs the compiled program of one block on its native state: the tables of the program's views, and buffers.
+
+Compiled code reports errors in a status word of the state.
+"""
 
 from __future__ import annotations
 

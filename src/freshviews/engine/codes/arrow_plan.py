@@ -1,6 +1,7 @@
 """Converts the columns of an Arrow record batch to codes in one compiled pass.
 
-``plan_of`` returns None for a schema that needs the slower ``freshviews.types.columns``.
+The pass can widen, scale and check numbers. For a schema that needs more than that, ``plan_of`` returns None, and the
+slower ``freshviews.types.columns`` converts the columns one by one.
 """
 
 from __future__ import annotations

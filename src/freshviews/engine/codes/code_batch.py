@@ -1,4 +1,4 @@
-"""A code batch: the rows of a batch as columns of int64 codes."""
+"""Defines ``CodeBatch``, which has updates of one relation: an array of int64 codes per column, and multiplicities."""
 
 from __future__ import annotations
 

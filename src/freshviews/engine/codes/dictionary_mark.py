@@ -1,4 +1,7 @@
-"""Checks that a dictionary has the strings of an image, which stores only codes."""
+"""Checks that a dictionary fits an image, before the image is read.
+
+An image has codes instead of strings. So the dictionary must have the strings that it had when the image was written.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encodes rows column by column; checks arity, names, types, ranges and NULLs."""
+"""Encodes the rows of one table: converts each column to codes, and checks names, number, types, ranges and NULLs."""
 
 from __future__ import annotations
 

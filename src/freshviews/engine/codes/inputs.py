@@ -1,4 +1,4 @@
-"""Converts accepted inputs, such as data frames and iterables, to a list of rows or an Arrow table."""
+"""Converts each form of rows that users may pass, such as a data frame or an iterable, to a list or an Arrow table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts keys to codes for lookups, without adding strings to the dictionary."""
+"""Converts the keys that a user looks up to codes. Unlike an insert, a lookup adds no strings to the dictionary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Marks the codes of strings in use, so that a collection does not free them."""
+"""Marks the codes of strings in use. The collection of strings (``engine.commit.collection``) frees all other codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses texts as dates and timestamps, with the formats of a pipeline's CSV files."""
+"""Parses texts as dates and timestamps, in the formats that a pipeline also accepts in CSV files."""
 
 from __future__ import annotations
 

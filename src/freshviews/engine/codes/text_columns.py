@@ -1,4 +1,4 @@
-"""Computes text functions (``expr.texts``) over a column of strings, once per batch."""
+"""Computes a function of strings (``expr.texts``), such as LIKE with a constant pattern, for a column of codes."""
 
 from __future__ import annotations
 

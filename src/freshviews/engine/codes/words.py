@@ -1,4 +1,4 @@
-"""Allocates arrays of words in native memory."""
+"""Makes numpy arrays of words in native memory, as views or as copies. A word has 64 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits: makes a batch a version, or changes nothing after an error or an interrupt."""
+"""Commits batches: a batch becomes one version. After an error or an interrupt, everything is as before the batch."""
 
 __all__ = [
     "batch",

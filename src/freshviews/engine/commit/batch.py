@@ -1,4 +1,4 @@
-"""A batch over several tables, which becomes one version."""
+"""Defines ``Batch``, which gathers changes of several tables. They become one version when a ``with`` block ends."""
 
 from __future__ import annotations
 

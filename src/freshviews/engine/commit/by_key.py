@@ -1,4 +1,7 @@
-"""Changes by key, as users give them: rows to upsert, values to update, keys to delete."""
+"""Encodes changes that name rows by their PRIMARY KEY: rows to upsert, values to update, and keys to delete.
+
+``engine.commit.keyed`` converts the encoded changes to signed rows.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Commits a batch: adds its rows, reads the changes, writes the log, and makes the version visible.
+"""Commits a batch: changes the tables, runs the views, writes the batch to the log, and counts the version.
 
-``General`` takes any batch; ``engine.commit.direct.Direct`` takes a few rows in one compiled call.
+The class ``General`` takes these steps for any batch. ``engine.commit.direct.Direct`` takes them in one compiled call,
+for a few rows of one table.
 """
 
 from __future__ import annotations

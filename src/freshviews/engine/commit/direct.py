@@ -1,6 +1,6 @@
 """Commits a few rows of one table in one call of compiled code.
 
-A batch that needs more, such as foreign keys or windows, goes to ``engine.commit.commit``.
+``engine.commit.commit.General`` commits all other batches, such as those of tables with foreign keys or windows.
 """
 
 from __future__ import annotations

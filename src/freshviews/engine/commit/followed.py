@@ -1,6 +1,7 @@
 """Commits a batch once, and collects the change of one view.
 
-The change is that by each update, where the view can run them one by one, else that by the whole batch.
+If the view can run the updates of the batch one by one, the change by each update is collected. Otherwise the change by
+the whole batch is collected.
 """
 
 from __future__ import annotations

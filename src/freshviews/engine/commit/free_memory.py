@@ -1,6 +1,6 @@
-"""Refuses rows before free memory runs out, so that the machine neither swaps nor kills the process.
+"""Refuses rows before the free memory of the machine runs out, so that Linux neither swaps nor kills the process.
 
-The check is an estimate: one batch may need more memory than is left.
+The need of a batch is estimated. So a batch that is accepted may still need more memory than is left.
 """
 
 from __future__ import annotations

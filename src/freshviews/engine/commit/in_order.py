@@ -1,4 +1,7 @@
-"""Returns the change of a view for each update, in Arrow batches of bounded size."""
+"""Commits a stream of updates, and returns the change of a view by each update, in Arrow batches of bounded size.
+
+The function ``net_change`` returns the change by many updates together instead.
+"""
 
 from __future__ import annotations
 

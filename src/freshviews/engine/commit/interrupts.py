@@ -1,4 +1,4 @@
-"""Defers signals such as Ctrl-C until a step of a commit is complete."""
+"""Defers signals such as Ctrl-C while a commit runs a step that must not end halfway."""
 
 from __future__ import annotations
 

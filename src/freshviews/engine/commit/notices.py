@@ -1,4 +1,4 @@
-"""Calls the subscribers of views after a commit, in order of version."""
+"""Calls subscribers with the changes of their views after a commit. Changes of earlier versions come first."""
 
 from __future__ import annotations
 

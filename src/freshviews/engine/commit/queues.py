@@ -1,6 +1,6 @@
-"""Queues of changes, one per iterator over a view, and the history of a view's last changes.
+"""Queues the changes of a view for each iterator over them, and keeps the last changes for iterators that begin later.
 
-A full queue drops its changes, or makes later commits wait.
+A full queue drops its changes, or makes later commits wait until the iterator has taken some.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Finds the key columns of a program's views that may hold codes of strings."""
+"""Finds the key columns of stored views that may hold codes of strings, by following values through a program.
+
+The collection of strings (``engine.commit.collection``) keeps the codes in these columns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs independent views of a version at the same time, one thread per view."""
+"""Runs the views that a batch changes in several threads. Views that do not read each other run at the same time."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Durability: snapshots, images of the state, recovery, and forked children."""
+"""Keeps a database on disk, and opens it again: snapshots, images of native state, and recovery."""
 
 __all__ = ["children", "database_image", "durability", "recovery"]

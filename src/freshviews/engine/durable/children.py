@@ -1,4 +1,4 @@
-"""Registers functions for forked children, so that they do not touch the parent's files."""
+"""Calls a function in each child process that is forked from this one. So no child writes the files of its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the parts of a database into a snapshot."""
+"""Writes a snapshot of a database: the rows of its tables, its strings, and the native state of each view."""
 
 from __future__ import annotations
 

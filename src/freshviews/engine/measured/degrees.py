@@ -1,4 +1,7 @@
-"""Estimates the degrees of values, for ``plan.costs``, from samples of the tables."""
+"""Estimates the degrees of values from samples of the tables. The degree of a value is how many rows have it.
+
+``plan.costs`` computes the cost of updates from degrees.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Makes EXPLAIN of a view and its internal views, with the bound of an update through all of them."""
+"""Makes the text of EXPLAIN for a view, together with the internal views that the view reads.
+
+The text bounds the cost of an update that passes through all of these views.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds a cheaper join tree or strategy for a view, by the updates that its tables have had."""
+"""Finds a cheaper join tree or strategy for a view, by the number of updates that each table of the view has had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples the inputs of a view and counts their updates, for the costs that EXPLAIN prints."""
+"""Samples the rows of the inputs of a view, and counts the updates of each input. EXPLAIN computes costs from both."""
 
 from __future__ import annotations
 

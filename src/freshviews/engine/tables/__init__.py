@@ -1,4 +1,4 @@
-"""Stores base tables: rows, keys, foreign keys, windows, the clock."""
+"""Stores the rows of base tables, checks keys and foreign keys, and moves windows."""
 
 __all__ = [
     "base_table",

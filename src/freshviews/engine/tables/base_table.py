@@ -1,4 +1,4 @@
-"""A stored base table: its rows with multiplicities, and the counts that check its keys."""
+"""Stores the rows of a base table with their multiplicities. Counts rows by the values of keys, to check the keys."""
 
 from __future__ import annotations
 

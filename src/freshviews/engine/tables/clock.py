@@ -1,4 +1,4 @@
-"""The row of the table of the clock: reads the time, and makes the batch that sets a later one."""
+"""Reads and sets the time of a database. A batch replaces the only row of the clock's table by a later time."""
 
 from __future__ import annotations
 

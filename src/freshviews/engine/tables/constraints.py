@@ -1,4 +1,7 @@
-"""Adds a batch to stored tables and checks its net effect: deletes, unique keys, then foreign keys."""
+"""Adds a batch to the stored tables, then checks the tables: deletes of missing rows, unique keys, foreign keys.
+
+Only the net effect of the batch is checked, so its rows may be in any order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks foreign keys between stored tables."""
+"""Checks foreign keys after a batch: each value that rows of the child have must be a key of a row of the parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Chooses the columns of a stored row that fit into one word together (``kernel.hash.packing``)."""
+"""Chooses which columns of a stored row share a word. ``kernel.hash.packing`` writes and reads the rows.
+
+A column with few possible values, such as a BOOLEAN or a DATE, needs only some of the 64 bits.
+"""
 
 from __future__ import annotations
 

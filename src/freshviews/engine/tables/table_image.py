@@ -1,4 +1,4 @@
-"""Writes the rows and key counts of a stored table to a file, and reads them back."""
+"""Writes the rows of a stored table and the counts of its keys to a file, and reads them back."""
 
 from __future__ import annotations
 

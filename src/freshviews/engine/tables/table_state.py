@@ -1,4 +1,4 @@
-"""A base table of an open database: its definition, its stored rows and its readers."""
+"""Holds what an open database has of one base table: its definition, its stored rows and its readers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adds to a batch the deletes of the rows that leave a table's window."""
+"""Keeps only the latest rows of a table with a window: adds deletes of older rows to each batch that inserts rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores the rows in a table's window, in the order in which they leave."""
+"""Stores the rows that are in the window of a table, in the order in which they will be deleted."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Maintains traced joins: takes edits of their inputs, and returns the changed rows of the join."""
+"""Maintains traced joins. A trace records the operations of a join, so that an edit of an input repeats only some."""
 
 __all__ = ["traced"]

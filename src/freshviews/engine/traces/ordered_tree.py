@@ -1,4 +1,4 @@
-"""A Python object that owns an ordered tree, loaded and edited by columns of codes."""
+"""Owns an ordered tree, a B+-tree of rows in native memory, and loads and edits it by columns of codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Maintains a traced join with the kernels of ``kernel.trace``: takes edits, returns lost and new rows."""
+"""Maintains one traced join: takes edits of the relations, and returns the rows that the join lost and gained.
+
+The kernels of ``kernel.trace`` store the trace and update it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the compiled programs of views, and reads and recomputes their results."""
+"""Maintains single views: runs the compiled program of each block of a view, and reads the rows of the view."""
 
 __all__ = [
     "change_reader",

@@ -1,4 +1,7 @@
-"""Reads the change of a view of one block that selects columns without computing expressions."""
+"""Calls the compiled function that reads the change of a view, for a commit in one compiled call.
+
+Only views of one block whose output columns are not computed have this function.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Reads the rows of a view, and writes the error message if that fails."""
+"""Reads the rows of a view, all or in the order of its ORDER BY. Names the view in the error if a row cannot be
+computed.
+"""
 
 from __future__ import annotations
 

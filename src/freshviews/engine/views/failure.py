@@ -1,4 +1,4 @@
-"""Reasons why a view could not be computed."""
+"""Defines ``Failure``, the reason why a view refuses a batch or a read. The exception ``Failed`` has a failure."""
 
 from __future__ import annotations
 

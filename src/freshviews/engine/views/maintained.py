@@ -1,4 +1,4 @@
-"""A maintained view: takes batches of its inputs, and returns its change and its rows."""
+"""Maintains one view: takes batches of its inputs, and returns the change of the view, and its rows."""
 
 from __future__ import annotations
 

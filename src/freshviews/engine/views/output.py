@@ -1,4 +1,7 @@
-"""Computes the output rows of a view from grouping values, aggregates and multiplicities."""
+"""Computes the output rows of a block from its raw rows.
+
+A raw row has the grouping values, the aggregates and the multiplicity. The output columns are expressions over them.
+"""
 
 from __future__ import annotations
 

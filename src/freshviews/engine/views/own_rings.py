@@ -1,4 +1,4 @@
-"""The public function ``register_ring``, which checks a user's ring and registers its name."""
+"""Defines ``register_ring``. It checks a ring that a user wrote in Python, and makes the ring an aggregate of SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Stores the inputs of a recomputed view: only the columns that it reads, with equal rows merged."""
+"""Stores the input rows of a view that is computed again after each batch.
+
+Only the columns that the view reads are stored, and equal rows are merged.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Enumerates, looks up and compares the rows of UNION, EXCEPT and INTERSECT, without storing them."""
+"""Computes the rows of UNION, EXCEPT and INTERSECT from the rows of the blocks that they combine.
+
+The result is not stored: each row is looked up in the blocks when the result is read.
+"""
 
 from __future__ import annotations
 

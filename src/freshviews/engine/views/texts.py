@@ -1,4 +1,7 @@
-"""Renders the rows of each group as one text, for aggregates such as STRING_AGG."""
+"""Computes aggregates such as STRING_AGG: joins the values of all rows of a group to one text.
+
+When rows change, only the texts of the groups of these rows are made again.
+"""
 
 from __future__ import annotations
 

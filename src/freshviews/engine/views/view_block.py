@@ -1,4 +1,7 @@
-"""The blocks of a view, each with a compiled program, its state and its output expressions."""
+"""Runs the blocks of a view. A block is one SELECT: a compiled program, its native state, and its output expressions.
+
+The rows of several blocks are combined by a set operation such as UNION.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the native state of a view to a file, and reads it back."""
+"""Writes the native state of a view to a file, which is called its image, and restores the state from the file."""
 
 from __future__ import annotations
 

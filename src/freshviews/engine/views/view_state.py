@@ -1,4 +1,4 @@
-"""A view of an open database: its definition, its rows, and the views that read it."""
+"""Holds what an open database has of one view: its definition, its maintained rows, and the views that read it."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Maintains a view under batches of its inputs, with a class for each way to do so.
+"""Maintains a view while its inputs change. Each class is one way to do so.
 
-- ``ByTriggers``: triggers maintain the result; its change is read from journals.
-- ``Traced``: triggers record edits; the traces of joins are maintained at the end of a version.
+- ``ByTriggers``: triggers maintain the result, and journals record its change.
+- ``Traced``: triggers record edits of the inputs of joins; the joins are maintained at the end of a version.
 - ``Settled``: triggers record what has changed; the result is updated at the end of a version.
-- ``Evaluated``: triggers maintain the inputs of a join, which is computed again at the end of a version.
-- ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
+- ``Evaluated``: triggers maintain the inputs of a join; the join is computed again at the end of a version.
+- ``Recomputed``: the input rows are stored; after each batch the triggers run over all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Parts: what a program's state needs besides tables; ``KINDS`` lists the kinds, each a module."""
+"""A part is what a block stores besides its tables, such as the threshold between heavy and light values.
+
+Each kind of part has a module. ``KINDS`` lists the functions that make the parts of a block.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Stores the threshold and its base for the heavy and light parts of a block."""
+"""Stores the threshold of a block that separates heavy values, those with many rows, from light ones.
+
+The threshold is N^eps. The stored base N follows the number of rows.
+"""
 
 from __future__ import annotations
 

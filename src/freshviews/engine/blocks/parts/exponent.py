@@ -1,4 +1,7 @@
-"""Chooses the exponent of the heavy-light threshold from past updates, for ``'freshviews.epsilon' = 'auto'``."""
+"""Chooses the exponent eps of the threshold N^eps between heavy and light values (``'freshviews.epsilon' = 'auto'``).
+
+The steps of an update under each exponent are estimated from the number of rows that each value has.
+"""
 
 from __future__ import annotations
 

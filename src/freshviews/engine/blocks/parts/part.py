@@ -1,4 +1,7 @@
-"""The interface of parts: what a program's state needs besides tables."""
+"""Defines the base class of parts. A part is what a block stores besides its tables, such as a threshold or a trace.
+
+Methods of a part are called after each batch, at the end of a version, and when an image is written or read.
+"""
 
 from __future__ import annotations
 

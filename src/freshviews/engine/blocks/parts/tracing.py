@@ -1,4 +1,8 @@
-"""Maintains the traced joins of a block (``program.traced``): reads edits, and runs triggers for changed rows."""
+"""Maintains the traced joins of a block (``program.traced``) at the end of each version.
+
+Triggers record the changes of the inputs of a join. The trace then yields the rows that the join lost and gained, and
+further triggers run over these rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the signed rows of a statement: INSERT, UPDATE, DELETE, TRUNCATE or MERGE."""
+"""Computes the rows that a statement deletes and inserts: INSERT, UPDATE, DELETE, TRUNCATE or MERGE."""
 
 from __future__ import annotations
 

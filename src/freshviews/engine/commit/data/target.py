@@ -1,4 +1,4 @@
-"""Finds the rows that a statement changes: stored rows, and rows of the open transaction."""
+"""Finds the rows of a table that a statement may change, among stored rows and changes of the open transaction."""
 
 from __future__ import annotations
 
