@@ -1,4 +1,7 @@
-"""The catalog: the tables and views that SQL statements name, and the statements that change them."""
+"""Defines the catalog, which has the tables and views that SQL can name.
+
+Defines the statements that change the catalog, such as DROP TABLE.
+"""
 
 from __future__ import annotations
 

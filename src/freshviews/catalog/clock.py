@@ -1,4 +1,4 @@
-"""The clock: an internal table with one row, the time that ``Database.advance`` gave last."""
+"""Defines the table of the clock. This internal table has one row, the time that ``Database.advance`` set last."""
 
 from __future__ import annotations
 

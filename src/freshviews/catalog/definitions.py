@@ -1,4 +1,4 @@
-"""Dataclasses that define tables and views; the SQL front end makes them."""
+"""Defines tables and views as dataclasses, which the SQL front end makes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Functions of users: definitions, and those that this process has registered for all databases.
+"""Defines users' functions, and keeps those that this process has registered for all databases.
 
-An SQL function is its text; its body takes the place of each call. A Python function is an operation
+The body of an SQL function is a text, which replaces each call. A Python function is called by an operation
 (``types.python_functions``).
 """
 

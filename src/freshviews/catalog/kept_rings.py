@@ -1,6 +1,6 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-Commands that read a checkpoint then need not import the user's modules.
+So commands that read a checkpoint need not import the modules in which users define their rings.
 """
 
 from __future__ import annotations

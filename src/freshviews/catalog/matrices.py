@@ -1,4 +1,4 @@
-"""Names the result columns of COFACTOR, COVAR_MATRIX and CORR_MATRIX, and says which numbers they have."""
+"""Names the result columns of COFACTOR, COVAR_MATRIX and CORR_MATRIX, and lists the arguments each column combines."""
 
 from __future__ import annotations
 

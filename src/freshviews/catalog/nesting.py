@@ -1,4 +1,4 @@
-"""Limits the nesting of SQL and of rules, and raises Python's recursion limit for that nesting."""
+"""Limits how deeply SQL and rules nest, and sets Python's recursion limit high enough for that depth."""
 
 from __future__ import annotations
 

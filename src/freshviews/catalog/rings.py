@@ -1,6 +1,6 @@
 """Registers users' rings by name, so that SQL can call them as aggregates.
 
-A process that does not run the user's program imports the modules named in FRESHVIEWS_RINGS.
+A process that does not run the user's program imports the modules that the environment variable FRESHVIEWS_RINGS names.
 """
 
 from __future__ import annotations

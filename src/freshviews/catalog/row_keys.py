@@ -1,4 +1,4 @@
-"""Finds the key of a view: its grouping columns, or unique columns of the joined tables."""
+"""Finds keys of a view: its grouping columns, or columns that are unique because of the keys of the joined tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows: limits on tables, whose oldest rows are deleted automatically.
+"""Reads the window of a table, a limit beyond which the oldest rows are deleted automatically.
 
 ``'100000 rows'`` keeps the last 100000 rows. ``'180 days on created'`` keeps the rows of the last 180 days.
 """

@@ -1,4 +1,4 @@
-"""Scalar expressions: nodes, operations, evaluation in Python, and printing."""
+"""Represents scalar expressions as trees, defines their operations, and evaluates and prints them."""
 
 __all__ = [
     "binary",

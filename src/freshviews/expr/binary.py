@@ -1,4 +1,4 @@
-"""Functions of BINARY values, each represented as a text with one character per byte."""
+"""Defines functions of BINARY values. Here a BINARY value is a Python string with one character per byte."""
 
 from __future__ import annotations
 

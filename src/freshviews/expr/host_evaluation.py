@@ -1,6 +1,6 @@
-"""Evaluates expressions that need Python over columns of codes, before compiled code runs.
+"""Evaluates expressions that only Python can compute, such as string functions, before compiled code runs.
 
-A function runs once per distinct list of arguments.
+Input and result are columns of codes. A Python function runs once per distinct list of arguments.
 """
 
 from __future__ import annotations

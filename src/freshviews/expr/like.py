@@ -1,4 +1,4 @@
-"""Evaluates LIKE: cuts a pattern at each ``%`` into segments, and finds them one after the other."""
+"""Evaluates LIKE. A pattern is cut at each ``%`` into segments, which are found in the text one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Typed scalar expressions over codes: a ``Column``, a ``Literal``, or a ``Call`` of an operation."""
+"""Defines the nodes of typed scalar expressions: ``Column``, ``Literal`` and ``Call``, an operation with arguments.
+
+The values of columns and calls are codes, the int64 numbers that represent SQL values.
+"""
 
 from __future__ import annotations
 

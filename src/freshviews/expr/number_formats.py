@@ -1,7 +1,8 @@
-"""Parses and prints numbers by Spark's formats for to_number and to_char, and values by Java's for format_string.
+"""Parses and prints numbers for to_number and to_char, and prints values for format_string.
 
-The letters of Spark's formats are 0 9 . D , G $ S MI PR; their numbers are unscaled integers. Refused arguments raise a
-``ValueError`` with the reason.
+The formats of to_number and to_char are Spark's, with the letters 0 9 . D , G $ S MI PR. The numbers of both functions
+are unscaled integers: 12.30 is 1230. The formats of format_string are Java's. Refused arguments raise a ``ValueError``
+with the reason.
 """
 
 from __future__ import annotations

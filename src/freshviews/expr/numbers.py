@@ -1,4 +1,4 @@
-"""Functions of numbers that run in Python."""
+"""Computes functions of numbers in Python, such as ``conv`` and ``format_number``, which compiled code lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of scalar operations, read by the binder, code generation and tests.
+"""Defines the table of scalar operations, which the binder, code generation and tests read.
 
 An operation is one of three kinds:
 

@@ -1,4 +1,4 @@
-"""The string functions over Python values, as Spark defines them."""
+"""Computes string functions, as Spark defines them, over Python values."""
 
 from __future__ import annotations
 

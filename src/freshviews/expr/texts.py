@@ -1,4 +1,7 @@
-"""Finds expressions over one text that compiled code computes from the UTF-8 bytes of the text."""
+"""Translates expressions over one text column for compiled code, which computes them from the UTF-8 bytes of a text.
+
+These expressions take a part of the text and test or measure it. All other arguments are constants.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Queries, and the structural properties that decide how to maintain them.
+"""Defines queries, and computes the structural properties that decide how queries are maintained.
 
 ::
 

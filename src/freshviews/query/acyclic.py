@@ -1,4 +1,7 @@
-"""Tests whether a query is acyclic, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and makes its join tree."""
+"""Tests whether a query is acyclic, by the reduction of Graham, Yu and Ozsoyoglu (GYO).
+
+Makes the join tree of an acyclic query.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A block: a main Query, the distinct aggregates attached to it, and the expressions of the output columns."""
+"""Defines a block, one SELECT as the planner gets it.
+
+A block has a main Query, the aggregates over distinct values, such as MIN, and the expressions of the output columns.
+"""
 
 from __future__ import annotations
 

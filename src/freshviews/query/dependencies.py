@@ -1,6 +1,7 @@
-"""Functional dependencies: closures, the reduct of a query, and the dependencies that keys imply.
+"""Computes closures and reducts under functional dependencies, by which some variables of a query determine others.
 
-The reduct adds to every atom the variables that its variables determine.
+The closure of some variables has all variables that they determine. The reduct of a query replaces the variables of
+each atom by their closure. Keys of tables imply dependencies.
 """
 
 from __future__ import annotations

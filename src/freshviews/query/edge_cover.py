@@ -1,4 +1,8 @@
-"""Computes the fractional edge cover number of some variables exactly; for a triangle it is 3/2."""
+"""Computes the fractional edge cover number of some variables exactly.
+
+Atoms get weights, so that each variable is in atoms of total weight 1 or more. The number is the least sum of weights.
+For the variables of a triangle, each of the three atoms has weight 1/2, so the number is 3/2.
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """Tests whether a query is free-connex, and makes its generalised join trees.
 
-Source: Wang, Hu, Dai, Yi, Change Propagation Without Joins (2023). For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a
-projection of R::
+An acyclic query is free-connex if it stays acyclic with an added atom over its free variables. In a generalised join
+tree, a node is an atom or a projection of a child. For ``Q(b) = R(a, b), S(b, c)``, the root [b] is a projection of R::
 
     [b]
       R(a, b)
       S(b, c)
+
+Source: Wang, Hu, Dai, Yi, Change Propagation Without Joins (2023).
 """
 
 from __future__ import annotations

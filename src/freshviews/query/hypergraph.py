@@ -1,6 +1,7 @@
-"""The hypergraph of a query: which variables occur in which atom.
+"""Represents a query as a hypergraph, whose nodes are the variables and whose edges are the atoms.
 
-``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges {a, b} and {b, c}, and the *factor* {a, c}, a condition.
+An atom is one joined table or view. ``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges {a, b} and {b, c}, and the
+*factor* {a, c}, a condition.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Finds generalised hypertree decompositions: groups the atoms of a cyclic query into bags that form an acyclic query.
 
-Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002). The dumbbell has width 2::
+The atoms of a bag are joined first, and then treated as one atom. The width is the greatest number of atoms that are
+needed to cover the variables of a bag. The dumbbell, two triangles with an edge between, has width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
+
+Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002).
 """
 
 from __future__ import annotations

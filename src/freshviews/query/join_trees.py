@@ -1,6 +1,7 @@
 """Finds all free-connex generalised join trees of a query, and the tree with the least update cost.
 
-For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two cheapest trees are::
+A node in brackets is a projection of a child. For ``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the two cheapest trees
+are::
 
     [b]              [c]
       R(a, b)          T(c, d)

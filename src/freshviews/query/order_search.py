@@ -1,6 +1,7 @@
-"""Searches for the best variable order, by choosing the root of each component.
+"""Searches for the best variable order of a query.
 
-Orders are compared by dynamic width, static width, update costs, and sizes of bags.
+A variable becomes the root of a connected component. Without this variable, the component splits into components again.
+Orders are compared by dynamic width, static width, costs of updates, and numbers of variables that meet at a root.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A Query: one join with sums, ``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``.
+"""Defines a Query, one join with sums.
 
-For ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
+It is ``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. Atoms are the joined tables
+and views. Lifts are the factors of a summed value. For ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
 
     Query(name="v", free=("a",),
           atoms=(Atom("R", "R", ("a",), (Column("a"),), ()),

@@ -1,4 +1,4 @@
-"""Classifies a query for the planner and EXPLAIN: its properties, and why it is in no better class."""
+"""Finds the class of a query for the planner and EXPLAIN, and says why the query is in no better class."""
 
 from __future__ import annotations
 

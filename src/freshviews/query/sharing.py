@@ -1,4 +1,7 @@
-"""Combines many sums of products, such as SUM(x), SUM(y) and SUM(x * y), into one aggregate, a cofactor."""
+"""Combines many sums of products, such as SUM(x), SUM(y) and SUM(x * y), into one aggregate.
+
+This aggregate, a cofactor, has all the sums as one element of a ring, so each is stored once.
+"""
 
 from __future__ import annotations
 

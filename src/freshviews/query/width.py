@@ -1,6 +1,7 @@
 """Computes the exponents of the costs of the views in a view tree: static and dynamic width.
 
-Static width w: the whole tree is computed in time N^w. Dynamic width d: an update takes time N^d.
+N is the number of rows. With static width w, the whole tree is computed in time N^w. With dynamic width d, an update
+takes time N^d.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
                                                                               blocks.aggregates, blocks.grouping_sets
                       expressions  scalar SQL, typed                          expressions
          ── block ──> queries      predicates placed, variables made,         blocks.building
-                                   sums as products of lifts
+                                   arguments of sums split into factors
          ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.sql_script, statements.ddl
 """
 

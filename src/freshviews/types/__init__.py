@@ -1,4 +1,7 @@
-"""SQL types, their 64-bit codes, NULL, the dictionary of strings, and conversions between values and codes."""
+"""Defines the SQL types, and represents each value by a code, an int64. Strings get their codes from a dictionary.
+
+Converts Python values and Arrow columns to codes, and back.
+"""
 
 from freshviews.types.sqltype import (
     BIGINT,

@@ -1,4 +1,4 @@
-"""Imports ``pyarrow.compute`` only when a function of it is used, for a faster start."""
+"""Imports ``pyarrow.compute`` at the first use of one of its functions, so that the program starts faster."""
 
 from importlib import import_module
 from typing import Any

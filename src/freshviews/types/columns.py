@@ -1,4 +1,4 @@
-"""Converts whole Arrow columns to contiguous codes, and back."""
+"""Converts whole Arrow columns to contiguous arrays of codes, and back. A code is the int64 that represents a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dictionary of a database: each distinct string and its code."""
+"""Keeps the dictionary of a database, which gives each distinct string a number, the code of the string."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts codes to JSON: numbers and booleans as in JSON, other values as strings."""
+"""Converts codes to JSON. Numbers and booleans become numbers and booleans of JSON, and other values become strings."""
 
 from __future__ import annotations
 

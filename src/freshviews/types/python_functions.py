@@ -1,8 +1,8 @@
-"""Functions of users, written in Python, over values of SQL types.
+"""Calls users' Python functions with values of SQL types.
 
-The name of the operation that calls a function has everything that another process needs to call it: Spark's workers
-import the function by ``module:function``. A function that is given as an object has a number instead, and is known to
-its process and to forked children.
+The name of an operation says which function it calls. It has the SQL types and, as ``module:function``, the place from
+which Spark's workers import the function. A function that is given as an object has a number instead. Only its process
+and forked children know this number.
 """
 
 from __future__ import annotations

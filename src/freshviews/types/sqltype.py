@@ -1,4 +1,4 @@
-"""The SQL types, and the 64-bit code of a value of each.
+"""Defines the SQL types. A value of each type is represented by an int64, its code.
 
 =========  ==========================================================
 type       code

@@ -1,3 +1,6 @@
-"""Resolves the clauses of SELECTs: sources, joins, subqueries, set operations, grouping and aggregates."""
+"""Converts parsed SELECTs to blocks, the input of the planner.
+
+Resolves names and types in the clauses of a SELECT: joins, subqueries, set operations, window functions, aggregates.
+"""
 
 __all__ = ["bound", "building", "limit", "selects", "set_operation"]

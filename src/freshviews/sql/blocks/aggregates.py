@@ -1,4 +1,4 @@
-"""Converts calls of SQL aggregates to ``AggregateCall``; equal calls share one.
+"""Converts calls of SQL aggregates, such as SUM(x), to ``AggregateCall`` objects. Equal calls share one object.
 
 ``FILTER (WHERE c)`` becomes a CASE around the arguments, and COUNT_IF(c) ``COUNT(CASE WHEN c THEN 1 END)``.
 """

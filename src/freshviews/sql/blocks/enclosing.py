@@ -1,4 +1,4 @@
-"""Resolves names in a subquery that name columns of enclosing queries."""
+"""Resolves names in a subquery that denote columns of the queries around it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Computes the form of an expression; two expressions have equal forms if Spark treats them as one group.
+"""Computes the form of an expression. Two expressions have equal forms if Spark treats them as one group.
 
-Equal forms are ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``.
+So ``a + b`` and ``b + a`` have equal forms, ``a > b`` and ``b < a``, and ``NOT (a > b)`` and ``a <= b``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Binds ROLLUP, CUBE and GROUPING SETS: a row of a set has NULL in each column that the set does not group by."""
+"""Binds ROLLUP, CUBE and GROUPING SETS.
+
+The result has rows for each grouping set. The rows of a set have NULL in each column that the set does not group by.
+"""
 
 from __future__ import annotations
 

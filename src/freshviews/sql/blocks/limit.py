@@ -1,6 +1,7 @@
 """Reads ``ORDER BY`` and ``LIMIT``, and makes the SELECT of the first rows.
 
-All columns of the SELECT list break ties, so the result depends on the tables alone.
+Rows with equal values of ORDER BY are ordered by all columns of the SELECT list. So the result depends on the tables
+alone.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Splits ON of an outer join into a key, by which the right side is looked up, and filters.
+"""Splits the ON of an outer join into equalities and filters. Rows of the right side are looked up by the equalities.
 
-In ``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, k is the key.
+In ``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, rows of r are looked up by k, and ``r.x > 1`` is a filter.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Binds UNION, EXCEPT and INTERSECT, which combine the rows of SELECTs.
 
-Every operation except UNION ALL reads distinct rows.
+Every operation except UNION ALL reads distinct rows. EXCEPT ALL and INTERSECT ALL also read how often each occurs.
 """
 
 from __future__ import annotations

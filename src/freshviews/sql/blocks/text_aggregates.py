@@ -1,4 +1,4 @@
-"""Binds aggregates whose value is a text of all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, PROVENANCE."""
+"""Binds the aggregates that return one text for all rows of a group: STRING_AGG, LISTAGG, GROUP_CONCAT, PROVENANCE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The interface by which modules of ``blocks`` make internal views and read them in joins."""
+"""Declares the interface by which modules of ``blocks`` make internal views and read them in joins.
+
+An internal view holds the rows of a part of a query, such as a nested SELECT.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts scalar SQL to typed expressions: types, casts, functions, operators."""
+"""Converts scalar expressions of SQL, with their operators, functions and casts, to typed expressions over columns."""
 
 __all__ = [
     "arithmetic",

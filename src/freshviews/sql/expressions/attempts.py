@@ -1,4 +1,4 @@
-"""Binds TRY_CAST, which is NULL if CAST refuses the value."""
+"""Binds TRY_CAST, which returns NULL for a value that CAST refuses."""
 
 from __future__ import annotations
 

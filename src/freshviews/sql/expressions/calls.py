@@ -1,6 +1,7 @@
-"""Calls of users' functions: the body of an SQL function takes the place of its call.
+"""Binds calls of users' functions.
 
-As in Spark, an argument is cast to the type of its parameter, and the result to the type of the function.
+The body of an SQL function replaces its call. A call of a Python function becomes an operation. As in Spark, an
+argument is cast to the type of its parameter, and the result to the type of the function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Binds CAST, explicit or implied, to operations over codes."""
+"""Converts a CAST, written or implied, to operations over codes. A code is the int64 that represents a value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type rules of Spark SQL with ANSI mode on: common types, and the precision and scale of decimals.
+"""Applies the type rules of Spark SQL in ANSI mode: finds common types, and the precision and scale of decimals.
 
 One rule differs: decimals have at most 18 digits, because codes are int64.
 """

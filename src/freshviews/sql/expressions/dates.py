@@ -1,4 +1,4 @@
-"""Binds functions of dates and timestamps."""
+"""Binds functions of dates and timestamps, such as ``year``, ``date_add`` and ``date_trunc``."""
 
 from __future__ import annotations
 

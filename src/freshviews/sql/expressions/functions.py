@@ -1,4 +1,7 @@
-"""The table of scalar functions, by their SQL names: number of arguments, and how to make the expression."""
+"""Lists the scalar functions of SQL in a table.
+
+The table maps the name of a function to the accepted numbers of arguments, and to what builds the expression of a call.
+"""
 
 from __future__ import annotations
 

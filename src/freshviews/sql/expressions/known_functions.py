@@ -1,4 +1,4 @@
-"""The functions of users that a statement may call."""
+"""Finds a user's function by its name while a statement is bound, and notes that the statement calls the function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds comparison, AND, OR, NOT, CASE, and functions built from them."""
+"""Binds comparisons, AND, OR, NOT and CASE, and functions that consist of these, such as COALESCE and GREATEST."""
 
 from __future__ import annotations
 

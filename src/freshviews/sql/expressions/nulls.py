@@ -1,4 +1,7 @@
-"""Simplifies expressions if some of their columns are NULL, as in a LEFT JOIN without a matching row."""
+"""Simplifies an expression in which some columns are known to be NULL.
+
+The columns of the right side of a LEFT JOIN are NULL where no row matches. There ``x > 1`` is never TRUE.
+"""
 
 from __future__ import annotations
 

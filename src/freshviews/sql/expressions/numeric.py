@@ -1,4 +1,4 @@
-"""Binds functions of numbers that need several operations: rounding, shifts, ``try_`` functions, buckets."""
+"""Binds functions of numbers that several operations compute, such as ``floor``, ``try_add`` and ``width_bucket``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds functions of dates and timestamps that need several operations: units, windows, differences, formats."""
+"""Binds functions of dates and timestamps that several operations compute, such as ``timestampdiff``."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Resolves names in a query: scopes, and ``*`` in SELECT lists."""
+"""Resolves the column names of a query, and expands ``*`` in SELECT lists."""
 
 __all__ = ["marks", "scope", "star"]

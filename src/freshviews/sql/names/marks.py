@@ -1,4 +1,7 @@
-"""Marks the columns of enclosing queries that a subquery names: one mark per level of nesting."""
+"""Marks columns that a subquery names but that belong to a query around it.
+
+Each level of nesting adds a mark: a column of the query around the enclosing query has two.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resolves the names of columns to expressions over the sources of FROM."""
+"""Resolves column names to expressions over the tables, views and subqueries of FROM."""
 
 from __future__ import annotations
 

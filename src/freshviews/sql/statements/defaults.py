@@ -1,4 +1,4 @@
-"""Computes the DEFAULT of a column, a constant, when the column is declared."""
+"""Computes the constant of a DEFAULT once, when the column is declared."""
 
 from __future__ import annotations
 

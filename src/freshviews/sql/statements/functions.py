@@ -1,4 +1,4 @@
-"""CREATE FUNCTION and DROP FUNCTION."""
+"""Converts CREATE FUNCTION and DROP FUNCTION to the definitions of users' functions."""
 
 from __future__ import annotations
 

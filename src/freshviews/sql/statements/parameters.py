@@ -1,4 +1,4 @@
-"""Replaces the parameters of a script, ``?`` and ``:name``, by values."""
+"""Replaces the parameters of a script, ``?`` and ``:name``, by the values that the caller passes."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
     ALTER TABLE t ADD COLUMN b INT
 
-is split into plain SQL, a ``Using`` per source and sink, and the settings. Blanks replace the removed characters.
+is split into plain SQL, a ``Using`` per source and sink, and the settings. Blanks replace the removed characters, so
+that the places in error messages are those of the script.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Splits a script into units, each of which takes effect whole or not at all."""
+"""Splits a script into units, such as a transaction. A unit takes effect as a whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reads the clock in SQL: ``now()``, ``current_timestamp``, ``localtimestamp`` and ``current_date`` in a condition
-become subqueries over the table of the clock.
+"""In conditions, replaces the functions that read the clock by subqueries over the table of the clock.
 
-A comparison with such a subquery selects rows of one source (``blocks.subqueries.range_comparison``). In other clauses
-these functions stay calls, which are refused.
+The functions are ``now()``, ``current_timestamp``, ``localtimestamp`` and ``current_date``. The table has one row, the
+time that ``Database.advance`` set last. A comparison with such a subquery selects rows of one source
+(``blocks.subqueries.range_comparison``). Outside of conditions, calls of these functions are refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Lists the fields of tree nodes that the binder reads, so that no clause is ignored."""
+"""Finds clauses of a statement that the binder would ignore, so that they are refused.
+
+For each class of tree nodes, a table lists the fields that the binder reads. Any other field that is set is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Loads sqlglot's parser for Spark from its Python sources, since Python classes cannot inherit from compiled classes.
-"""
+"""Loads sqlglot's parser for Spark from Python sources, because Python classes cannot inherit from compiled ones."""
 
 from __future__ import annotations
 

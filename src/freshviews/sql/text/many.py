@@ -1,4 +1,7 @@
-"""Runs statements with values for their ``?`` as one version: by one INSERT of many rows, or one script."""
+"""Executes several statements, each with values for its ``?``, as one version of the database.
+
+Repeated INSERTs of one row become one INSERT of many rows. The statements run as one script, between BEGIN and COMMIT.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Accepts keywords as names, since Spark reserves few of the keywords that sqlglot's parser reserves."""
+"""Marks keywords that serve as names of tables or columns, so that the parser accepts them.
+
+sqlglot's parser reserves many keywords that Spark does not reserve. A marked keyword is read as if in backquotes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses operators with the precedence of Spark's grammar, which differs from sqlglot's."""
+"""Parses operators by the rules of precedence in Spark's grammar, because sqlglot's rules differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses SQL text to sqlglot trees whose nodes know their place in the text, for errors."""
+"""Parses SQL text to sqlglot trees. Each node has its place in the text, so that errors can name line and column."""
 
 from __future__ import annotations
 

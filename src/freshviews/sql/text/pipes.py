@@ -1,7 +1,8 @@
-"""Parses the pipe operator, ``FROM r |> WHERE a > 1 |> SELECT b``, to SELECTs, and queries without SELECT.
+"""Parses queries with pipe operators, such as ``FROM r |> WHERE a > 1 |> SELECT b``, and bare ``FROM r``, to SELECTs.
 
-Each operator adds a clause to the SELECT before it, if this means the same, and else reads from it as a subquery. The
-subquery has the alias of the one table of its FROM, so that names such as ``r.a`` stay valid, as in Spark.
+A pipe operator adds a clause to the SELECT before it, if the meaning stays the same. Otherwise this SELECT becomes a
+subquery in the FROM of a new SELECT. If the FROM of the subquery has only one table, the subquery gets the alias of
+this table. So names such as ``r.a`` stay valid, as in Spark.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Refuses functions and clauses that are not supported, each with an accepted alternative."""
+"""Refuses unsupported functions and clauses, with messages that name an accepted alternative."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Session windows: rows of a key that follow each other within a gap.
+"""Writes the SQL that computes session windows: runs of rows of one key, in which each row follows within a gap.
 
-A row at ``ts`` is there until ``ts`` and its gap. A session is the union of such times that overlap or touch. It begins
-at a place at which no earlier row is there: where as many rows have ended as have begun. So, for rows r(k, ts, till)::
+A row with the time ``ts`` lasts from ``ts`` until ``ts`` plus the gap. A session is the union of such times that
+overlap or touch. A session begins where no earlier row lasts: there, as many rows have ended as have begun. The rows
+below are r(k, ts, till), and ``till`` is the end of a row::
 
     events    SELECT k, ts AS at, 1 AS w FROM r UNION ALL SELECT k, till AS at, -1 AS w FROM r
     starts    SELECT DISTINCT k, ts AS start FROM r
@@ -10,8 +11,8 @@ at a place at which no earlier row is there: where as many rows have ended as ha
               WHERE (SELECT SUM(w) FROM events e WHERE e.k <=> r.k AND e.at <= r.till) <= 0
     sessions  SELECT k, start, till FROM starts s ASOF JOIN ends e ON s.k <=> e.k AND s.start < e.till
 
-The comparisons with running sums are thresholds (``blocks.subqueries.range_comparison``): a changed row takes O(log N),
-and as much for each start or end that comes or goes. A row belongs to the last session that begins at or before it::
+``blocks.subqueries.range_comparison`` maintains the comparisons with running sums. A changed row takes O(log N) time,
+and so does each start or end that appears or vanishes. A row belongs to the last session that begins at or before it::
 
     r ASOF JOIN sessions s ON r.k <=> s.k AND r.ts >= s.start
 """

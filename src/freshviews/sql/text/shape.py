@@ -1,4 +1,4 @@
-"""Reads the first word and the parameters of a statement before it is parsed."""
+"""Finds the first word and the parameters of a statement in its text, without parsing the statement."""
 
 from __future__ import annotations
 

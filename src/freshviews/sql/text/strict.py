@@ -1,4 +1,4 @@
-"""Refuses text with missing words, items or names, as Spark does and sqlglot does not."""
+"""Refuses SQL in which a word, an item or a name is missing. Spark refuses it, too; sqlglot's parser accepts it."""
 
 from __future__ import annotations
 

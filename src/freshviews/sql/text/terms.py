@@ -1,4 +1,4 @@
-"""Splits a condition into its terms, which AND joins."""
+"""Splits a condition at AND: ``a = 1 AND b = 2`` has the terms ``a = 1`` and ``b = 2``."""
 
 from __future__ import annotations
 

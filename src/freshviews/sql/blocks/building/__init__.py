@@ -1,5 +1,6 @@
-"""Converts a bound SELECT to a block: places predicates, makes variables, and splits the argument of a SUM into
-factors, one per table.
+"""Converts a bound SELECT to a block.
+
+The modules place predicates, make the variables on which tables join, and split the argument of a SUM into factors.
 """
 
 __all__ = ["block_of_select", "narrowing", "text_parts", "variables"]

@@ -1,4 +1,4 @@
-"""Converts a bound SELECT to a ``Block``."""
+"""Converts a bound SELECT, whose names and types are resolved, to a ``Block``, the input of the planner."""
 
 from __future__ import annotations
 

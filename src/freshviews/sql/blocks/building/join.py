@@ -1,4 +1,4 @@
-"""Places each predicate of a join: a filter of one source, an equality that joins two, or a condition over several.
+"""Decides where each predicate of a join is evaluated. A source is one table, view or subquery in FROM.
 
 - a predicate of one source filters that source
 - ``=`` and ``<=>`` between expressions of two sources join them; a = b and b = c also join a and c

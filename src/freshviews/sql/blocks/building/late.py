@@ -1,6 +1,7 @@
 """Delays the error of an expression until it is known whether its row joins.
 
-A source computes expressions before the join, so an error becomes a value of the row::
+An expression over one table is computed before the join. If it fails, its value is NULL and the row counts as failed.
+A group with a failed row is an error. These lines show a SELECT, its new predicate, and its new aggregates::
 
     SELECT t.b, SUM(10 / t.a) FROM t JOIN u USING (a) WHERE 20 / t.a > 3 GROUP BY t.b
 

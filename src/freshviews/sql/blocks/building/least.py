@@ -1,6 +1,6 @@
-"""Computes MIN(r.x + s.y), and MAX, without joining all rows of r and s: the least sum is the sum of the least terms.
+"""Computes MIN and MAX of sums such as r.x + s.y without joining all rows of r and s.
 
-With tables r(k, x) and s(k, y)::
+The least sum is the sum of the least terms. With tables r(k, x) and s(k, y)::
 
     SELECT MIN(r.x - s.y) FROM r JOIN s USING (k)
     v#1 = SELECT k, MIN(x) AS min_x FROM r GROUP BY k

@@ -1,6 +1,6 @@
-"""Stores only the part of a text that readers of an internal view use.
+"""Makes internal views store only the part of a text that other views read.
 
-Before and after::
+The view v reads the internal view v#1, before and after::
 
     v#1(id, phone)                  the customers above the average     v reads substring(phone, 1, 2) of v#1
     v#1(id, phone_part)             with substring(phone, 1, 2)         v reads phone_part of v#1

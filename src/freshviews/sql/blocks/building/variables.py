@@ -1,4 +1,7 @@
-"""Makes the variables of a block, and the atoms that contain them."""
+"""Makes the variables of a block, and its atoms, each of which is one table or view of the join.
+
+Columns that the join makes equal share one variable.
+"""
 
 from __future__ import annotations
 

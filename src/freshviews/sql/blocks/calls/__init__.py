@@ -1,3 +1,3 @@
-"""Aggregates that are computed from other aggregates: variance, cofactors, and results of users' rings."""
+"""Binds TRY_SUM, variance and regression, percentiles, cofactors, and the aggregates of users' rings."""
 
 __all__ = ["cofactors", "halves", "moments", "own_rings", "percentiles"]

@@ -1,4 +1,4 @@
-"""Binds COFACTOR, COVAR_MATRIX and CORR_MATRIX, calls that return several columns of a SELECT list.
+"""Binds COFACTOR, COVAR_MATRIX and CORR_MATRIX. A call returns several columns of a SELECT list.
 
 ``COFACTOR(x, y)`` has the columns ``count``, ``sum_x``, ``sum_y``, ``sum_x_x``, ``sum_x_y``, ``sum_y_y``.
 """

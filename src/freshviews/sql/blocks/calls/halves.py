@@ -1,4 +1,7 @@
-"""TRY_SUM of BIGINT: the sums of the upper and the lower 32 bits of the values, which always fit, and their total."""
+"""Computes TRY_SUM of BIGINT from two sums, one of the upper and one of the lower 32 bits of the values.
+
+Either sum fits 64 bits for up to 2**31 rows. The total of both is NULL if it does not fit a BIGINT.
+"""
 
 from __future__ import annotations
 

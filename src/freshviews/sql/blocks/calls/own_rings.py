@@ -1,4 +1,7 @@
-"""Binds aggregates over users' rings, which return one value or several columns of a SELECT list."""
+"""Binds the aggregates of users' rings. A call returns one value, or several columns of a SELECT list.
+
+A user's ring defines in Python what a row adds to its group, and how a group's result is read.
+"""
 
 from __future__ import annotations
 

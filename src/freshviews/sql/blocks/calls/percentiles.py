@@ -1,8 +1,8 @@
-"""PERCENTILE and its relatives, a fraction and the values of a group in order; and MODE, the most frequent value.
+"""Binds PERCENTILE and functions like it, such as MEDIAN, and MODE, the most frequent value of a group.
 
-PERCENTILE, PERCENTILE_CONT and MEDIAN interpolate between doubles. PERCENTILE_DISC takes a value, as a DOUBLE, as in
-Spark; so does APPROX_PERCENTILE, in the type of its argument: the exact answer, which Spark gives as well while the
-accuracy exceeds the number of values.
+PERCENTILE, PERCENTILE_CONT and MEDIAN interpolate between doubles. PERCENTILE_DISC returns one of the values, as a
+DOUBLE, as in Spark. APPROX_PERCENTILE returns one of the values in the type of its argument. This answer is exact. That
+of Spark is exact as well while the accuracy, an argument, exceeds the number of values.
 """
 
 from __future__ import annotations

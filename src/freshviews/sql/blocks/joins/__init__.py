@@ -1,3 +1,3 @@
-"""Binds FROM clauses: builds trees of joins, rewrites outer joins as lookups, and makes subqueries independent."""
+"""Binds FROM clauses: builds trees of joins, rewrites outer joins as lookups, makes subqueries independent queries."""
 
 __all__ = ["dependent", "from_clause", "lowering", "tree"]

@@ -1,6 +1,6 @@
 """Rewrites a query that names columns of an enclosing query as an independent query.
 
-The first query below becomes the second one, where d has the distinct values of k::
+Below, o is a table of the enclosing query, and d has the distinct values of o.k. The first query becomes the second::
 
     SELECT COUNT(*) AS n FROM i WHERE i.k < o.k
     SELECT d.k, COALESCE(q.n, 0) AS n

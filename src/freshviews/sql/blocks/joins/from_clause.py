@@ -1,6 +1,7 @@
-"""Binds FROM to a join of sources and a scope of columns.
+"""Binds FROM to a join of sources and a scope. The scope has the columns that the query may name.
 
-A subquery that only selects, projects and joins is merged into the enclosing join; any other becomes an internal view.
+A subquery that only selects, projects and joins is merged into the enclosing join. Any other subquery becomes an
+internal view.
 """
 
 from __future__ import annotations

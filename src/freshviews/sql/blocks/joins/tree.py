@@ -1,4 +1,7 @@
-"""The tree of a FROM clause: inner joins, LEFT and FULL joins."""
+"""Represents the joins of a FROM clause as a tree. Turns outer joins into inner ones where the result stays the same.
+
+A node has sources that are inner-joined, and further nodes as the sides of LEFT and FULL joins.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds VALUES: rows of constants, and their columns."""
+"""Binds VALUES: converts the rows to constants, and finds the types of the columns."""
 
 from __future__ import annotations
 

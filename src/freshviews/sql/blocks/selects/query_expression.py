@@ -1,4 +1,7 @@
-"""Converts a query to bound SELECTs, and makes the internal views that these SELECTs need."""
+"""Converts a query to bound SELECTs, whose names and types are resolved.
+
+Makes the internal views that these SELECTs need.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the subqueries of a grouped SELECT that are evaluated per joined row, not per group."""
+"""Finds the window functions of a SELECT, and the subqueries that have a value for each joined row.
+
+If a SELECT groups, the subqueries in GROUP BY and inside aggregates have a value per row. Others have one per group.
+"""
 
 from __future__ import annotations
 

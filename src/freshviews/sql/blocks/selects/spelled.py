@@ -1,4 +1,7 @@
-"""Rewrites an expression that equals a group as GROUP BY writes it: ``b + a`` as ``a + b``."""
+"""Rewrites expressions of a grouped SELECT as GROUP BY spells them, if they equal a group.
+
+With ``GROUP BY a + b``, an expression ``b + a`` in the list becomes ``a + b``.
+"""
 
 from __future__ import annotations
 

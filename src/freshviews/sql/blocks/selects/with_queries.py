@@ -1,4 +1,7 @@
-"""Binds WITH queries and plain views, and the queries inside a SELECT."""
+"""Represents WITH queries and plain views, which are bound where a query names them.
+
+Declares the interface by which the binder of a SELECT binds the queries inside it.
+"""
 
 from __future__ import annotations
 

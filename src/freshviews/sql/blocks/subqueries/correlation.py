@@ -1,4 +1,7 @@
-"""Finds equalities between a subquery and its enclosing query, and groups the subquery by their columns."""
+"""Finds equalities between columns of a subquery and columns of its enclosing query, such as r.k = o.k.
+
+Groups the subquery by its own side of these equalities, here by r.k.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Rewrites comparisons with a running sum as an internal view of the rows that pass::
+"""Rewrites comparisons with a running sum as an internal view of the rows for which the comparison is TRUE::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 
-The second subquery is a running sum: for each row of b, the volume at higher prices.
+In a query over ``bids AS b``, the second subquery is a running sum. For each row of b, it adds the volumes at higher
+prices.
 """
 
 from __future__ import annotations

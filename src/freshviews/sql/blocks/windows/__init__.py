@@ -11,8 +11,8 @@
     SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-A frame of ``RANGE`` with other bounds has other conditions than ``t.x <= d.x``. Strategy ``top_k`` maintains the views
-of the last five.
+A frame of ``RANGE`` with other bounds has other conditions in place of ``t.x <= d.x``. Strategy ``top_k`` maintains the
+views in the lines from RANK to FIRST_VALUE.
 """
 
 __all__ = ["binding", "nearest", "rows"]

@@ -1,15 +1,15 @@
-"""ASOF JOIN: each row of the left side is joined with the nearest row of the right side, in an order.
+"""Rewrites ASOF JOIN, which joins each row of the left side with the nearest row of the right side, in an order.
 
-A row of the right side is the nearest one for a range of values. The range begins at its own value and ends at that of
-its neighbour, which LEAD or LAG finds. So ASOF is a join by comparisons::
+A row of the right side is the nearest one for a range of values of the left side. The range begins at the value of this
+row and ends at the value of the next row, which LEAD or LAG finds. So ASOF is a join by comparisons::
 
     t ASOF JOIN p ON t.k = p.k AND t.ts >= p.ts
     t JOIN (SELECT *, LEAD(ts) OVER (PARTITION BY k ORDER BY ts) AS end FROM p) p
       ON t.k = p.k AND t.ts >= p.ts AND t.ts < p.end
 
-Rows of the right side with the same value are ordered by all their columns. The last of them is the match for >= and >,
-the first for <= and <; the ranges of the others are empty. For a LEFT JOIN, or an ON over several sources of the left
-side, an internal view joins the right side with the distinct values on the left that ON compares.
+Rows of the right side with the same value are ordered by all their columns. The last of these rows is the match for >=
+and >, the first one for <= and <. The ranges of the others are empty. For a LEFT JOIN, or an ON over several sources of
+the left side, an internal view joins the right side with the distinct values of the left side that ON compares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""Makes the views that compute window functions, and joins them with the rows or puts them in the rows' place."""
+"""Makes the internal views that compute window functions.
+
+A view of aggregates is joined with the rows of the SELECT. A view of row numbers, or of neighbours, has all rows of the
+SELECT and takes their place.
+"""
 
 from __future__ import annotations
 
