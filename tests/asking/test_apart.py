@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -122,6 +123,24 @@ def test_a_process_that_is_killed_is_replaced(ready: SelectProcesses, db: fv.Dat
     os.kill(child(ready)._process.pid, signal.SIGKILL)
     with suppress(fv.FreshviewsError):  # It may be seen before or after the question is sent.
         ask(ready, db, "SELECT a FROM t")
+    assert ask(ready, db, "SELECT MAX(a) AS a FROM t") == [{"a": 299}]
+
+
+@pytest.mark.parametrize(
+    "number, message",
+    [
+        (signal.SIGKILL, r"killed from outside \(SIGKILL\), by the system where memory ran out or by a user"),
+        (signal.SIGTERM, r"ended from outside \(SIGTERM\); ask again"),
+    ],
+)
+def test_an_end_by_a_signal_is_not_reported_as_too_much_memory(
+    ready: SelectProcesses, db: fv.Database, number: int, message: str
+) -> None:
+    ask(ready, db, "SELECT MAX(a) AS a FROM t")
+    threading.Timer(0.5, os.kill, (child(ready)._process.pid, number)).start()
+    with pytest.raises(fv.FreshviewsError, match=message) as caught:
+        ask(ready, db, "SELECT COUNT(*) AS n FROM t a, t b, t c, t d, t e WHERE a.a + b.a + c.a + d.a + e.a = 7")
+    assert not isinstance(caught.value, fv.OutOfMemory)
     assert ask(ready, db, "SELECT MAX(a) AS a FROM t") == [{"a": 299}]
 
 

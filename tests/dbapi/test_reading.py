@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Iterator
 from datetime import date, datetime
@@ -248,6 +249,29 @@ def test_threads_share_a_connection(db: fv.Database) -> None:
     for one in threads:
         one.join()
     assert found == [[("bolt", 2), ("nut", 1)]] * 40
+
+
+@pytest.mark.parametrize("style", ["%s", "%(qty)s", ":1"])
+def test_a_parameter_of_another_style_is_refused_with_the_styles_that_are_accepted(
+    db: fv.Database, style: str
+) -> None:
+    message = f"{style} is not accepted as a parameter; write ? or :name"
+    given: Any = {"qty": 1} if "qty" in style else [1]
+    cursor = dbapi.connect(db).cursor()
+    select, insert = f"SELECT part FROM items WHERE id > {style}", f"INSERT INTO items (id) VALUES ({style})"
+    for kind, call in (
+        (fv.SqlError, lambda: db.sql(select, given)),
+        (fv.SqlError, lambda: db.execute(insert, given)),
+        (dbapi.ProgrammingError, lambda: cursor.execute(select, given)),
+        (dbapi.ProgrammingError, lambda: cursor.execute(insert, given)),
+        (dbapi.ProgrammingError, lambda: cursor.executemany(insert, [given])),
+    ):
+        with pytest.raises(kind, match=f"line 1, column [0-9]+: {re.escape(message)}"):
+            call()
+    with pytest.raises(fv.SqlError, match=r"\$1 is not supported; write \? or :name for a parameter"):
+        db.sql("SELECT part FROM items WHERE id > $1", [1])
+    with pytest.raises(fv.SqlError, match=r"has 0 parameters \?, but 1 values were passed; write \? or :name"):
+        db.sql("SELECT id % s FROM (SELECT id, 2 AS s FROM items)", [1])
 
 
 def test_pandas_reads_sql(db: fv.Database) -> None:

@@ -132,6 +132,17 @@ def test_a_server_that_is_read_only_refuses_to_change_rows(server: FlightServer)
                 cursor.executescript(sql)
 
 
+def test_ingest_is_refused_with_the_statement_to_execute_instead(server: FlightServer) -> None:
+    given = pa.table({"part": ["nut"], "qty": pa.array([1], pa.int32())})
+    writable = "adbc_ingest.*not supported; execute INSERT INTO items VALUES .* by executemany, or call db.insert"
+    with serving(Kept(is_writable=True)) as other:
+        for one, message in ((server, "adbc_ingest.*and the server is read only; insert rows"), (other, writable)):
+            with connected(one) as connection, connection.cursor() as cursor:
+                for mode in ("append", "create"):
+                    with pytest.raises(Exception, match=message):
+                        cursor.adbc_ingest("items", given, mode=mode)
+
+
 def test_a_writable_server_counts_changed_rows() -> None:
     kept = Kept(is_writable=True)
     with serving(kept) as server, connected(server) as connection, connection.cursor() as cursor:

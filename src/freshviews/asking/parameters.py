@@ -58,7 +58,8 @@ def _in_order(count: int, parameters: Parameters) -> list[tuple[str, Any]]:
         raise ArgumentError(f"parameters must be a list, a tuple or a dict, not {shown(parameters)}")
     values = list(parameters or ())
     if len(values) != count:
-        raise SqlError(f"the SELECT has {count} parameters ?, but {len(values)} values were passed")
+        advice = "" if count else "; write ? or :name where a value belongs"
+        raise SqlError(f"the SELECT has {count} parameters ?, but {len(values)} values were passed{advice}")
     return [(str(place + 1), value) for place, value in enumerate(values)]
 
 

@@ -51,6 +51,11 @@ def _read(sql: str, repeats: bool) -> Question:
     return Question(text, trees[0], repeats)
 
 
+def _instead(node: Node) -> str:
+    """The remedy for an unknown node."""
+    return "write ? or :name for a parameter" if isinstance(node, exp.Parameter) else "leave it out"
+
+
 def _check(text: SqlText, tree: Node) -> None:
     """Raise SqlError for what is not a query, UnsupportedSql for a clause without a meaning here."""
     if not isinstance(tree, exp.Query):
@@ -62,7 +67,7 @@ def _check(text: SqlText, tree: Node) -> None:
         raise text.unsupported(*clause)
     for node in unknown_nodes(nodes):
         if not isinstance(node, exp.Placeholder):
-            raise text.unsupported(node, text.of(node) or type(node).__name__.upper(), "leave it out")
+            raise text.unsupported(node, text.of(node) or type(node).__name__.upper(), _instead(node))
     for node in nodes:
         if isinstance(node, exp.Select) and node.args.get("hint") is not None:
             node.set("hint", None)

@@ -80,6 +80,8 @@ class FlightSql:
         if first is None:
             raise BadMessage("the DoPut stream is empty; its first message must name a command")
         name, command = self._command(parsed("FlightData", first).flight_descriptor)
+        if name == "CommandStatementIngest":
+            raise RefusedStatement(self._instead_of_ingest(command.table))
         rows = rows_of(_then(first, requests), MOST_PARAMETER_BYTES)
         if name == "CommandStatementUpdate":
             count = self._update(command.query, [()])
@@ -172,6 +174,16 @@ class FlightSql:
                     message = f"{message}; {error}"
             raise RefusedStatement(message)
         return self._served.update(sql, bound)
+
+    def _instead_of_ingest(self, table: str) -> str:
+        """Why rows are not ingested, and how they are inserted."""
+        refused = f"ingesting rows into table {table[:100]} (adbc_ingest) is not supported"
+        if not self._served.is_writable:
+            return f"{refused}, and the server is read only; insert rows in the process that has the database"
+        return (
+            f"{refused}; execute INSERT INTO {table[:100]} VALUES (?, ...) by executemany, or call db.insert in the "
+            "process that has the database"
+        )
 
     def _prepare(self, request: Any) -> Any:
         _refuse_transaction(request)

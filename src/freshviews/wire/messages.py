@@ -43,6 +43,7 @@ SQL = {
     "CommandGetCrossReference": "pk_table:string=3 fk_table:string=6",
     "CommandStatementQuery": "query:string=1 transaction_id:bytes?=2",
     "CommandStatementUpdate": "query:string=1 transaction_id:bytes?=2",
+    "CommandStatementIngest": "table:string=2 transaction_id:bytes?=6",
     "CommandPreparedStatementQuery": "prepared_statement_handle:bytes=1",
     "CommandPreparedStatementUpdate": "prepared_statement_handle:bytes=1",
     "TicketStatementQuery": "statement_handle:bytes=1",

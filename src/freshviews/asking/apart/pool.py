@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -35,6 +36,7 @@ PROCESSES = 2
 KEPT_BYTES = 256 << 20
 """Most bytes of columns that a process keeps for later SELECTs."""
 _START_SECONDS = 60.0
+_EXIT_SECONDS = 1.0
 _SLACK = 1 << 20
 _START = """
 import json, socket, sys
@@ -190,10 +192,32 @@ class _Process:
                 f"the SELECT took more than {limits.seconds:g} s and was stopped; read fewer rows, or write it shorter"
             ) from None
         except Lost:
-            raise OutOfMemory(f"the process of the SELECT ended: {TOO_MUCH.format(self._memory >> 20)}") from None
+            raise self._loss() from None
         finally:
             if not self._waits:
                 self.end()
+
+    def _loss(self) -> FreshviewsError:
+        """Why the process ended in the middle of a SELECT, by its exit status.
+
+        Where memory runs out at the limit, the process aborts by itself. A signal from outside is that of a user, or
+        SIGKILL of a system that lacks memory.
+        """
+        if not self.end.alive:
+            return FreshviewsError("the server is closed")
+        status = None
+        with suppress(subprocess.TimeoutExpired):
+            status = self._process.wait(_EXIT_SECONDS)
+        if status == -signal.SIGKILL:
+            return FreshviewsError(
+                "the process of the SELECT was killed from outside (SIGKILL), by the system where memory ran out "
+                "or by a user; ask again, or read fewer rows"
+            )
+        if status in (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP):
+            return FreshviewsError(
+                f"the process of the SELECT was ended from outside ({signal.Signals(-status).name}); ask again"
+            )
+        return OutOfMemory(f"the process of the SELECT ended: {TOO_MUCH.format(self._memory >> 20)}")
 
     def _answered(self, source: Source, until: float | None, size: int | None) -> tuple[pa.Table, int]:
         """Answer what the process asks, until it has sent the rows."""

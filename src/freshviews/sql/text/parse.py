@@ -23,7 +23,7 @@ from freshviews.sql.text.names import is_no_alias, with_names
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.pipes import Pipes
 from freshviews.sql.text.plainer import plainer, with_joined_texts
-from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
+from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, other_style, plain_message
 
 Node = exp.Expr
 
@@ -390,6 +390,10 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     except TokenError as error:
         raise _token_error(sql, str(error.__cause__ or error)) from None
     except ParseError as error:
+        style = other_style(tokens, parser.failed_at, sql.text)
+        if style is not None:
+            written, at = style
+            raise SqlError(f"{written} is not accepted as a parameter; write ? or :name", *sql.place(at)) from None
         message = error.errors[0]["description"] if error.errors else str(error)
         place = sql.place(parser.failed_at) if parser.failed_at is not None else (0, 0)
         near = _word(sql.text, parser.failed_at)

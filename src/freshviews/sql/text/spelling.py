@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from difflib import get_close_matches
 
@@ -45,6 +46,20 @@ def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
         if is_often_a_name(token.token_type) and token.text.islower():
             return f"; as a name, write {token.text} in backquotes"
     return ""
+
+
+_OTHER_STYLES = re.compile(r"%s\b|%\([^()]*\)s\b|:[0-9]+")
+"""Parameters as drivers of other databases write them."""
+
+
+def other_style(tokens: Sequence[Token], failed_at: int | None, text: str) -> tuple[str, int] | None:
+    """A parameter of another style, ``%s``, ``%(name)s`` or ``:1``, at an error or beside it, and its offset."""
+    at = next((i for i, token in enumerate(tokens) if token.start == failed_at), None)
+    for token in () if at is None else tokens[max(at - 1, 0) : at + 2]:
+        found = _OTHER_STYLES.match(text, token.start)
+        if found is not None:
+            return found[0], token.start
+    return None
 
 
 def plain_message(message: str) -> str:
