@@ -5,14 +5,20 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import pytest
 
 from freshviews import Database
+from freshviews.codegen.compiled_block import compile_block
+from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.views import view_block
 from freshviews.errors import SqlError
 from freshviews.kernel.memory.mem import PURE_PYTHON
+from freshviews.kernel.ordered import folds, index, index_updates, percentiles, places
 from tests.sql.printed import catalog, column_types, view
 
 pytestmark = pytest.mark.plain_python(only=True)
@@ -169,3 +175,49 @@ def test_percentiles_follow_inserts_and_deletes_in_groups_grouping_sets_and_wind
 
 def _median(values: list[int]) -> float | None:
     return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2 if values else None
+
+
+def steps_of_updates(call: str, n: int, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The steps of inserting and deleting rows in a group of n: those of the triggers, and the links of ordered trees
+    that they follow."""
+    links = 0
+
+    def following(link: Callable[..., int]) -> Callable[..., int]:
+        def followed(*args: int) -> int:
+            nonlocal links
+            links += 1
+            return link(*args)
+
+        return followed
+
+    def steps() -> int:
+        views = database._relations.views.values()
+        return links + sum(int(b.state.status[STATUS_STEPS]) for one in views for b in one.maintained.blocks)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(view_block, "compile_block", partial(compile_block, counted=True))
+        for module in (folds, index, index_updates, percentiles, places):
+            for name in ("left_link", "right_link"):
+                if hasattr(module, name):
+                    patch.setattr(module, name, following(getattr(module, name)))
+        with Database() as database:
+            database.execute("CREATE TABLE t (g INT NOT NULL, x INT NOT NULL)")
+            database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT g, {call} AS a FROM t GROUP BY g")
+            database.insert("t", [(1, 2 * x) for x in range(n)])
+            found = []
+            for x in (-1, n | 1, 2 * n + 1):
+                before = steps()
+                database.insert("t", [(1, x)])
+                database.delete("t", [(1, x)])
+                found.append(steps() - before)
+            return found
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["MEDIAN(x)", "PERCENTILE(x, 0.9)", "PERCENTILE_DISC(0.3) WITHIN GROUP (ORDER BY x DESC)", "MODE(x)"],
+)
+def test_steps_of_an_update_grow_with_the_logarithm_of_the_group(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    most = {n: max(steps_of_updates(call, n, monkeypatch)) for n in (16, 128, 1024)}
+    for n, steps in most.items():
+        assert steps <= 32 * math.log2(n) + 40, most
