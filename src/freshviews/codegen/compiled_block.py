@@ -1,4 +1,7 @@
-"""Compiles a block to one generated module: its triggers, its readers and its output expressions."""
+"""Compiles a block, which is one SELECT, to one generated module.
+
+The module has the block's triggers, the readers of its result, and its output expressions.
+"""
 
 from __future__ import annotations
 

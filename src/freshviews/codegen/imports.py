@@ -1,4 +1,4 @@
-"""The names that generated source imports: kernel functions, and positions of words in headers."""
+"""Lists the names that generated source imports: kernel functions, and positions of words in headers."""
 
 from __future__ import annotations
 

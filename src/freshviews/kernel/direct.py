@@ -1,13 +1,15 @@
 """Commits a small batch of one table in one call: checks and adds the rows, and runs the triggers.
 
-A block of words for each table, its *plan*, has entries of six kinds. The words of an entry, separated by semicolons:
+Each table has a block of words, its *plan*, which tells what a commit must do. A plan has entries of six kinds. The
+words of an entry are separated by semicolons:
 
 ========  =====================================================================================
 watched   the address of a word: if that word is not 0, the batch is refused
 columns   the address of a pair (address, stride) in the batch block; the number of the column
 keys      the handle of a table that counts rows by key; how many words the key has. A count
           above 1 refuses the batch
-calls     the code address of a trigger; its state; its batch block; its number in ``blocks``
+calls     the code address of a trigger; the state of the trigger's program; the batch block;
+          the number of the program in ``blocks``
 blocks    the state of a program; its number of tables; its two output buffers
 counters  the address of a word that counts updates
 ========  =====================================================================================

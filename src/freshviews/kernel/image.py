@@ -1,4 +1,4 @@
-"""Images of tables: writes the arrays of a table to a file, and restores a table from the file."""
+"""Writes the arrays of a hash table to a file, the *image* of the table, and restores a table from an image."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans blocks: each strategy makes a program, and the planner chooses the strategy."""
+"""Plans blocks, each of which is one SELECT. The planner chooses a strategy, which makes the program of the block."""
 
 from freshviews.plan.registry import STRATEGIES
 

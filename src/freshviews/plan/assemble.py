@@ -1,6 +1,6 @@
-"""Makes the program of a block: the program of its main query, with the DISTINCT aggregates attached.
+"""Makes the program of a block: the program of its main query, to which aggregates over distinct values are attached.
 
-A view ``D[group, argument]`` counts the rows per value. For ``MIN(x)`` by group g::
+A view ``D[group, argument]`` counts the rows of each group by the value of an argument. For ``MIN(x)`` by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -8,8 +8,7 @@ A view ``D[group, argument]`` counts the rows per value. For ``MIN(x)`` by group
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-A percentile and MODE depend on how often a group has each value, so every change of ``D``, whose order counts copies,
-is followed by::
+A percentile or MODE depends on how often a group has each value. So it is computed after every change of ``D``::
 
     Q[g] += (median#n: m)
     Q[g].median = percentile of D[g]

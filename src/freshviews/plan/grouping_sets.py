@@ -1,4 +1,4 @@
-"""Makes one program for several grouping sets, such as ROLLUP: one join, with results by set.
+"""Makes one program for all grouping sets of a query, such as those of ROLLUP. One join serves the results of all sets.
 
 ROLLUP (a), with the result ``Q``::
 

@@ -1,4 +1,4 @@
-"""Makes the leaf views of atoms, keyed by the atom's variables, and their payloads."""
+"""Makes the leaf view of an atom, which stores the atom's rows. Also makes payloads, and their products in joins."""
 
 from __future__ import annotations
 

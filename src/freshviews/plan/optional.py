@@ -1,6 +1,6 @@
-"""Writes the updates of optional and negated atoms, for every strategy that joins views.
+"""Writes updates of optional atoms (outer joins) and negated atoms (NOT EXISTS), for all strategies that join views.
 
-The view ``E_S`` counts the rows with given values. An update of ``S`` in ``R(x, k) S?(k, y)``, grouped by x::
+In ``R(x, k) S?(k, y)``, S is optional. The view ``E_S`` counts the rows of S by k. An update of S, grouped by x::
 
     on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
         for x, r in R[k]:                 on S(k) += m:

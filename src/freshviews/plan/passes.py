@@ -1,4 +1,4 @@
-"""Chooses the order in which tables initialise an empty view, so that the deltas are cheap.
+"""Chooses the order in which the rows of tables run through the triggers of an empty view to initialise it cheaply.
 
 For a view tree that counts paths of three edges, S should come last: its rows then only look up two sums::
 

@@ -1,4 +1,7 @@
-"""The planner: takes the strategy that the user names, or the first preference of ``plan.registry`` that applies."""
+"""Chooses the strategy of a block: the one that the user names, or that of the first preference that applies.
+
+``plan.registry`` lists the preferences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of a strategy: an object that makes the program of a block.
+"""Defines ``Strategy``: an object that makes the program of a block, which is one SELECT.
 
 A *request* is a block to be planned. A *preference* is a condition under which the planner chooses a strategy.
 """

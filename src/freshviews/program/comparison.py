@@ -1,4 +1,4 @@
-"""Conditions that compare the codes of two variables; a kernel evaluates them without compiled code."""
+"""Recognises conditions that compare two variables. A kernel evaluates such conditions without generated code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines which values of a program's views are heavy and which are light, and when values change.
+"""Defines which values of a program's views are heavy and which are light, and when a value changes sides.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Definition 6 and Figure 4.

@@ -1,4 +1,7 @@
-"""Finds intersections of two slices, whose indexes can compare digests of values instead of rows."""
+"""Finds the statements of a program that intersect two slices. A slice has the rows of a view with given values.
+
+The indexes of these views store digests of values, which are compared instead of rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Payloads in the trigger language: the components of a view, and the products that statements add."""
+"""Defines payloads in the trigger language. A payload has a count and a component per aggregate.
+
+A statement adds to each component a product of factors, such as ``m * s.count``.
+"""
 
 from __future__ import annotations
 

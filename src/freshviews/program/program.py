@@ -1,4 +1,4 @@
-"""A program of the trigger language: its views, a trigger per relation, and how its result is read."""
+"""Defines ``Program``: views, triggers that run for updates of relations, and how the result is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The forms of a program's result: held in a view, enumerated from several views, or listed."""
+"""Defines the forms of a program's result.
+
+A *held* result is stored in a view. An *enumerated* result is read by loops over several views. A *listed* result is
+read by loops over unions of sets of values, each value once.
+"""
 
 from __future__ import annotations
 

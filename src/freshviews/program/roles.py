@@ -1,7 +1,6 @@
-"""The roles of the fields of a statement, such as a view that the statement reads; a field's annotation declares its
-role.
+"""Defines the roles of a statement's fields. For example, a field names a view that the statement reads.
 
-A statement that runs a body for each value of a column::
+The annotation of a field declares its role. A statement that runs a body for each value of a column::
 
     @hashed_once
     @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Rules of a leapfrog triejoin: a conjunction of atoms and conditions, with an order of its variables."""
+"""Defines ``Rule``: what a leapfrog triejoin evaluates.
+
+A rule is a conjunction of atoms and conditions, with an order of its variables.
+"""
 
 from __future__ import annotations
 

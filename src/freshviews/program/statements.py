@@ -1,4 +1,4 @@
-"""Statements of the trigger language; ``freshviews.program.reference.interpreter`` defines their meaning.
+"""Defines the statements of the trigger language. ``freshviews.program.reference.interpreter`` defines what they do.
 
 The trigger of a triangle count, where ``m`` is the multiplicity of an update, and s and t are payloads::
 

@@ -1,4 +1,4 @@
-"""Walks over a statement: its inner statements, and the variables and views that it reads or changes."""
+"""Walks over a statement: finds the statements in its bodies, and the variables and views that it reads or changes."""
 
 from __future__ import annotations
 

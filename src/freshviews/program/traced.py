@@ -1,4 +1,4 @@
-"""Traced joins: joins of a program that are maintained by their trace."""
+"""Defines ``TracedJoin``: a join of a program that is maintained by its trace, the recorded steps of the join."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The maintenance of a program's views at the end of a version, after its triggers."""
+"""Defines the *upkeep* of a program: what updates the program's views after the triggers of a batch have run."""
 
 from __future__ import annotations
 

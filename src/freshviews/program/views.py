@@ -1,4 +1,4 @@
-"""The views of a program: their keys, payloads, orders and indexes."""
+"""Defines the views of a program: their keys, payloads, orders and indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes ``enumerate_rows(state, frame, limit, out)``, which returns at most ``limit`` rows and can be resumed."""
+"""Writes ``enumerate_rows(state, frame, limit, out)``, which appends at most ``limit`` rows of a result to ``out``.
+
+The next call goes on where the last one stopped: ``frame`` stores the positions of the loops.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes ``evaluate(state)``, which recomputes views: it builds tries, joins them and frees them."""
+"""Writes ``evaluate(state)``, which recomputes views: the function builds tries of stored rows and joins the tries."""
 
 from __future__ import annotations
 

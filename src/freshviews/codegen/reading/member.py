@@ -1,6 +1,7 @@
 """Writes readers that run statements of a program, for a result that no single view holds.
 
-- ``awake(state)`` runs the body ``awake`` once, when a subscriber first wants changes.
+- ``awake(state)`` updates the views that triggers maintain only for subscribers. It runs once, when a subscriber first
+  wants changes.
 - ``read_group(state, key, changes)`` looks a row up, and appends it to ``changes`` if it exists; ``key`` is the address
   of the words of the free variables.
 - ``read_key(state, key, changes)`` appends the rows with given values of some variables to ``changes``.

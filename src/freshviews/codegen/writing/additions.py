@@ -1,4 +1,4 @@
-"""Writes the statements that change the rows of views: Add, and Clear of a scratch view."""
+"""Writes two statements: Add, which changes a row of a view, and Clear, which empties a scratch view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The context of a statement: the function around it and the names in scope, as a frozen dataclass."""
+"""Defines ``Context``, a frozen dataclass: the function that is being written, and the names that are in scope."""
 
 from __future__ import annotations
 

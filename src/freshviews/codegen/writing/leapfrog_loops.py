@@ -1,6 +1,6 @@
 """Writes a leapfrog join of one variable as loops over flat tries (``kernel.trie.flat``).
 
-For two cursors::
+A join of two cursors, over a column of R and a column of S, is written as::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:
         while True:

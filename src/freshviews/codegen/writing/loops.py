@@ -1,4 +1,4 @@
-"""Writes the statements that read rows of views: Lookup, Exists, Loop, and Smaller, the shorter of two loops."""
+"""Writes the statements that read rows of views: Lookup, Exists, Loop, and Smaller, which runs the shorter loop."""
 
 from __future__ import annotations
 

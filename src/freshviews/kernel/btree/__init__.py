@@ -1,4 +1,4 @@
-"""Ordered trees: paged B+-trees of rows of words, with versions that share pages.
+"""Keeps rows of words in the order of their keys, in paged B+-trees. Versions of a tree share unchanged pages.
 
 A page stores its rows column by column::
 

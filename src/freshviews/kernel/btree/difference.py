@@ -1,4 +1,6 @@
-"""Lists the rows in which two versions of a tree differ, in order of keys, and skips the pages that they share.
+"""Lists the rows in which two versions of an ordered tree differ, in the order of their keys.
+
+Pages that both versions share are skipped.
 
 Source: section 3.3 of Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013).
 """

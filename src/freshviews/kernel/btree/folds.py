@@ -1,4 +1,7 @@
-"""Folds: aggregates that inner pages store per child, so that a reader can skip the rows below."""
+"""Computes folds of an ordered tree: a fold is an aggregate of one column of the rows below a page, such as a sum.
+
+Inner pages store the folds of each child, so that a reader can skip the rows below the child.
+"""
 
 from __future__ import annotations
 

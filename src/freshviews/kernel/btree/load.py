@@ -1,4 +1,4 @@
-"""Loads sorted rows into an empty tree in bulk, and sorts batches of edits."""
+"""Fills an empty ordered tree with many rows at once. Also sorts a batch of edits and applies the batch to a tree."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""Pages of an ordered tree, and the versions that share them.
+"""Keeps the pages of an ordered tree, and its versions. A version is a state of the tree that readers hold.
 
 A page is a block of words::
 
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
-- Level 0 is a leaf: a column per word of key and payload.
-- Other levels have an entry per child: its least key, its address, the number of rows below it, and a word per fold.
-- A version shares pages with later versions: a writer copies a shared page before it edits it.
+- A page of level 0 is a leaf: it has a column per word of key and payload.
+- A page of another level has an entry per child page: the child's least key, its address, the number of rows below it,
+  and a word per fold.
+- A version shares pages with later versions. A writer copies a shared page before editing it.
 """
 
 from __future__ import annotations

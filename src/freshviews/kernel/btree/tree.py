@@ -1,7 +1,8 @@
-"""Creates an ordered tree, looks rows up, and applies batches of edits in rising order of keys.
+"""Creates an ordered tree, looks rows up, and applies batches of edits, which must be sorted by key.
 
-- If payloads are not summed, an edit with a positive sign inserts or replaces a row; a negative sign deletes it.
-- If payloads are summed, an edit adds its payload to the row's payload; a row with a zero payload is absent.
+- In a tree without summed payloads, an edit with a positive sign inserts or replaces a row. An edit with a negative
+  sign deletes the row.
+- In a tree with summed payloads, an edit adds its payload to that of the row. A row with a zero payload is absent.
 """
 
 from __future__ import annotations

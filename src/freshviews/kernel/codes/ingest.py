@@ -1,4 +1,4 @@
-"""Converts Arrow columns to codes: widens, scales and checks numbers, and looks up strings."""
+"""Converts Arrow columns to codes. Numbers are widened, scaled and checked; strings are looked up in the dictionary."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Adds and frees the strings of a dictionary, and releases their memory in bounded steps.
+"""Adds strings to a dictionary, frees strings, and releases the memory of freed strings in bounded steps.
 
-``string_slots`` describes the memory. Only one thread at a time may make changes.
+``string_slots`` describes the memory of a dictionary. Only one thread at a time may change a dictionary.
 """
 
 from __future__ import annotations

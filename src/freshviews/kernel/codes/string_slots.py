@@ -1,7 +1,7 @@
-"""Maps strings to codes and back: hash slots over a block of bytes, the *heap*, with all strings of a dictionary.
+"""Maps strings to codes and back. All strings of a dictionary are in one block of bytes, the *heap*.
 
-- A code has a *place*: where its string begins in the heap.
-- A *slot* has a code and 8 bits of the hash of its string.
+- The *place* of a code is the position in the heap where the code's string begins.
+- A *slot* of the hash table has a code, and 8 bits of the hash of the code's string.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes functions of texts over columns of strings in Arrow's memory, or over columns of codes."""
+"""Computes functions of texts, such as LENGTH, for all strings of a column: an Arrow column, or a column of codes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Computes functions of one text over its UTF-8 bytes, such as LIKE, LENGTH and SUBSTRING.
 
-A function is a list of steps: all but the last take a part of the text, the last returns a code.
+A function is a list of steps. Every step except the last replaces the text by a part of the text. The last step returns
+a code. The table lists the result of each kind of step, then its arguments after a colon:
 
 ======== ============================================================================================
 SLICE    a part of the text: its 1-based position, from the end if negative; its length, or ``TO_END``
@@ -8,11 +9,11 @@ TRIM     the text without all copies of a byte at its left (1), right (2) or bot
          number, the byte
 CODE     the code of the text, or UNKNOWN
 LENGTH   the number of characters
-COMPARE  whether it is less than (1), equal to (2) or greater than (4) a constant: the sum of the
+COMPARE  whether the text is less than (1), equal to (2) or greater than (4) a constant: the sum of the
          accepted numbers, the address and the number of bytes of the constant
-ONE_OF   whether it is one of some constants: the address of a list with address and number of
+ONE_OF   whether the text is one of some constants: the address of a list with address and number of
          bytes of each, the number of constants
-LIKE     whether it contains segments in order: the address of a list with
+LIKE     whether the text contains segments in order: the address of a list with
          ``SEGMENT_WORDS`` words for each, the number of segments
 ======== ============================================================================================
 """

@@ -1,4 +1,4 @@
-"""Compiles kernels with Numba, and stores their machine code."""
+"""Compiles kernels and generated functions with Numba, and stores their machine code in files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes entries: functions of Python's C interface that call a compiled function of words."""
+"""Writes *entries*, through which Python calls machine code.
+
+An entry is a function of Python's C interface. It unpacks the arguments and calls a compiled function of words.
+"""
 
 from __future__ import annotations
 

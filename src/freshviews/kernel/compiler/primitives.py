@@ -1,4 +1,7 @@
-"""Writes the machine code of primitives: functions of ``kernel`` whose Python bodies use ctypes."""
+"""Writes the machine code of *primitives*.
+
+A primitive is a function of ``kernel`` whose Python body Numba cannot compile, for example because of ctypes.
+"""
 
 from __future__ import annotations
 

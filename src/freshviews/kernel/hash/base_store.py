@@ -1,8 +1,9 @@
-"""Stored base tables: rows counted by value, with counts by key and by foreign key.
+"""Stores base tables. Applies a batch to a base table, and undoes the batch if it is refused.
 
-A base table is a table of rows, and a *side* per UNIQUE or foreign key, which counts rows by that key.
+A base table is a hash table of rows with their counts. For each UNIQUE or foreign key there is a *side*: a hash table
+that counts the rows by that key.
 
-The block ``spec`` of a base table::
+The block ``spec`` describes a base table::
 
     row table | columns | sides | address of a scratch block | mixed | fresh | flags | packing
         | per side: table, count, positions ...

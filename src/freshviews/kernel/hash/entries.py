@@ -1,6 +1,7 @@
-"""Numbered entries and their slots: what the rows of a table and the groups of an index have in common.
+"""Numbers the *entries* of a table or an index, and finds an entry by its hash.
 
-An entry is a key and a payload; it is absent if its payload is zero.
+The entries of a table are its rows, and those of an index are its groups. An entry has a key and a payload. An entry
+whose payload is zero is absent.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The memory block of the heavy-light threshold of a program (``program.heavy_light``).
+"""Keeps the thresholds of a program: the numbers of rows from which values are heavy (``program.heavy_light``).
 
-::
+The thresholds are in one memory block::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
+
+The threshold of a partition is ``base`` to the power ``epsilon``. ``strict``, ``rise`` and ``sink`` are multiples of
+the threshold. ``major`` and ``minor`` count rebalancings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A secondary index: maps part of a table's key to the rows that have it.
+"""Finds the rows of a table that have given values in some columns of the key: a secondary index.
 
-A *group* has the rows with equal values of the indexed columns; a *block* lists their row numbers.
+The index has a *group* per combination of values in these columns. The *block* of a group lists the numbers of the
+rows that have these values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""A cache of sums for a join: a table of fixed size, where a new sum replaces the sum in its place."""
+"""Caches sums for a join, in a table of fixed size.
+
+The hash of a key determines the place of its sum. A new sum replaces whatever sum is there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Adds the rows of one table to another, for tables that several threads have made."""
+"""Adds the rows of one hash table to another.
+
+If several threads share a batch, each thread fills tables of its own, and these are merged afterwards.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Packs columns of a stored row into shared words. Each column has five words::
+"""Packs several columns of a stored row into one word. Five words describe where a column is::
 
     word | shift | mask | base | nullable
 
-A column holds ``code - base`` in the bits of ``mask`` above ``shift``; if nullable, 0 is NULL.
+The number ``(row[word] >> shift) & mask`` is the code of the column minus ``base``. In a nullable column, the number 0
+stands for NULL.
 """
 
 from __future__ import annotations

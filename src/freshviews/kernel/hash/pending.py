@@ -1,4 +1,4 @@
-"""Deferred inserts: rows appended to a table, and added to slots and indexes at the first lookup.
+"""Defers inserts: appends rows to a table, and adds them to slots and indexes when something first looks rows up.
 
 - A *pending* row is in no slot and no index; ``enter_slots`` adds it to the slots.
 - An *unlinked* row is in a slot and in no index; ``enter_pending`` adds it to the indexes.

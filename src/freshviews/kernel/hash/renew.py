@@ -1,4 +1,4 @@
-"""Empties a table or index, or packs its rows, and releases memory."""
+"""Empties a table or an index, or packs the rows of a table together. Releases the memory that becomes free."""
 
 from __future__ import annotations
 

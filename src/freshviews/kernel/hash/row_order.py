@@ -1,4 +1,4 @@
-"""Sorts the rows of a table by words of their keys; narrow columns are packed into one sort key."""
+"""Sorts the rows of a table by words of their keys. Columns with small ranges of values are packed into one word."""
 
 from __future__ import annotations
 

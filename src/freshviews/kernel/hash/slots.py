@@ -1,6 +1,7 @@
-"""Hash slots with open addressing and linear probing: map a 32-bit hash to the number of an entry.
+"""Maps a 32-bit hash to the number of an entry, which is a row of a table or a group of an index.
 
-A slot is one word, ``hash << 32 | number + 1``, and 0 if empty.
+A slot is one word, ``hash << 32 | number + 1``. An empty slot is 0. A search goes from slot to slot until an empty one
+(open addressing, linear probing).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A hash table of sums by key that is emptied in constant time.
+"""Keeps sums by key in a hash table that is emptied in constant time.
 
-An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying is absent.
+An entry is ``time | key ... | sum ...``. Emptying the table advances its clock; an entry with an earlier time is then
+absent.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The hash table of a relation or view: rows of words, found by key and by indexes on parts of the key.
+"""Stores the rows of a relation or view in a hash table. Rows are found by key, and by indexes on parts of the key.
 
 The words of a row::
 
     key ... | payload ... | one word per index | per ordered index: its words, folds and sums | stamp
 
-A row with a zero payload is not in the relation. The journal has the rows that a batch changed, with their old
-payloads.
+A row with a zero payload is not in the relation. The *journal* of a table has the rows that a batch changed, with their
+payloads before the batch.
 """
 
 from __future__ import annotations

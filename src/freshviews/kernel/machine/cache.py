@@ -1,6 +1,6 @@
-"""The cache of compiled code on disk: ``FRESHVIEWS_CACHE_DIR``, else a folder in the user's cache folder.
+"""Finds the folder of compiled code: ``FRESHVIEWS_CACHE_DIR`` if it is set, else a folder in the user's cache folder.
 
-The folder is used only if no other user can write to it.
+A folder is used only if no other user can write to it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process that compiles functions for the process of a database (``kernel.machine.beside``)."""
+"""Compiles functions in a process of its own. ``kernel.machine.beside`` orders them in the process of a database."""
 
 from __future__ import annotations
 

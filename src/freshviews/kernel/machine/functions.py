@@ -1,4 +1,4 @@
-"""Functions of words, which run as machine code if it is loaded, otherwise as plain Python.
+"""Defines ``Function``: a function of words that runs as machine code, or as plain Python until that is loaded.
 
 The decorators ``jit``, ``inlined`` and ``outside`` of ``kernel.memory`` make a ``Function`` of a Python function.
 """

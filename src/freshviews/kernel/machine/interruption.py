@@ -1,4 +1,7 @@
-"""Lets Ctrl-C end a step of a commit early, while signal handlers are deferred."""
+"""Lets Ctrl-C end a step of a commit early.
+
+Signal handlers are deferred during a commit. So long steps themselves check whether Ctrl-C was pressed.
+"""
 
 from __future__ import annotations
 

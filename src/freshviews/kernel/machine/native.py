@@ -1,6 +1,6 @@
 """Stores machine code in files, and loads it into this process without Numba.
 
-Only code for this machine's processor is loaded; NUMBA_CPU_NAME and NUMBA_CPU_FEATURES choose another.
+Code is for the processor of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another one.
 """
 
 from __future__ import annotations

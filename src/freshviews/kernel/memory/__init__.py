@@ -1,3 +1,6 @@
-"""Memory by address: words, mapped files, radix sort, and kernels that are called by name."""
+"""Reads and writes memory by address, maps files, and sorts rows.
+
+Also lets compiled code call functions by name or by address.
+"""
 
 __all__ = ["collection", "mapping", "mem", "outside", "row_sort", "triggers"]

@@ -1,4 +1,4 @@
-"""Maps files into memory: pages are read on demand and copied when written."""
+"""Maps files into memory. A page of a file is read when it is first used, and copied when it is first written."""
 
 from __future__ import annotations
 

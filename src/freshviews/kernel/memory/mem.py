@@ -1,6 +1,6 @@
-"""Loads and stores words by address; defines the decorators of kernels.
+"""Loads and stores words by address. Also defines the decorators ``jit`` and ``inlined``, which make kernels.
 
-Addresses count bytes. Nothing is checked: a wrong address crashes the process.
+Addresses count bytes and are not checked: a wrong address crashes the process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The decorator ``outside``: compiled code calls such a kernel by name, instead of having a copy of it."""
+"""Defines the decorator ``outside``. Compiled code calls a decorated kernel by name, instead of containing a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stable radix sort of rows of words by their first words."""
+"""Sorts rows of words by their first words, with a stable radix sort."""
 
 from __future__ import annotations
 

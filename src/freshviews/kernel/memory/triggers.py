@@ -1,4 +1,4 @@
-"""Calls triggers, conditions and readers by address, from compiled code."""
+"""Lets compiled code call generated functions by address: triggers, conditions, and readers of results."""
 
 from __future__ import annotations
 

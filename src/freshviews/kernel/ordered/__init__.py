@@ -1,6 +1,7 @@
-r"""Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
+r"""Keeps the rows of a hash table in order, for MIN and MAX, first rows, running sums, and ranges.
 
-An index is a search tree whose nodes are the rows; small groups stay outside the tree and are scanned::
+An ordered index is a search tree whose nodes are the rows. The rows of small groups are outside the tree, and are
+scanned::
 
     sales(part, price) -> count, sum        by [part]  ordered by price  summed by sum
 
@@ -12,11 +13,11 @@ An index is a search tree whose nodes are the rows; small groups stay outside th
       subtree 140          subtree 157           sum 6      sum 1      sum 8
 
 - ``index``: the tree and the order of keys; ``groups``: the groups outside the tree.
-- ``index_updates``: insert, remove, update.
-- ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
-- ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
-- ``percentiles``: the values at a fraction of the copies of a group.
-- ``top``: how one changed row moves others, for ``ORDER BY ... LIMIT`` and window functions.
+- ``index_updates``: inserts, removes and updates a row.
+- ``folds``: aggregates of the last key word over rows that share a prefix; ``sums``: sums of payloads over subtrees.
+- ``ranges``: the first and last row of a group, and the sum and the rows of a range.
+- ``places``: the positions of rows in the order of their group; ``percentiles``: the values at a fraction of a group.
+- ``top``: how one changed row moves other rows, for ``ORDER BY ... LIMIT`` and window functions.
 - ``threshold_tree``: the rows whose running sum is within a limit, in a tree per group.
 """
 

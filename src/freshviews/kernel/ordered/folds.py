@@ -1,7 +1,8 @@
-"""Folds of an ordered index: aggregates, such as the minimum, of the last key words of the rows that share a prefix.
+"""Computes folds of an ordered index: aggregates, such as the minimum, over the rows that share a prefix of the key.
 
-MODE and MODE_LAST combine rows instead: their word is the number + 1 of the row with the greatest count, the first
-payload word. Of several such rows it is the first one, or the last one.
+Most folds combine the last key words of these rows. MODE and MODE_LAST instead find the row with the greatest count,
+the first word of the payload. Their result is the number of that row plus 1. Among rows with equal counts, MODE finds
+the first row and MODE_LAST the last.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Groups of few rows, which stay outside the tree of an ordered index and are scanned."""
+"""Handles groups of few rows. These rows are outside the tree of an ordered index, and are scanned."""
 
 from __future__ import annotations
 

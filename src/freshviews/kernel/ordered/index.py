@@ -1,4 +1,7 @@
-"""The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys."""
+"""Keeps the rows of a table in a search tree, in the order of their keys.
+
+The tree is a treap: hashes of the row numbers decide which row is above another one, so the tree stays balanced.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Percentiles of the last key word of the rows of a group, each row as often as its count says.
+"""Computes percentiles of the last key word over the rows of a group. A row with count n counts as n equal values.
 
-The rows are in an index with places (``places``). Two descents find how many copies the group has, one or two more the
-rows at a position: O(log n), expected.
+The ordered index knows the position of each row among these values (``places``). Two descents of its tree find how many
+values the group has. One or two further descents find the values at the percentile. The expected time is O(log n).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The places of rows in an ordered index: a row with n copies takes n places, counted from 0 in each group."""
+"""Numbers the rows of each group of an ordered index. A row with n copies takes n *places*, counted from 0."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Reads an ordered index: the first and last row of a group, and the sums and the rows of a range.
 
+A range has the rows of a group whose next key word is between two bounds.
+
 A loop over a range::
 
     child = range_first(o, t, prefix, low, high, has)

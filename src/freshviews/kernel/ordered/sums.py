@@ -1,4 +1,4 @@
-"""Sums of payloads over the subtrees of an ordered index; each row stores the sum over its subtree."""
+"""Keeps sums of payloads in an ordered index. Each row stores the sum over its subtree."""
 
 from __future__ import annotations
 

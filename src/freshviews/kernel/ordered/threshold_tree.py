@@ -1,4 +1,4 @@
-"""Selects the rows whose running sum is within a limit, in a search tree per group."""
+"""Selects the rows whose running sum is within a limit. Each group has a search tree whose nodes store subtree sums."""
 
 from __future__ import annotations
 

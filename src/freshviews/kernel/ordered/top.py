@@ -1,10 +1,10 @@
 """Finds how the change of one row moves other rows of its group, for ``ORDER BY ... LIMIT`` and window functions.
 
-The caller calls ``top_start``, then one of these until it returns 0:
+The caller calls ``top_start``, then calls one of these functions until it returns 0:
 
-- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``;
-- ``beside_next``: pairs of a row and the row ``shift`` places away, first the former pairs, then the new ones;
-- ``frame_next``: pairs of a row and a row of its frame, the rows from ``low`` to ``high`` places later.
+- ``top_next`` returns the rows whose copies entered or left the places from ``first`` up to ``last``.
+- ``beside_next`` returns pairs of a row and the row ``shift`` places away: first the former pairs, then the new ones.
+- ``frame_next`` returns pairs of a row and a row of its frame. A frame has the rows ``low`` to ``high`` places later.
 """
 
 from __future__ import annotations

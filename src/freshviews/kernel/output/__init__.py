@@ -1,3 +1,3 @@
-"""The output of a program: a growing array of rows, and the values of aggregates."""
+"""Collects the rows that a program returns, and computes the values of their aggregates."""
 
 __all__ = ["buffer", "drain", "results"]

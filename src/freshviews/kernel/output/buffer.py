@@ -1,4 +1,4 @@
-"""A growing array of rows of words, to which triggers and readers append rows."""
+"""Keeps a growing array of rows of words. Triggers and readers append rows to the array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small kernels by which generated code appends rows to the output."""
+"""Has the small kernels that generated code calls while it appends rows to the output."""
 
 from __future__ import annotations
 

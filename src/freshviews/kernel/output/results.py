@@ -1,4 +1,4 @@
-"""Computes the values of aggregates, as codes, from the payload of a group."""
+"""Computes the values of aggregates, such as AVG, from the counts and sums in the payload of a group."""
 
 from __future__ import annotations
 

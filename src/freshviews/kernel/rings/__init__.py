@@ -1,3 +1,3 @@
-"""Payloads of several words: the operations of the rings that ``freshviews.ring`` defines."""
+"""Adds and multiplies payloads of several words. ``freshviews.ring`` defines the rings of these payloads."""
 
 __all__ = ["cofactor", "cofactor_results", "doubles", "elements", "narrow", "steps", "wide"]

@@ -1,6 +1,7 @@
-"""Adds sums and products of elements of cofactor rings to a payload.
+"""Adds elements of cofactor rings, and products of such elements, to a payload.
 
-An element of degree m is a count, m sums, and m (m + 1) / 2 sums of products (``freshviews.ring.cofactor``).
+An element of degree m describes m variables of some rows. It has the count of the rows, m sums, and m (m + 1) / 2 sums
+of products (``freshviews.ring.cofactor``).
 """
 
 from __future__ import annotations

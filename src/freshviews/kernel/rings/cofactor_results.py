@@ -1,4 +1,4 @@
-"""Computes the sums, covariances and correlations of a cofactor element, exactly and rounded once."""
+"""Computes sums, covariances and correlations from an element of a cofactor ring, exactly and rounded once."""
 
 from __future__ import annotations
 

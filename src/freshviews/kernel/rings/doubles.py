@@ -1,4 +1,4 @@
-"""Adds to many exact sums of doubles in two loops: the first computes the values of a row, the second adds them."""
+"""Adds one row to many exact sums of doubles. One loop computes the values to add, a second loop adds them."""
 
 from __future__ import annotations
 

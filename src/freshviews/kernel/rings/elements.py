@@ -1,4 +1,4 @@
-"""Adds payloads that consist of elements of several rings."""
+"""Adds one payload to another, where a payload may consist of elements of several rings."""
 
 from __future__ import annotations
 

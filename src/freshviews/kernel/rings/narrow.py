@@ -1,4 +1,4 @@
-"""Exact sums of doubles in four words, for values that are neither very small nor very large.
+"""Adds doubles exactly in sums of four words, for values that are neither very small nor very large.
 
 A narrow sum is a two's-complement number in units of 2^-114.
 """

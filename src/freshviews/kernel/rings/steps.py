@@ -1,4 +1,7 @@
-"""The arithmetic of users' rings over words and doubles: the steps of a formula (``freshviews.ring.formula``)."""
+"""Does the arithmetic of rings that users define.
+
+A step is one operation of a formula, on words or doubles (``freshviews.ring.formula``).
+"""
 
 from __future__ import annotations
 

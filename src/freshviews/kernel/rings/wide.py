@@ -1,4 +1,4 @@
-"""Integers of several words in two's complement, the least word first."""
+"""Adds and multiplies integers of several words in two's complement. The least significant word comes first."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Scalar operations on codes: arithmetic, dates, logic, conversions, and exact sums of doubles."""
+"""Computes scalar operations on codes: arithmetic, dates, logic and conversions. Also adds doubles exactly."""
 
 __all__ = ["checked", "dates", "failure", "floats", "operations", "payload", "real"]

@@ -1,4 +1,7 @@
-"""Exact arithmetic beyond 64 bits, and float functions; ``kernel.compiler.arithmetic`` has their machine code."""
+"""Computes exact arithmetic beyond 64 bits, and float functions, in Python.
+
+``kernel.compiler.arithmetic`` writes the machine code of these functions.
+"""
 
 from __future__ import annotations
 

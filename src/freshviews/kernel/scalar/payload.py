@@ -1,4 +1,4 @@
-"""Arithmetic on integer payloads modulo 2^64, which records the first overflow in the word at ``status``."""
+"""Adds and multiplies integer payloads modulo 2^64. The first overflow is recorded in the word at ``status``."""
 
 from __future__ import annotations
 

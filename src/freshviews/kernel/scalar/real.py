@@ -1,4 +1,4 @@
-"""Exact sums of doubles, which do not depend on the order of inserts and deletes.
+"""Adds doubles exactly, so that a sum does not depend on the order of inserts and deletes.
 
 A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal. Three more words count NaN, +inf
 and -inf.

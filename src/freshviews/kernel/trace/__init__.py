@@ -1,4 +1,4 @@
-"""The incremental leapfrog triejoin: maintains the rows of a join by its *trace*, the recorded steps of the join.
+"""Maintains the rows of a join by its *trace*, the recorded steps of a leapfrog triejoin.
 
 - ``variable_join``, ``step``: the join, step by step; ``filters``: conditions and negated atoms.
 - ``sensitivity``, ``intervals``: records of steps in interval trees; ``oracle``: the bindings to evaluate again.

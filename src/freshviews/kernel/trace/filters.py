@@ -1,4 +1,7 @@
-"""Checks conditions, then negated atoms, when all iterators of a level stand at the same code, the *candidate*."""
+"""Tests a code that all iterators of a variable have found, the *candidate*: by conditions, then by negated atoms.
+
+A negated atom is a NOT EXISTS. The join drops a candidate that fails a test.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Interval trees: find the intervals with a given prefix that contain a given value.
+"""Finds the intervals with a given prefix that contain a given value, in an interval tree.
 
-An interval tree is an ordered tree that stores the greatest end below each child. Its keys::
+An interval tree is an ordered tree. Its inner pages also store the greatest end of the intervals below each child. A
+key is::
 
     prefix ... | start | end | context ...
 """

@@ -1,6 +1,7 @@
-"""Maintains a rule by its trace, as ``program.reference.incremental_trie_join.maintenance`` does, over words in memory.
+"""Maintains a rule for one batch, by the recorded steps of its leapfrog triejoin. A rule is a join with conditions.
 
 The caller calls ``keep_version``, edits the trees, and calls ``maintain``.
+``program.reference.incremental_trie_join.maintenance`` describes the algorithm.
 """
 
 from __future__ import annotations

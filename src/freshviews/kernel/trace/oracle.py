@@ -1,6 +1,6 @@
-"""Computes the change oracle: the bindings at which a rule must be evaluated again.
+"""Computes the change oracle: the values of variables for which a rule must be evaluated again.
 
-``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define it.
+The modules ``surgery`` and ``oracle`` of ``program.reference.incremental_trie_join`` define the change oracle.
 """
 
 from __future__ import annotations

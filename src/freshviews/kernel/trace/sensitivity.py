@@ -1,10 +1,10 @@
-"""Records, in interval trees, the codes at which a change would alter a step of a trace.
+"""Records the changes that would alter a step of a trace: for each step, an interval of codes.
 
-The tree of a cursor has a row per step::
+A cursor is an atom at one of its variables. The interval tree of a cursor has a row per step::
 
     codes of the atom ... | low | other codes ... || high | turn | since
 
-A change at a code from ``low`` to ``high`` alters the step.
+A change of the atom at a code from ``low`` to ``high`` alters the step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs one step of a leapfrog join, or the whole join below a binding, and records each step."""
+"""Runs one step of a leapfrog join, or all steps under given values of the first variables. Records each step."""
 
 from __future__ import annotations
 

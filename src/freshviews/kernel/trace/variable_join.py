@@ -1,4 +1,7 @@
-"""The leapfrog join of one variable over ordered trees: its cursors, and the array of words that describes a rule."""
+"""Moves the cursors of a leapfrog join of one variable over ordered trees.
+
+Also lays out the array of words that describes a rule: its variables, cursors, atoms, trees and conditions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The complement of a trie at its last level: the codes that the trie lacks."""
+"""Finds runs of consecutive codes at the last level of a trie.
+
+A join with NOT EXISTS skips such a run, and goes on with the next code that the trie lacks.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A flat trie: sorted rows as arrays, one level per column, for the leapfrog join.
+"""Reads a flat trie for the leapfrog join. A flat trie has sorted rows in arrays, with a level of nodes per column.
 
 The children of node ``p`` are the nodes of the next level from ``children[p]`` up to ``children[p + 1]``.
 """

@@ -1,4 +1,7 @@
-"""The galloping search of a leapfrog join, over flat tries and leaves of ordered trees."""
+"""Searches sorted words in steps that double, then halve.
+
+Leapfrog joins search flat tries and leaves of ordered trees in this way.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trie iterator over an ordered tree: key, next, seek_lub, open, at_end (Veldhuizen, Leapfrog Triejoin, 2014).
+"""Reads an ordered tree as a trie, by key, next, seek_lub, open and at_end (Veldhuizen, Leapfrog Triejoin, 2014).
 
 A tree of rows of k words is read as a trie of k levels.
 """

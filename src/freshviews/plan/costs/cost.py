@@ -1,4 +1,4 @@
-"""Computes the cost of an update: its lookups, visited rows and writes, as the mean over the rows of a relation."""
+"""Computes the cost of an update of a relation: the mean numbers of rows looked up, visited in loops, and changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The statistics from which costs are computed: numbers of rows, and degrees of values."""
+"""Defines the statistics from which costs are computed: numbers of rows, and degrees of values.
+
+The degree of a value is the number of rows that have it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes: parts of a trigger that change different views and may run in parallel."""
+"""Splits a trigger into *lanes*, which may run in parallel. No lane reads or changes what another lane changes."""
 
 from __future__ import annotations
 

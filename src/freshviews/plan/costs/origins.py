@@ -1,4 +1,4 @@
-"""Finds where the values in a view come from: the relations and columns that its triggers copy."""
+"""Finds the origin of each column of a view: the trigger that copies values to the column, and the copied variable."""
 
 from __future__ import annotations
 

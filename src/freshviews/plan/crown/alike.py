@@ -1,4 +1,6 @@
-"""Finds isomorphic bags of a cyclic query, which one program maintains.
+"""Finds isomorphic bags of a cyclic query, so that one program maintains these bags.
+
+A *bag* is a part of the query that is joined first.
 
 Two bags are isomorphic if a renaming of variables turns the atoms and conditions of one bag into those of the other.
 The two triangles of a dumbbell over one table are an example.

@@ -1,11 +1,11 @@
-"""Bags under change propagation without joins: another strategy computes their rows.
+"""Attaches bags to a join tree. A *bag* is a part of a cyclic query that a strategy other than CROWN joins first.
 
-Each addition to the view Q of a bag becomes an update of a node of the join tree::
+An addition to the view Q, which holds the rows of a bag, becomes an update of a node of the join tree::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; update the node by (a, b) += delta
 
-A guard of a bag has the distinct rows of a projection of another atom::
+A *guard* restricts a bag by an atom outside the bag. The guard has the distinct values of some columns of that atom::
 
     on R(a, b) += m:
         R_guard_rows[a, b] += m

@@ -1,4 +1,4 @@
-"""The strategy ``crown``: enumerates the result if possible, otherwise holds it in a view."""
+"""Defines the strategy ``crown``. It enumerates a result from several views if possible, otherwise stores it in one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Transforms a query for change propagation without joins: makes it acyclic and free-connex.
+"""Prepares a query for change propagation without joins. The prepared query is acyclic and free-connex.
 
 - A condition on the variables of one atom becomes a filter of the atom.
-- A cyclic query becomes an acyclic query of *bags* (``freshviews.query.hypertree``).
-- If the query is not free-connex, variables are added to the output until it is (section 7 of the CROWN paper).
+- A cyclic query becomes an acyclic query of *bags*: atoms that are joined first (``freshviews.query.hypertree``).
+- If the query is not free-connex, variables are added to its output until it is (section 7 of the CROWN paper).
 """
 
 from __future__ import annotations

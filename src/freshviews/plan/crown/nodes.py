@@ -1,8 +1,8 @@
-"""The nodes of a join tree in change propagation without joins, and the views that they store.
+"""Makes the nodes of a join tree for change propagation without joins, and the views that each node stores.
 
-- A node's rows are the rows of a relation, or projections of its children.
-- ``joined`` is the subset of rows that match all children: V_s of the CROWN paper.
-- An index of ``joined`` by the variables shared with the parent is the projection V_p.
+- The rows of a node are the rows of a relation, or projections of the rows of its children.
+- The subset ``joined`` has the rows of a node that match every child. The CROWN paper calls it V_s.
+- An index of ``joined`` by the variables that a node shares with its parent is the paper's projection V_p.
 """
 
 from __future__ import annotations

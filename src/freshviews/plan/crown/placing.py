@@ -1,6 +1,7 @@
-"""Finds places for optional and negated atoms in a join tree of the ordinary atoms.
+"""Attaches optional atoms (outer joins) and negated atoms (NOT EXISTS) to a join tree of the ordinary atoms.
 
-For ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``::
+In ``Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)``, S and T are optional: S is looked up by k, and T by y. The
+tree is::
 
     R(x, k)
       !U(x)

@@ -1,4 +1,4 @@
-r"""Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
+r"""Propagates changes without joins (CROWN): by semi-joins and projections along a free-connex join tree.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), Algorithms 1 to 6. The plan of Q(a, b, c, d) = R(a,
 b) S(b, c) T(c, d)::
@@ -13,8 +13,8 @@ b) S(b, c) T(c, d)::
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-- A row is in V_s, the subset ``joined``, if it matches all children; it counts the matching children in ``joins``.
-- V_p is ``joined``, indexed by the key shared with the parent.
+- V_s, the subset ``joined``, has the rows that match all children. The component ``joins`` counts matching children.
+- V_p is ``joined``, indexed by the variables that a node shares with its parent.
 - V_l, the subset ``live``, has the rows that are part of the result.
 
 `docs/crown.md` gives the bounds and the departures from the paper.

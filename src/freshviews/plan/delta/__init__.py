@@ -1,7 +1,7 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation and view trees.
+"""Has four strategies that propagate deltas: first order, higher order, change propagation and view trees.
 
-Shared modules: ``nest`` (nested loops), ``exponents`` (the time of an update), ``range_sums``, ``keyed`` (lookups by
-key).
+A delta is the change of a relation or view. Shared modules are ``nest`` (nested loops), ``exponents`` (the time of an
+update), ``range_sums``, and ``keyed`` (lookups by key).
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-r"""Standard change propagation: a plan of binary joins that stores every intermediate result.
+r"""Maintains a tree of binary joins, and stores the result of every join (standard change propagation).
 
 Source: Blakeley, Larson and Tompa (SIGMOD 1986). The plan of Q(a) = R(a, b) S(b, c) T(c)::
 

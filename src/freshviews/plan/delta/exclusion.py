@@ -1,4 +1,4 @@
-"""Looks up negated atoms when a value of a group appears, instead of when rows are joined.
+"""Looks up negated atoms (NOT EXISTS) only when a value first appears in a group, instead of for every joined row.
 
 For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 

@@ -1,4 +1,7 @@
-"""Computes the exponent of the time of an update: its innermost statement runs at most N^exponent times."""
+"""Computes an exponent that bounds the time of an update.
+
+With N stored rows, the innermost statement of a trigger runs at most N^exponent times.
+"""
 
 from __future__ import annotations
 

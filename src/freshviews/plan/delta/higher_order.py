@@ -1,4 +1,4 @@
-r"""Higher-order maintenance: joins an update with views of the other atoms, which are maintained in the same way.
+r"""Joins an update with views that already join the other atoms. These views are maintained in the same way.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014). The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with
 the views that an update of each relation is joined with::

@@ -1,4 +1,4 @@
-"""Looks up rows of a result by values of some free variables, without reading other rows."""
+"""Adds to a program a lookup that finds rows of the result by values of some columns, and reads no other rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes the join of bound variables with a list of views as nested loops."""
+"""Writes a join as nested loops and lookups.
+
+Some variables have values at first. A loop or lookup on each view of a list gives values to the other variables.
+"""
 
 from __future__ import annotations
 

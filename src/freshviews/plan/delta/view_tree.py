@@ -1,4 +1,4 @@
-r"""View trees: factorised maintenance over a variable order (F-IVM; Nikolic and Olteanu, SIGMOD 2018).
+r"""Maintains a tree of views along an order of the variables (F-IVM; Nikolic and Olteanu, SIGMOD 2018).
 
 At each variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. The plan of Q(a, b, c) = R(a,
 b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}::

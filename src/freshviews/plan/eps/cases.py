@@ -1,7 +1,9 @@
-"""Makes programs with heavy and light values from tables of cases, over any number of relations.
+"""Makes programs from tables of cases. A *case* says which values are heavy (have many rows) and which are light.
 
-Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, section 3). The sum that an update adds is split into cases, by
-which values are heavy. An update of R(a, b) with a light ``a`` loops over the few rows of T(c, a).
+The sum that an update adds to the result is split into one sum per case. For example, an update of R(a, b) with a light
+``a`` loops over the few rows of T(c, a).
+
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, section 3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the cycle of a query over three relations, and makes its program from a table of cases for each relation."""
+"""Makes the program of a query over three relations that form a cycle, from a table of cases for each relation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """IVM^eps over four relations: counts 4-cycles, 4-paths and Loomis-Whitney joins of degree 4 in sublinear time.
 
-`docs/ivm-eps.md` derives the cases and their bounds. ``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each
-row.
+A value is heavy if many rows have it, otherwise light. `docs/ivm-eps.md` derives the cases and their bounds.
+``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each row.
 
 **4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps::
 

@@ -1,9 +1,10 @@
-"""IVM^eps for hierarchical queries: light values are joined in views, heavy ones when the result is read.
+"""IVM^eps for hierarchical queries: light values are joined in views, heavy values only when the result is read.
 
 Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020).
 
 - A light value of a bound variable X has few rows. A view L_X stores the join below X.
-- A heavy value has many rows. A view W_X has the values of X whose join is not empty; reading loops over them.
+- A heavy value has many rows. A view W_X has the values of X whose join is not empty. Reading the result loops over the
+  heavy values of W_X.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 

@@ -1,4 +1,6 @@
-"""The strategies ``ivm_eps`` and ``ivm_eps_linear``: choose the program of a block, and the exponent eps.
+"""Defines the strategies ``ivm_eps`` and ``ivm_eps_linear``. Both choose the program of a block, and the exponent eps.
+
+A value is heavy if about N^eps or more of N rows have it, otherwise light.
 
 ``ivm_eps_linear`` uses linear space, and plans only queries over three relations in a cycle.
 """

@@ -1,4 +1,6 @@
-"""IVM^eps: counts over three relations R(a, b), S(b, c), T(c, a) in sublinear time, by heavy and light values.
+"""IVM^eps: maintains counts over three relations R(a, b), S(b, c), T(c, a) in sublinear time.
+
+A value is heavy in a relation if many of the relation's rows have it, otherwise light.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Figure 3. An update of R(a, b) needs the sum over c of S(b, c) T(c, a):
@@ -28,7 +30,7 @@ The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
             appears: if R_heavy[a]: the row enters R.heavy
         balance R by a
 
-An update takes O(N^max(eps, 1 - eps)) steps. `docs/ivm-eps.md` gives the departures.
+An update takes O(N^max(eps, 1 - eps)) steps. `docs/ivm-eps.md` gives the departures from the paper.
 """
 
 from __future__ import annotations

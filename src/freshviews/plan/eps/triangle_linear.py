@@ -1,4 +1,7 @@
-"""IVM^eps in linear space: counts over R(a, b), S(b, c), T(c, a), each partitioned by both of its variables.
+"""IVM^eps in linear space: maintains counts over R(a, b), S(b, c), T(c, a).
+
+A value is heavy in a relation if many of the relation's rows have it, otherwise light. Both columns of a relation have
+heavy and light values.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, extended version). For an update of R(a, b):
 

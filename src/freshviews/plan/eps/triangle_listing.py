@@ -1,8 +1,9 @@
 """IVM^eps for listing: enumerates the rows of a triangle join R(a, b), S(b, c), T(c, a) with constant delay.
 
 - The view ``M`` stores the triangles whose three values are all heavy or all light.
-- b heavy in S, c light in T: ``V_ST(a, b, c)`` stores the pairs of rows of S and T, ``N_ST(a, b)`` their number.
-- The subset ``listed`` of R has the rows with such pairs. Likewise V_TR for rows of S, and V_RS for rows of T.
+- ``V_ST(a, b, c)`` stores the joined rows of S and T where b is heavy in S and c is light in T. ``N_ST(a, b)`` counts
+  these rows.
+- The subset ``listed`` of R has the rows that match V_ST. Likewise, that of S matches V_TR, and that of T matches V_RS.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

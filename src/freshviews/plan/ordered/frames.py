@@ -1,8 +1,9 @@
-"""Aggregates over frames of ``ROWS BETWEEN``: the rows from ``low`` to ``high`` places after each row of an order.
+"""Maintains aggregates over the frames of ``ROWS BETWEEN``: the rows ``low`` to ``high`` places after each row.
 
-The query has two atoms of one relation: the rows, and the rows of their frames. They are not joined: a pair of a row
-and a row of its frame is found by their places in the search tree of ``plan.ordered.top_k``. No two rows are equal. A
-row that comes or goes changes the frames of the rows around it that reach it, by at most two rows each, and no others.
+The query has one relation twice: for the rows, and for the rows of their frames. The two are not joined. Instead, the
+rows of a frame are found by their places in the search tree of ``plan.ordered.top_k``. No two rows are equal. A row
+that comes or goes changes only the frames that reach its place, each by at most two rows.
+
 ``SUM(x) OVER (PARTITION BY g ORDER BY y ROWS 9 PRECEDING)`` over ``r(g, y, id, x)``, in the notation of
 ``program.printer``::
 

@@ -1,6 +1,6 @@
-"""Makes a program that initialises a first-order view by one leapfrog triejoin over the stored rows.
+"""Makes a program that initialises a view of the strategy ``first_order`` by one leapfrog triejoin.
 
-For a cyclic query this is cheaper than a delta query per row.
+For a cyclic query, one join over all stored rows is cheaper than a delta query per row.
 """
 
 from __future__ import annotations

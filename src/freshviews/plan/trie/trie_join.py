@@ -1,4 +1,4 @@
-"""Leapfrog triejoin: worst-case optimal evaluation of a join, repeated after every batch.
+"""Evaluates a join again after every batch, by leapfrog triejoin, which is worst-case optimal.
 
 Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. Variables are bound one at a time, to the intersection of sorted
 lists. The plan of Q() = R(a, b) S(b, c) T(c, a)::

@@ -1,4 +1,4 @@
-"""Rebalancing in the interpreter: values move between heavy and light parts (``program.heavy_light``).
+"""Rebalances an interpreted program: moves values between heavy and light parts (``program.heavy_light``).
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019), Figure 4, ONUPDATE.
 """

@@ -1,4 +1,4 @@
-"""Interprets the trigger language, in plain Python over dicts; this defines its meaning for compiled code."""
+"""Interprets the trigger language, in plain Python over dicts. Compiled code must do the same as the interpreter."""
 
 from __future__ import annotations
 

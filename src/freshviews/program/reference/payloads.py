@@ -1,4 +1,4 @@
-"""Payloads in the interpreter: tuples of ring elements, one per component."""
+"""Computes payloads in the interpreter. A payload is a tuple of ring elements, one per component."""
 
 from __future__ import annotations
 

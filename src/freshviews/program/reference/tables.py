@@ -1,4 +1,4 @@
-"""The views of an interpreted program as dicts, with their indexes and subsets, and a count of steps."""
+"""Keeps the views of an interpreted program as dicts, with indexes and subsets. Also counts the program's steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintains the traced joins of an interpreted program: edits of views become a batch of derivations."""
+"""Maintains the traced joins of an interpreted program: finds how a batch of changes alters the rows of each join."""
 
 from __future__ import annotations
 

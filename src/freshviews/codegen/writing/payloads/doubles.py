@@ -1,4 +1,4 @@
-"""Writes many sums of doubles of one view as two loops, because a statement for each would compile slowly."""
+"""Writes the additions to many sums of doubles of one view as two loops. A statement per sum would compile slowly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes payloads of integers: factors, products and additions. Also tests payloads of any ring for zero."""
+"""Writes the arithmetic of integer payloads: factors, products and additions. Also writes tests for zero payloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes users' rings as functions ``ring_k``, from the formulas of the ring."""
+"""Writes functions ``ring_k`` for the rings that users define, from the formulas of a ring."""
 
 from __future__ import annotations
 

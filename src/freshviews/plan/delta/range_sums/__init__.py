@@ -1,4 +1,4 @@
-"""Range sums: a pass over programs that replaces a loop over rows between two bounds by a sum.
+"""Rewrites programs: a loop over the rows between two bounds becomes a lookup of the sum of these rows.
 
 - ``ranges`` rewrites the loops; ``range_views`` declares and maintains the stored views.
 - ``bounds``, ``grid`` and ``slices`` read the conditions of a loop; ``products`` and ``linear`` its payloads.

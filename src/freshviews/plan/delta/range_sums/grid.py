@@ -1,4 +1,4 @@
-"""Tests whether doubles are on a grid, where sums of a few of them are exact.
+"""Tests whether doubles are on a grid. A sum of a few doubles on the grid is exact.
 
 The grid has the multiples of 2^-10 whose magnitude is at most 2^40.
 """

@@ -1,6 +1,6 @@
-"""Rewrites the body of a loop to use the sum of the rows instead of each row.
+"""Rewrites the body of a loop over rows so that it adds the sum of many rows at once, instead of row after row.
 
-This is valid if each addition is linear in the row's payload.
+This is valid if each addition in the body is linear in the row's payload.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites expressions over two relations as sums of products.
+"""Rewrites expressions over two relations as sums of products, in which each factor reads only one relation.
 
 ``a.volume - b.volume`` becomes ``a.volume * 1 - 1 * b.volume``.
 """

@@ -1,4 +1,4 @@
-"""Stores the views that range sums read, and maintains them.
+"""Declares the views that range sums read, and writes the statements that maintain these views.
 
 For ``S(g, t, v)`` with the condition ``t <= low``::
 

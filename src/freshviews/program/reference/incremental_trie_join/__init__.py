@@ -1,4 +1,4 @@
-"""The executable specification of incremental leapfrog triejoin, in plain Python.
+"""Maintains a leapfrog triejoin in plain Python, as the executable specification of the compiled one.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013).
 

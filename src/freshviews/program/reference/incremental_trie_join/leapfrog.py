@@ -1,4 +1,4 @@
-"""The leapfrog join of one variable, one step at a time, which can start from any position of a former join.
+"""Runs the leapfrog join of one variable, step by step. A join can start from any position of a former join.
 
 Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. The keys 1 3 5 and 3 4 5 are joined in these steps::
 

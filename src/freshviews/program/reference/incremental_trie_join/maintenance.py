@@ -1,10 +1,12 @@
-"""Maintains a rule by its trace: the maintenance rule of section 4 of the paper.
+"""Maintains a rule by its trace: the recorded operations of a leapfrog triejoin, with their results.
 
-The trace of a rule is the sequence of the operations of a leapfrog triejoin, with their results. When relations change,
+The steps are those of section 4 of Veldhuizen's paper. When relations change,
 
-1. the differences of both versions are computed (*tree surgery*);
-2. they are matched with the records of the operations, which yields the bindings to evaluate again (*change oracle*);
-3. at these bindings, leapfrog joins walk over both versions. Derivations of only one version are erased or inserted.
+1. the differences between the old and the new version are computed (*tree surgery*);
+2. these differences are matched with the recorded operations, which yields the bindings to evaluate again (*change
+   oracle*);
+3. at these bindings, leapfrog joins walk over both versions. Derivations of only the old version are erased, and those
+   of only the new version are inserted.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The change oracle: the bindings for which a rule must be evaluated again (sections 4 and 4.2.2).
+"""Computes the change oracle: the bindings for which a rule must be evaluated again (sections 4 and 4.2.2).
 
-A *contribution* has a binding of the first variables, a position and a code. Under this binding, the join of the next
-variable must run again from the position up to the code.
+A binding gives values to the first variables of the rule. A *contribution* has a binding, a position and a code. It
+says that the join of the next variable must run again from the position up to the code.
 """
 
 from __future__ import annotations

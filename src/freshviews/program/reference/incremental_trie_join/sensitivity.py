@@ -1,6 +1,7 @@
-"""Sensitivity indices: for each cursor, the intervals of codes in which a change would change the trace (section 4.2).
+"""Stores sensitivity indices: the intervals of codes in which a change would change the trace (section 4.2).
 
-A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
+There is an index per cursor, which is an atom at one of its variables. A record of the index of ``S(b, c)`` at ``c``,
+in the order a, b, c, is::
 
     (b; [low, high]; a; where)
 

@@ -1,4 +1,4 @@
-"""Tree surgery: the branches that a change of rows inserts into a trie or erases from it (section 4.2.1 of the paper).
+"""Computes tree surgery: the branches that a change of rows inserts into a trie or erases from it (section 4.2.1).
 
 The rows 3-40-90 and 3-50-91 share the branch 3. Erasing the first row erases the branches 3-40-90 and 3-40, but not 3.
 """

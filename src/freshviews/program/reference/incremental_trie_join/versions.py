@@ -1,4 +1,4 @@
-"""Versions of ordered rows, read as tries, and the difference of two versions.
+"""Keeps versions of ordered rows, reads a version as a trie, and finds the difference of two versions.
 
 A version is a sequence of immutable pages; an edit copies only the pages that it changes.
 """
