@@ -194,8 +194,6 @@ def run_views(way: General, run: Callable[[ViewState, General], CodeBatch | None
 
 def run_view(view: ViewState, way: General) -> CodeBatch | None:
     """Run a view over the batches that it reads; returns its change, None if nothing reads it."""
-    if way.applied:
-        INTERRUPTION.raise_if_asked()
     start = time.perf_counter()
     maintained = view.maintained
     names = list(filter(way.batches.get, maintained.inputs))
