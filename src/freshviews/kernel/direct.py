@@ -1,7 +1,7 @@
 """Commits a small batch of one table in one call: checks and adds the rows, and runs the triggers.
 
-Each table has a block of words, its *plan*, which tells what a commit must do. A plan has entries of six kinds. The
-words of an entry are separated by semicolons:
+Each table has a *plan*: a block of words that lists the work of a commit. A plan has entries of six kinds. Semicolons
+separate the words of an entry:
 
 ========  =====================================================================================
 watched   the address of a word: if that word is not 0, the batch is refused

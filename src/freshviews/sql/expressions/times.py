@@ -172,7 +172,7 @@ def try_make_timestamp(*args: Expr) -> Expr:
     """As ``make_timestamp``, with NULL for one that does not exist."""
     if any(may_fail(one) or (one.type in (STRING, BIGINT) and not isinstance(one, Literal)) for one in args):
         raise Refusal(
-            "try_make_timestamp of an argument whose computation or cast may fail, as a STRING or BIGINT column",
+            "try_make_timestamp of an argument whose computation or cast may fail, such as a STRING or BIGINT column",
             "compute the argument in a subquery of FROM as INT, and seconds as INT or DECIMAL(16, 6)",
         )
     types = (*[INT] * 5, decimal(16, 6))
