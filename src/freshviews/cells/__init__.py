@@ -1,6 +1,6 @@
-"""Plans views over several engines, called *cells*; each cell has a part of the rows.
+"""Plans how several engines, called *cells*, maintain views together; each cell stores a part of the rows.
 
-``plan_cells`` decides which rows each cell gets, and which results are merged.
+``plan_cells`` decides which rows each cell gets, and which results of cells are merged.
 """
 
 from freshviews.cells.cell_definitions import cell_statements, merge_inputs, merge_statements, outputs

@@ -1,4 +1,7 @@
-"""Makes the tables and views of a cell, and those of the second stage, from the catalog and a plan for cells."""
+"""Derives the tables and views of each cell, and of the engine that merges results of cells, from a plan of cells.
+
+If the plan routes the rows of a table to cells in several ways, each way is a table of its own in a cell.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The plan of cells: which cells get each table's rows, and which results are merged. It is stored as JSON."""
+"""Defines the plan of cells: which cells get the rows of each table, and which results of cells are merged.
+
+A checkpoint stores the plan as JSON.
+"""
 
 from __future__ import annotations
 

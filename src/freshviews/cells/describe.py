@@ -1,4 +1,4 @@
-"""Prints a plan of cells, for ``freshviews explain --cells N``."""
+"""Describes a plan of cells as plain text, which ``freshviews explain --cells N`` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Estimates the number of rows of a table, of its filtered rows, and of its rows in one cell."""
+"""Estimates how many rows a table has, how many of these rows pass filters, and how many of them one cell gets."""
 
 from __future__ import annotations
 

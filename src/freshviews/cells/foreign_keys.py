@@ -1,4 +1,7 @@
-"""Routes each row with a foreign key to a cell that also has its parent row."""
+"""Routes the rows of two tables so that a cell can check a foreign key from one table to the other.
+
+A row with the foreign key goes to a cell that also gets the row to which the key refers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Decides which views are computed in cells, and which by the merging engine."""
+"""Decides which views the cells compute, and which views the merging engine computes.
+
+Cells compute each view that reads a table. The merging engine computes the views that read no table.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counts the cells that share each table and view, or gives the reason why only one engine has it."""
+"""Finds how many cells share the rows of each table and view, or why one engine has all of these rows."""
 
 from __future__ import annotations
 

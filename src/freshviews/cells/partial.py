@@ -1,4 +1,8 @@
-"""Splits a block over several cells: a partial view in each cell, and a view that merges them."""
+"""Splits a block, which is one SELECT, over several cells.
+
+Each cell maintains partial views over its own rows. A second engine merges the partial views into the result. For
+``SELECT g, SUM(x) ... GROUP BY g``, each cell has sums of its own rows by ``g``, and the second engine adds them up.
+"""
 
 from __future__ import annotations
 

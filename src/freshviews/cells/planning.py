@@ -1,4 +1,8 @@
-"""Plans cells: chooses how the rows of each table are divided among cells."""
+"""Chooses how the rows of each table are divided among cells.
+
+Views are planned one by one, the largest first. A view uses the ways of dividing a table that were chosen for
+earlier views, if this means fewer rows per cell.
+"""
 
 from __future__ import annotations
 

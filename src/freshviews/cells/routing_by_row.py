@@ -1,4 +1,4 @@
-"""Computes the cells of a single row, for tests and samples; Spark's expressions route whole batches."""
+"""Computes which cells get a single row. In a pipeline, Spark or its workers compute this for whole batches."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Finds the number of parts into which each variable of a block is hashed (HyperCube).
+"""Finds into how many parts the values of each variable of a block are hashed, by the HyperCube method.
 
-The search minimises the expected rows of the largest cell.
+The product of these numbers is at most the number of cells. The search minimises the expected rows of the fullest
+cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Finds the columns by which the atoms of a block may be divided among cells."""
+"""Finds the columns by whose values the rows of a block's tables may be divided among cells (a block is one SELECT).
+
+An example is the column of an equality join: rows that join have equal values, so they meet in one cell.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Moves the windows of tables to one engine, which sends inserts and deletes to the cells."""
+"""Defines an engine that maintains the windows of tables before their rows reach the cells.
+
+A window keeps the newest rows of a table. Only an engine with all rows of the table knows which rows leave the window.
+This engine sends inserts and deletes to the cells.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The command line: ``freshviews check``, ``explain``, ``run``, ``status``, ``query``, ``serve`` and more."""
+"""Implements the commands ``freshviews check``, ``explain``, ``run``, ``status``, ``query``, ``serve`` and others."""
 
 __all__ = ["main"]

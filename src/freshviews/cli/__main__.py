@@ -1,4 +1,4 @@
-"""``python -m freshviews.cli`` is the ``freshviews`` command."""
+"""Runs the ``freshviews`` command as ``python -m freshviews.cli``."""
 
 from freshviews.cli.main import main
 

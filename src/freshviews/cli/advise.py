@@ -1,6 +1,7 @@
-"""``freshviews advise``: computes the cost of a stream of updates over each join tree of a script's views.
+"""``freshviews advise``: compares the join trees of each view of a script, by their cost for a stream of updates.
 
-The stream is a folder with a file ``<table>.csv`` or ``<table>.parquet`` for each table.
+A join tree arranges the tables of a join, and this decides what an update costs. The stream is a folder with a file
+``<table>.csv`` or ``<table>.parquet`` for each table.
 """
 
 from __future__ import annotations

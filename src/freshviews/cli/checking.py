@@ -1,4 +1,8 @@
-"""``freshviews check``: prints how many cells share each view, and which sources and sinks can be reached."""
+"""Finds what ``freshviews check`` prints about the cells, sources and sinks of a script.
+
+It prints how many cells share each view, whether Spark or its workers read each table, and which sources and sinks can
+be reached.
+"""
 
 from __future__ import annotations
 

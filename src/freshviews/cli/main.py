@@ -1,4 +1,4 @@
-"""Runs a command of ``freshviews``; an error prints a message and exits with code 1."""
+"""Defines the commands of ``freshviews`` and their options. An error prints a message, and the exit code is 1."""
 
 from __future__ import annotations
 

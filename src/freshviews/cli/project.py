@@ -1,4 +1,4 @@
-"""``freshviews run``, ``check`` and ``explain`` for projects of Spark's declarative pipelines."""
+"""Implements ``freshviews run``, ``check`` and ``explain`` for projects of Spark's declarative pipelines."""
 
 from __future__ import annotations
 

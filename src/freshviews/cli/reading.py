@@ -1,4 +1,4 @@
-"""``freshviews status``, ``query`` and ``serve``: read a checkpoint, also while its pipeline runs."""
+"""Implements ``freshviews status``, ``query`` and ``serve``, which read a checkpoint, also while its pipeline runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables and the summary line that ``freshviews check`` prints."""
+"""Makes the tables and the summary line that ``freshviews check`` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Handles SIGINT and SIGTERM: the first lets the current version finish, the second ends the process at once."""
+"""Handles SIGINT and SIGTERM during a run.
+
+The first signal lets the current version finish. The second signal ends the process at once.
+"""
 
 from __future__ import annotations
 

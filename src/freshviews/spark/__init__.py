@@ -1,4 +1,4 @@
-"""The pipeline on Spark: reads change streams, maintains views exactly, and writes the changes of the views.
+"""Reads streams of changes with Spark, maintains views over them exactly, and writes the changes of the views.
 
 ::
 

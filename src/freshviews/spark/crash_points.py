@@ -1,4 +1,7 @@
-"""Names the steps from a micro-batch to a version, in order; tests stop a process at each step."""
+"""Names the steps by which a micro-batch becomes a committed and delivered version.
+
+The code of each step calls ``reach`` when the step is done, so that tests can stop the process there.
+"""
 
 from __future__ import annotations
 

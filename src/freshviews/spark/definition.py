@@ -1,4 +1,4 @@
-"""The definition of a pipeline, as data: its tables with their sources, and its views with their sinks."""
+"""Defines a pipeline as data: each table with the source of its rows, and each view with its sink."""
 
 from __future__ import annotations
 

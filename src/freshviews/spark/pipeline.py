@@ -1,4 +1,7 @@
-"""The pipeline: tables from DataFrames or a script, and views over them, maintained by a streaming query."""
+"""Defines ``Pipeline``: tables whose rows come from Spark, and views over these tables that Spark's workers maintain.
+
+The tables and views come from calls or from a script. ``start`` begins the streaming query that maintains the views.
+"""
 
 from __future__ import annotations
 

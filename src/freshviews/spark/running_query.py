@@ -1,4 +1,4 @@
-"""A running pipeline, with the interface of Spark's StreamingQuery."""
+"""Defines ``Query``, which stands for a running pipeline and has the interface of Spark's ``StreamingQuery``."""
 
 from __future__ import annotations
 

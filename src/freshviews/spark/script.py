@@ -1,4 +1,4 @@
-"""Reads a file of streaming SQL into the definition of a pipeline, without Spark."""
+"""Parses a script of streaming SQL into the definition of a pipeline. Parsing does not start Spark."""
 
 from __future__ import annotations
 

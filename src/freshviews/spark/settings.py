@@ -1,6 +1,6 @@
-"""Settings of Spark: the defaults of freshviews, and the user's settings, which override them.
+"""Merges the settings of Spark that freshviews prefers with those of the user, which take precedence.
 
-Some settings are fixed, because other values would lose or change rows.
+Some settings are fixed, because other values would lose or change rows. Another value for a fixed setting is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Files of arrays: written once, opened by mapping them into memory.
+"""Writes files of arrays, each once, and reads them by mapping large arrays into memory.
 
-::
+A file has three parts; the numbers are sizes in bytes::
 
     preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 |
                 length of the footer 8 | crc32 of the preamble up to here 4

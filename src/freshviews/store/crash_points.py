@@ -1,4 +1,7 @@
-"""Names the steps by which a commit and a snapshot become durable, for tests that stop a process at a step."""
+"""Names the steps by which a commit or a snapshot becomes durable.
+
+The code of each step calls ``reach`` when the step is done, so that tests can stop the process there.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The directory of a durable database: its lock, its format, its log and its newest snapshot.
+"""Opens the directory of a durable database, appends to its log, and replaces its snapshot.
 
-::
+The directory has these files::
 
     meta.json                   the format version, and the sequence number of the newest segment
     lock                        locked while a process has the directory open; holds the process id
@@ -9,7 +9,7 @@
     state-<sequence>            the snapshot's images of views, and the strings in them
     *.tmp                       incomplete; deleted when the directory is opened
 
-The rows of trusted tables are not stored, so no snapshot has them; the views over them are stored.
+The rows of trusted tables, whose updates are not checked, are not stored. The views over these tables are stored.
 """
 
 from __future__ import annotations

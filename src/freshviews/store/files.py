@@ -1,4 +1,7 @@
-"""Durable file operations: write, sync, rename into place, sync the directory; and the lock of a directory."""
+"""Writes small files durably, and locks the directory of a database.
+
+To be durable, a file is written under a temporary name, synced, and renamed; then its directory is synced.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The log: records in segment files, appended one commit at a time, and synced at each commit or after an interval."""
+"""Appends a record to the log at each commit, and reads the records when a database is opened.
+
+The log consists of segment files. It is synced to the disk at each commit, or after an interval.
+"""
 
 from __future__ import annotations
 

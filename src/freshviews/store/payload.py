@@ -1,4 +1,7 @@
-"""The payload of a record of rows: each table's number, name and Arrow IPC stream."""
+"""Encodes rows of several tables as the payload of one record, in the log or in a snapshot.
+
+For each table, the payload has the number and the name of the table, and the rows as an Arrow IPC stream.
+"""
 
 from __future__ import annotations
 

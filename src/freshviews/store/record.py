@@ -1,9 +1,10 @@
-"""Records: the units of log segments and snapshots. A record is a header of 40 bytes and a payload::
+"""Encodes records, of which the log and snapshots consist. A record is a header of 40 bytes and a payload::
 
     magic 4 | kind 1 | late 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header up to here 4
 
-``sequence`` counts the records of a database; ``version`` is the version after the record.
+``sequence`` counts the records of a database. ``version`` is the version after the record. ``late`` is 1 if earlier
+records were perhaps not on the disk when this record was written.
 """
 
 from __future__ import annotations

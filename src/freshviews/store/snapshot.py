@@ -1,6 +1,7 @@
-"""Snapshots: files with the scripts, the rows of stored tables, and the names of the images of views.
+"""Writes and reads snapshots of a database.
 
-A file with its final name is complete.
+A snapshot file has the executed scripts, the rows of stored tables, and the names of the images of views. A file with
+its final name is complete.
 """
 
 from __future__ import annotations

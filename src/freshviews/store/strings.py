@@ -1,4 +1,7 @@
-"""Files of the strings of a dictionary; each has the strings of one range of codes."""
+"""Writes and reads the strings of a dictionary, which gives each string an integer code.
+
+Each file has the strings of one range of codes.
+"""
 
 from __future__ import annotations
 

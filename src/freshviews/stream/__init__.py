@@ -1,4 +1,7 @@
-"""Streams of changes: converts batches in a change format to signed rows, which a database applies.
+"""Converts batches of changes to signed rows, which a database applies.
+
+A change format says which rows of a batch are inserted or deleted. A signed row has a multiplicity: 1 inserts the row
+once, -1 deletes it once.
 
 The examples in the docstrings of this package continue from here::
 

@@ -1,4 +1,4 @@
-"""Converts columns of the input to the types of the table's columns, and refuses single values that do not fit."""
+"""Converts the columns of a batch to the types of the table's columns, and reports each value that does not fit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads Kafka Connect schemas, which define the types of a row's fields."""
+"""Reads the Kafka Connect schema of a Debezium message. The schema says how the fields of a row are written in JSON."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Converts Debezium envelopes, which are JSON text, to inserts and deletes.
+"""Converts Debezium envelopes, which are JSON text, to inserts and deletes of rows.
 
 ::
 
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
-c (create) and r (read) insert ``after``, d deletes ``before``, u does both.
+The ops c (create) and r (read) insert the row ``after``, d (delete) deletes the row ``before``, u (update) does both.
 """
 
 from __future__ import annotations

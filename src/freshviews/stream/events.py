@@ -1,4 +1,4 @@
-"""Events: rows in order, each with an action, which are converted to signed rows.
+"""Converts events to signed rows. An event is a row with an action, and the order of events matters.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The change formats: how the rows of a batch say whether they are inserted or deleted.
+"""Defines the change formats. A change format says what each row of a batch does to the table.
 
 ============================  ====================================================================
 format                        a row of the batch

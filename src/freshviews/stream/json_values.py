@@ -1,4 +1,4 @@
-"""Converts columns of JSON values, as Debezium's connectors write them, to codes.
+"""Converts columns of JSON values to columns of SQL types. These JSON values are accepted, as Debezium writes them:
 
 =========  ==========================================================================================
 BOOLEAN    true, false, 0, 1, text

@@ -1,4 +1,4 @@
-"""Encodes keys of one or more columns as single numbers, to compare rows by key."""
+"""Numbers the keys of rows, so that rows with equal keys have equal numbers. A key may have several columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Converts whole columns, and finds every bad row by halving the columns that fail."""
+"""Converts a column as a whole if possible, and otherwise finds all of its bad values.
+
+A column that fails is halved, and so is each half that fails. The values of a short piece are converted one by one.
+"""
 
 from __future__ import annotations
 

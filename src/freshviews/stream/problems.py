@@ -1,4 +1,4 @@
-"""Raises refused changes as errors, or sets them aside as rows with a reason."""
+"""Collects the bad rows of a batch: either the first one is raised as an error, or all are set aside with reasons."""
 
 from __future__ import annotations
 

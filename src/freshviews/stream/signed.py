@@ -1,4 +1,4 @@
-"""Converts a batch in any change format to signed rows; the entry point of this package.
+"""Converts a batch in any change format to signed rows, which ``Database.apply`` takes.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The words of an op column, and the action of each.
+"""Maps each word of an op column, such as ``insert`` or ``-u``, to an action on the row.
 
 =================================================================  =========================================
 words, in any case                                                 action

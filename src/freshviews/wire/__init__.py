@@ -1,4 +1,7 @@
-"""A server of Arrow Flight SQL over gRPC; ``Served`` is its interface to a database or a checkpoint."""
+"""Serves tables and views to clients of Arrow Flight SQL, over gRPC.
+
+The server reads a database or a checkpoint through the interface ``Served``.
+"""
 
 __all__ = [
     "LOCKED_SECONDS",

@@ -1,4 +1,4 @@
-"""Converts Arrow tables to the messages of a Flight stream, and back."""
+"""Converts Arrow tables to the messages of a Flight stream, and the messages of a client to rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serves a database: reads its definitions, answers a SELECT and executes a script."""
+"""Serves a database: lists its tables and views, answers SELECTs, and executes statements that change it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers the requests of Flight SQL; ``server`` sends and receives the messages."""
+"""Computes the answers to requests of Flight SQL; the module ``server`` receives the requests and sends the answers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Holds objects between two requests of a client: results to be fetched, and prepared statements.
+"""Keeps results until a client fetches them, and prepared statements until a client closes them.
 
-Old objects are dropped.
+Objects are dropped when they are too old, or when they are the oldest of too many.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The messages of Arrow Flight and Flight SQL, as classes of the package protobuf."""
+"""Defines the messages of Arrow Flight and Flight SQL, as classes of the package protobuf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface ``Served``, by which a server reads and changes tables and views."""
+"""Defines the interface ``Served``, by which a server reads and changes tables and views."""
 
 from __future__ import annotations
 

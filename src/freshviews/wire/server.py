@@ -1,4 +1,7 @@
-"""A gRPC server of Flight SQL in threads, with limits on messages, requests and waiting clients."""
+"""Runs a gRPC server for Flight SQL.
+
+It limits the size of a message, the number of requests at a time, and the time that it waits for a client.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The token that clients of a server must send: given by the user, or random."""
+"""Finds or makes the token that clients of a server must send, and checks whether a request has it.
+
+A user gives the token in a file or an environment variable. Otherwise, it is random.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""An HTTP server for the metrics of a pipeline and for ``freshviews serve``."""
+"""Serves the metrics of a pipeline over HTTP, and its views for ``freshviews serve``."""
 
 __all__ = ["checkpoint", "server", "site"]

@@ -1,4 +1,4 @@
-"""Serves the last version of a checkpoint's views over Arrow Flight SQL, read only."""
+"""Answers clients of Arrow Flight SQL from the last version of a checkpoint's views. Clients can only read."""
 
 from __future__ import annotations
 

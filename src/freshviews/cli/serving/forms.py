@@ -1,4 +1,4 @@
-"""Writes the rows of a version as JSON, CSV or an Arrow IPC stream."""
+"""Encodes the rows of an answer as JSON, CSV or an Arrow IPC stream."""
 
 from __future__ import annotations
 

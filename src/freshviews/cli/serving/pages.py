@@ -1,4 +1,4 @@
-"""The pages of ``freshviews serve``: HTML without scripts."""
+"""Writes the HTML pages of ``freshviews serve``; they have no scripts."""
 
 from __future__ import annotations
 

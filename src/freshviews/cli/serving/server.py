@@ -1,4 +1,7 @@
-"""An HTTP server in threads; it answers only GET, and limits connections, their time and the size of requests."""
+"""Runs an HTTP server that answers only GET. Each connection has a thread of its own.
+
+The server limits the number of connections, the seconds of a connection, and the size of a request.
+"""
 
 from __future__ import annotations
 

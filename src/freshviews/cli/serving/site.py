@@ -1,6 +1,7 @@
-"""Answers the requests of ``freshviews serve``, which are not trusted.
+"""Answers the HTTP requests of ``freshviews serve``, and checks them first, because anyone may send them.
 
-``/`` is the pipeline, ``/view/NAME`` a view, ``/query?sql=`` a SELECT; ``format`` is html, json, csv or arrow.
+The path ``/`` shows the pipeline, ``/view/NAME`` a view, and ``/query?sql=`` the result of a SELECT. The parameter
+``format`` is html, json, csv or arrow.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Declares Spark's sources and sinks, and the messages that some of them carry."""
+"""Describes the sources and sinks of Spark that freshviews knows, and the messages in some of them."""
 
 __all__ = ["by_arrow", "declarations", "message_format", "polls", "secrets"]

@@ -1,4 +1,4 @@
-"""Decides whether workers may read the files of a table by Arrow, without Spark."""
+"""Decides from the declaration of a table whether Python workers may read its files by Arrow instead of Spark."""
 
 from __future__ import annotations
 

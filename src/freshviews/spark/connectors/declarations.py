@@ -1,4 +1,7 @@
-"""Declares each known source and sink of Spark; options of others are passed on unchanged."""
+"""Describes each source and sink of Spark that freshviews knows: its options, its columns, the package to install.
+
+The options of any other source or sink are passed to Spark unchanged.
+"""
 
 from __future__ import annotations
 

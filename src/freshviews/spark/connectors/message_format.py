@@ -1,6 +1,6 @@
-"""Maps messages with a key and a value to a table's columns, and a view's columns to messages, by options.
+"""Reads the options that say where the columns of a table are in messages, each of which has a key and a value.
 
-::
+The module also decides how the rows of a view are written as messages. Examples of options of a table::
 
     values 'json'                       the value is JSON; column c is its field c
     from.cust 'value.customer.id'       column cust is the field id of the value's field customer

@@ -1,4 +1,6 @@
-"""Options of a database table that is read repeatedly, by a column whose values grow.
+"""Reads the options of a database table that is polled: Spark reads it again and again for new rows.
+
+New rows are found by a column whose values grow.
 
 ::
 

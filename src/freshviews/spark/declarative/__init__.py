@@ -1,6 +1,6 @@
-"""Maintains the materialized views of projects of Spark's declarative pipelines (``spark-pipeline.yml``).
+"""Runs projects of Spark's declarative pipelines (``spark-pipeline.yml``), and maintains their materialized views.
 
-::
+The modules work in this order::
 
     spec ─> registry ─> graph ──────────────> views ──────────────────> project
             Python      Spark's own classes   script of the views        runs Spark's part,

@@ -1,4 +1,7 @@
-"""Stores the definitions of tables of Spark's in-memory catalog, so that the next run can declare them again."""
+"""Stores the definitions of a project's tables, so that the next run can declare the tables again.
+
+This is needed if Spark keeps its catalog in memory, because the catalog then ends with the session.
+"""
 
 from __future__ import annotations
 

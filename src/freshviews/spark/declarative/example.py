@@ -1,4 +1,4 @@
-"""Writes an example project: a folder of orders, a streaming table of them, and views."""
+"""Writes an example project: a folder of orders, a streaming table that reads the folder, and two views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Hands a project to Spark's own classes in this session's Java, which parse, resolve and run it."""
+"""Makes Spark's own Java classes parse, resolve and run a project of declarative pipelines.
+
+Python calls these classes in the Java process of its Spark session.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Finds the streaming tables and file sinks in which Spark 4.1 would lose rows."""
+"""Finds the streaming tables and file sinks of a project in which Spark 4.1 would leave out rows.
+
+A *flow* is a query that writes rows into a table or sink. Spark leaves out rows if several flows share the log of the
+written files, or if this log is older than the reset of a flow.
+"""
 
 from __future__ import annotations
 

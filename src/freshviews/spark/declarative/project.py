@@ -1,4 +1,7 @@
-"""Runs a project: Spark updates streaming tables and sinks; the engine maintains the materialized views."""
+"""Runs a project: Spark updates the streaming tables and sinks, and freshviews maintains the materialized views.
+
+If the project allows it, Spark recomputes the materialized views that freshviews cannot maintain.
+"""
 
 from __future__ import annotations
 

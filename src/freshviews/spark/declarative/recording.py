@@ -1,4 +1,8 @@
-"""Replaces the Spark session while a function of a project runs, and records the calls that define its query."""
+"""Records the calls on a Spark session by which a function of a project defines its query.
+
+While the function runs, a stand-in replaces the session and executes nothing. The recorded calls are then turned into
+SQL, or made on the real session.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Runs the Python files of a project as Spark does, reads its SQL files, and collects their definitions."""
+"""Collects the definitions in the files of a project: tables, views, sinks, and the queries that write into them.
+
+Python files are run as Spark runs them. SQL files are read as text.
+"""
 
 from __future__ import annotations
 

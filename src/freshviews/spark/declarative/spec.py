@@ -1,4 +1,7 @@
-"""Reads ``spark-pipeline.yml``, the specification of a project of Spark's declarative pipelines, without Spark."""
+"""Reads ``spark-pipeline.yml``, the file that specifies a project of Spark's declarative pipelines.
+
+Reading it does not start Spark.
+"""
 
 from __future__ import annotations
 

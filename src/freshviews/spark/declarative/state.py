@@ -1,4 +1,7 @@
-"""Finds the state of a project's views in the project's storage, without Spark."""
+"""Finds the checkpoint of a project's last run, in the storage of the project.
+
+The checkpoint has the state of the materialized views. Finding it does not start Spark.
+"""
 
 from __future__ import annotations
 

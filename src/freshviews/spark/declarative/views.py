@@ -1,4 +1,4 @@
-"""Finds the materialized views of a project that can be maintained, and makes a script of them."""
+"""Finds the materialized views of a project that freshviews can maintain, and defines them in one SQL script."""
 
 from __future__ import annotations
 

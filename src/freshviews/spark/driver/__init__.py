@@ -1,3 +1,6 @@
-"""Turns a micro-batch into a committed and delivered version, in Spark's driver."""
+"""Turns each micro-batch, which is what Spark reads at once, into a committed and delivered version.
+
+This package runs in Spark's driver.
+"""
 
 __all__ = ["explain", "polling", "progress", "routing", "run", "version"]

@@ -1,4 +1,7 @@
-"""``freshviews explain --cells N``: shows how a pipeline would divide its rows among cells, and counts a sample."""
+"""``freshviews explain --cells N``: shows how N cells would share the rows of a pipeline.
+
+It also routes a sample of the input, and counts the rows that the cells would get.
+"""
 
 from __future__ import annotations
 

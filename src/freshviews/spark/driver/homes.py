@@ -1,4 +1,7 @@
-"""Assigns each cell to an executor, its home, where it stays in one Python worker from version to version."""
+"""Assigns each cell to one executor of Spark, which is called the *home* of the cell.
+
+A Python worker of this executor keeps the engine of the cell in memory from version to version.
+"""
 
 from __future__ import annotations
 

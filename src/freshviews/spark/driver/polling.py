@@ -1,4 +1,4 @@
-"""Polls tables of databases in a thread while a pipeline runs."""
+"""Reads tables of databases again and again for new rows, in a thread, while a pipeline runs."""
 
 from __future__ import annotations
 

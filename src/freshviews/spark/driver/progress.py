@@ -1,4 +1,4 @@
-"""Reports the progress of each version of a run, with the fields of Spark's ``StreamingQueryProgress``."""
+"""Reports rows, seconds and bytes of each version of a run, under the names of Spark's ``StreamingQueryProgress``."""
 
 from __future__ import annotations
 

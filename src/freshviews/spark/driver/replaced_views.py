@@ -1,4 +1,8 @@
-"""Deletes the old rows of views whose SELECT was replaced."""
+"""Computes deletes of the rows that a view had before its SELECT was replaced.
+
+The deletes go into the change of the first version with the new SELECT. If the old rows have other columns than the new
+rows, the deletes are stored separately.
+"""
 
 from __future__ import annotations
 

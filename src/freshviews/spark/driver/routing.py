@@ -1,4 +1,4 @@
-"""Writes the Spark expressions that compute the cells of each row of a table."""
+"""Writes the expressions by which Spark computes the cells that get each row of a table."""
 
 from __future__ import annotations
 

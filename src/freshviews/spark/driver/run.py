@@ -1,7 +1,7 @@
-"""A running pipeline: turns each micro-batch into a committed and delivered version.
+"""Runs a pipeline: makes a version of each micro-batch, commits the version, and delivers it to the sinks.
 
-1. Rows go to their cells, whose workers write files under fresh names.
-2. Changes of groups that several cells share go through the merge.
+1. Each row goes to the cells that need it. Python workers run the cells, and write files under fresh names.
+2. If several cells share a group, a second engine, called the *merge*, combines the changes of this group.
 3. The driver writes one manifest that names all files. This commits the version.
 4. Sinks get the version, and the delivery is recorded.
 """

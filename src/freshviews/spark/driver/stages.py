@@ -1,4 +1,8 @@
-"""Runs the two stages of a version: rows go through the cells, then changes of shared groups through the merge."""
+"""Runs the two stages that compute a version.
+
+First, each cell applies its rows. Then a second engine, called the *merge*, combines the changes of groups that several
+cells share.
+"""
 
 from __future__ import annotations
 

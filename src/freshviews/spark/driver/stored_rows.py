@@ -1,4 +1,7 @@
-"""Reads stored rows of a pipeline into a DataFrame, for a new view that needs them in other cells."""
+"""Makes a DataFrame of the rows of a table that a pipeline has stored in its cells.
+
+A new view may need these rows in other cells; they are then sent there.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Makes a version without committing it: runs both stages and makes a manifest of their results."""
+"""Computes a version without committing it: runs the cells and the merge, and makes a manifest of their results.
+
+The merge is the engine that combines results of cells. The manifest names all files of the version.
+"""
 
 from __future__ import annotations
 

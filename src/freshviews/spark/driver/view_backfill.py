@@ -1,7 +1,7 @@
-"""Backfills added views, and views with a replaced SELECT, while the stream continues.
+"""Fills views that are new, or whose SELECT was replaced, from stored rows while the stream continues.
 
-A Spark job loads a copy of each cell at one version and adds the new views. Between two micro-batches, the cells switch
-to the copies.
+A Spark job loads a copy of each cell at one version, and adds these views to the copy. Between two micro-batches, the
+pipeline continues with the copies.
 """
 
 from __future__ import annotations

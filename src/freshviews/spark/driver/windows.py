@@ -1,4 +1,8 @@
-"""Runs the stage before the cells: one engine, in a Python worker, that maintains the windows of tables."""
+"""Runs the engine that maintains the windows of tables, before rows go to the cells.
+
+A window keeps the newest rows of a table. The engine runs in one Python worker, and turns its input into inserts and
+deletes for the cells.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists the files of a micro-batch that workers read by Arrow instead of Spark."""
+"""Lists the files of a micro-batch if Python workers can read them by Arrow, so that Spark need not read them."""
 
 from __future__ import annotations
 

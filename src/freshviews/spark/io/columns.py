@@ -1,4 +1,4 @@
-"""Converts columns of tables for Spark: their types, and the constants of their DEFAULTs."""
+"""Translates column types between SQL and Spark, and writes the constants of DEFAULTs for Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the primary keys of Debezium envelopes in Spark, to route the envelopes to cells."""
+"""Extracts primary keys from Debezium envelopes, so that Spark can send each envelope to the cell of its key."""
 
 from __future__ import annotations
 

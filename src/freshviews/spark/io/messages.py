@@ -1,4 +1,7 @@
-"""Converts messages to rows: a column comes from the key, the value, a header or another column of the source."""
+"""Converts the messages of a source, such as a Kafka topic, to rows of a table.
+
+A column is read from the key, the value or a header of the message, or from another column of the source.
+"""
 
 from __future__ import annotations
 

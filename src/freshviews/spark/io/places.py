@@ -1,4 +1,7 @@
-"""Finds the file and the row number of a row, for errors and bad rows."""
+"""Finds where an input row came from: file and row number, or for a message its topic, partition and offset.
+
+Errors and the files of bad rows name this place.
+"""
 
 from __future__ import annotations
 

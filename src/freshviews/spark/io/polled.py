@@ -1,4 +1,7 @@
-"""Reads the new rows of a polled database table, by a column whose values grow."""
+"""Reads the rows of a polled database table that are in no version yet.
+
+A column whose values grow shows which rows may be new. Digests of rows show which of them are known already.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks whether a pipeline can reach the places that it reads and writes, without reading rows."""
+"""Checks, without reading rows, whether the sources and sinks of a pipeline can be reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Checks whether the sink of a view can take a replaced SELECT; if not, refuses the SELECT before a row is read."""
+"""Checks whether the sink of a view can take the rows of a new SELECT, in place of those of the old SELECT.
+
+If the sink cannot, the new SELECT is refused before a row is read. For example, a database table keeps its columns, so
+a SELECT with other columns is refused.
+"""
 
 from __future__ import annotations
 

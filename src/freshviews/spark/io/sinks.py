@@ -1,4 +1,4 @@
-"""Delivers the change of a view at a version, or the view's contents, to its sink."""
+"""Delivers a version of one view to the sink of the view: either the change of the view, or its whole contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads sources as DataFrames of signed rows, and makes one union of them, for a single shuffle."""
+"""Opens the sources of tables as DataFrames, and makes one DataFrame of the rows of all of them.
+
+So a single shuffle of Spark sends the rows of all tables to the cells.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds and starts the Java that Spark runs on, and archives its classes for faster starts."""
+"""Finds and starts Java for Spark, and archives Spark's classes so that later starts are faster."""
 
 from freshviews.spark.java.program import ACCEPTED, JavaError, JavaOutput, java_home, java_process, stand_in, version_of
 

@@ -1,4 +1,7 @@
-"""Keeps an archive of Spark's classes, which Java maps at each start instead of reading thousands of files."""
+"""Keeps Spark's Java classes in one archive, so that Spark starts faster.
+
+At each start, Java maps the archive into memory instead of reading the classes from thousands of files.
+"""
 
 from __future__ import annotations
 

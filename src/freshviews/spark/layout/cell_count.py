@@ -1,4 +1,7 @@
-"""Decides the number of cells of a pipeline: the requested number, or one cell per core."""
+"""Decides how many cells a pipeline has: the requested number, or else one per core.
+
+Without a request, a pipeline has one cell if its script allows no more, or if one of its tables has a window.
+"""
 
 from __future__ import annotations
 

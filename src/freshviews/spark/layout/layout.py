@@ -1,4 +1,7 @@
-"""Makes the cells and the merge of a pipeline from its definition and its plan of cells."""
+"""Derives the engines of a pipeline from its plan of cells: the cells, and the merge, which combines their results.
+
+Each engine is given as the SQL statements that create its tables and views.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the sizes of tables and their frequent values on a sample of the sources."""
+"""Estimates, by a sample of each source, how many rows the tables have and which values are frequent in a column."""
 
 from __future__ import annotations
 

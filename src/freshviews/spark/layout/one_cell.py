@@ -1,4 +1,7 @@
-"""Finds the reasons why all rows of a pipeline's sources must go to one cell."""
+"""Finds the reason, if there is one, why all rows of a pipeline must go to one cell.
+
+For example, Debezium envelopes are divided by the PRIMARY KEY of their table, and the table may have none.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Reads a checkpoint from outside the pipeline."""
+"""Reads the views and the status of a pipeline from its checkpoint, also while the pipeline runs."""
 
 __all__ = ["arrival", "contents", "data_source", "disk", "select"]

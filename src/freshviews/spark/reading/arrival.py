@@ -1,4 +1,4 @@
-"""Finds in Spark's own files when input arrived, and which input files are unread.
+"""Finds when input arrived and which input files no micro-batch has read, from the files that Spark itself writes.
 
 ::
 

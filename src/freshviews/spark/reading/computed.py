@@ -1,4 +1,7 @@
-"""Computes the rows of a view of a checkpoint, by the engines of its cells."""
+"""Computes the rows of a view from the states of cells, which a checkpoint stores.
+
+Each engine that has a part of these rows is loaded into this process, which then reads the part.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads a checkpoint from outside: a view's contents or changes at a committed version, and the status.
+"""Reads the contents or the change of a view at a committed version, and the status of a pipeline.
 
-It needs no Spark, and does not disturb a running pipeline.
+Everything is read from the checkpoint. Reading needs no Spark, and does not disturb a running pipeline.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The Spark data source ``freshviews``: reads views of a checkpoint. Call ``register(spark)`` first.
+"""Defines the Spark data source ``freshviews``, which reads views of a checkpoint. Call ``register(spark)`` first.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Computes the size of a checkpoint in its store."""
+"""Counts the objects and bytes of each part of a checkpoint in its store."""
 
 from __future__ import annotations
 

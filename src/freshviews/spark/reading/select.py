@@ -1,4 +1,7 @@
-"""Evaluates a SELECT over the views of a checkpoint, at a committed version: by DuckDB, or by Spark on request."""
+"""Evaluates a SELECT over the views of a checkpoint at one committed version.
+
+DuckDB evaluates the SELECT, or Spark if the caller asks for Spark.
+"""
 
 from __future__ import annotations
 

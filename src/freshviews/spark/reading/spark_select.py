@@ -1,4 +1,4 @@
-"""Evaluates a SELECT over the views of a checkpoint, by Spark."""
+"""Evaluates a SELECT over the views of a checkpoint by Spark, which is started for this SELECT."""
 
 from __future__ import annotations
 

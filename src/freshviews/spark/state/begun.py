@@ -1,4 +1,7 @@
-"""The object ``tables`` of a checkpoint: by view, whether its sink table has had rows."""
+"""Records for each view whether the table that is its sink has had rows, in the object ``tables`` of a checkpoint.
+
+With this record, a delivery notices that a table has had rows but has no note of their version.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Writes rows of several tables into one new object of a store, as Arrow streams.
+"""Writes rows of several tables into one new object of a store, as Arrow streams, and reads them again.
 
-``changes/7-0-5f.arrow@0+1200,4800+640`` names two streams within an object, each by its start and its length in bytes.
+The streams of one table are a *section* of the object. ``changes/7-0-5f.arrow@0+1200,4800+640`` names a section of two
+streams, each by its start and its length in bytes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the version that a named call of ``advance`` has committed, so that a repeated call changes nothing."""
+"""Finds the version that a named call of ``advance`` has committed, so that repeating the call has no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes images of a cell in the background, in a child process."""
+"""Writes the state of a cell's engine into files, called an image, by a child process.
+
+Meanwhile, the cell takes new rows in its own process.
+"""
 
 from __future__ import annotations
 

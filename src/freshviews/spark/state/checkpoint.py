@@ -1,6 +1,6 @@
-"""A checkpoint in a store: checks whether a pipeline may continue it, and deletes unneeded objects.
+"""Checks whether a pipeline may continue a checkpoint, and deletes objects of the checkpoint that are not needed.
 
-::
+A checkpoint has these objects in its store::
 
     <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
     <checkpoint>/manifest/   an object per version

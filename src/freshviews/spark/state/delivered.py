@@ -1,7 +1,7 @@
-"""The object ``delivered`` of a checkpoint: the last version that was delivered, and the views whose sinks lack some.
+"""Records which versions the sinks of a pipeline have, in the object ``delivered`` of its checkpoint.
 
-It is a number if no sink lacks versions. Else it is JSON: ``{"version": 57, "behind": {"by_part": 51}}`` says that the
-sink of the view ``by_part`` lacks the versions from 51 on.
+If no sink lacks a version, the object is the number of the last version. Else the object is JSON.
+``{"version": 57, "behind": {"by_part": 51}}`` says that the sink of the view ``by_part`` lacks the versions from 51 on.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Checks which changes of a pipeline's definition are allowed between two runs."""
+"""Checks whether a pipeline may continue with tables and views that changed since its last run.
+
+For example, a table with stored rows may get a new column, but its keys may not change.
+"""
 
 from __future__ import annotations
 

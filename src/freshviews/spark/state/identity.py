@@ -1,4 +1,8 @@
-"""The object ``identity`` of a checkpoint: shows a sink that the checkpoint was deleted and begun again."""
+"""Gives each checkpoint a random identity, stored in the object ``identity`` of the checkpoint.
+
+Deliveries to tables note the identity. So a delivery notices rows that came from a checkpoint that was deleted and
+begun again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Images in a store: an image is a folder of files, which a process has on its disk and maps."""
+"""Writes and reads images in a store. An image is a folder of files with the state of an engine.
+
+A process maps the files from its own disk. If the store is an object store, the process uploads and downloads the files
+in parts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Manifests: one object per version, which names all state and output of that version.
+"""Writes and reads manifests. The manifest of a version is one object that names all state and output of the version.
 
 A version is committed if and only if its manifest exists.
 """

@@ -1,4 +1,7 @@
-"""Proves that the driver and every worker process see one checkpoint, before any version is committed."""
+"""Proves that every worker process sees the same checkpoint as the driver, before a version is committed.
+
+Each worker reads an object that the driver wrote, and writes an object that the driver reads.
+"""
 
 from __future__ import annotations
 

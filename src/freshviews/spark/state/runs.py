@@ -1,6 +1,7 @@
-"""The lock of a running checkpoint, and its object ``runs``, which counts starts and refusals of sinks.
+"""Locks the checkpoint of a running pipeline, and counts the starts of the pipeline and the refusals of its sinks.
 
-Only a checkpoint in a folder has a lock; elsewhere, a second run fails when it commits an existing version.
+The counts are in the object ``runs``. Only a checkpoint in a folder has a lock. In other stores, a second run fails
+when it commits a version that exists.
 """
 
 from __future__ import annotations

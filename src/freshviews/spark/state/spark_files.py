@@ -1,4 +1,7 @@
-"""Stores Spark's own files of a pipeline: offsets of its sources, finished micro-batches, logs of read files."""
+"""Keeps in a checkpoint the files that Spark itself writes for a streaming query.
+
+Spark writes offsets of its sources, numbers of finished micro-batches, and names of files that it has read.
+"""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Passes rows to the engines of their cells, in Python workers of executors."""
+"""Passes rows to the engines of cells, in the Python workers of Spark's executors."""
 
 __all__ = ["advance", "arrow_kinds", "between_tasks", "csv_files", "files", "intake", "json_files", "rows", "worker"]

@@ -1,4 +1,7 @@
-"""Writes all files of a cell's next version, after the engine of the cell has applied the change."""
+"""Writes the files of a cell's next version, after the engine of the cell has applied the rows of the version.
+
+The files have these rows, the changes of views, and the contents of views whose sinks need them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Applies rows of insert-only tables while other rows still arrive."""
+"""Applies rows of insert-only tables in pieces, while other rows of the micro-batch still arrive.
+
+Rows of the other tables are applied last, as one batch.
+"""
 
 from __future__ import annotations
 

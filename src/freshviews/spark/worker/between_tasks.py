@@ -1,4 +1,7 @@
-"""Shortens Spark's work between two tasks, which takes tenths of a second in a Python worker with cells."""
+"""Shortens the pause between two tasks in a Python worker that has cells.
+
+In the pause, Spark collects garbage and clears caches of imports, which would take tenths of a second.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Reads CSV files by Arrow, if Spark reads their text to the same values.
+"""Reads CSV files by Arrow, if Arrow and Spark read the same values from them.
 
-``NotByArrow`` is raised for files with quotes, backslashes or unusual values; Spark reads these files.
+For a file with quotes, backslashes or unusual values, ``NotByArrow`` is raised, and Spark reads the file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reads files of a micro-batch in a worker, by Arrow, and routes their rows to cells."""
+"""Reads the files of a micro-batch by Arrow, in a Python worker, and computes which cells get each row."""
 
 from __future__ import annotations
 

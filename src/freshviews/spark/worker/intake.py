@@ -1,4 +1,8 @@
-"""Converts the input of a cell's table to signed rows; bad rows are set aside or refused."""
+"""Converts the input of a cell to signed rows, and applies them to the engine of the cell.
+
+A signed row says how often a row is inserted or deleted. A bad row is set aside with the reason, or the whole
+micro-batch is refused.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reads files of JSON lines by Arrow, if Spark reads them to the same values."""
+"""Reads files of JSON lines by Arrow, if Arrow and Spark read the same values from them.
+
+For other files, ``NotByArrow`` is raised, and Spark reads them.
+"""
 
 from __future__ import annotations
 

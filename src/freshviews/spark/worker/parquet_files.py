@@ -1,4 +1,8 @@
-"""Reads Parquet files by Arrow, if Spark reads their types, codecs, encodings and values in the same way."""
+"""Reads Parquet files by Arrow, if Arrow and Spark read the same values from them.
+
+This depends on the types, codecs, encodings and times in a file. For other files, ``NotByArrow`` is raised, and Spark
+reads them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Converts the rows of all tables to one schema, for Spark's shuffle to the cells, and back."""
+"""Converts rows of all tables to one schema, so that a single shuffle of Spark sends them to the cells.
+
+After the shuffle, the rows are grouped by cell and table, and converted back.
+"""
 
 from __future__ import annotations
 

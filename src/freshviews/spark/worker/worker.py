@@ -1,4 +1,4 @@
-"""Passes the rows of a micro-batch to the engines of their cells, in a Python worker of an executor."""
+"""Runs cells in a Python worker of Spark: their engines get the rows of a micro-batch and make the next version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Finds the last row of each changed key, in the change of a view with a key."""
+"""Reduces the change of a view to one row for each key that changed.
+
+This row is the new row of the key, or the deleted row if no row has the key now.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Writes rows of a version into a lakehouse table with MERGE: one commit per version, with a note of the version."""
+"""Writes the rows of a version into a lakehouse table, which is a Delta or an Iceberg table.
+
+Each version is one commit of the table. A note in the commit names the version, so that no version is written twice.
+Rows that replace the rows of their keys are written by MERGE.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Writes rows of a version as messages; headers have the version and the number of the message.
+"""Writes the rows of a version as messages. Headers of a message name the version, and number the message in it.
 
-After a crash a version may be sent again, with equal messages in equal order.
+After a crash, a version may be sent again, with equal messages in equal order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Checks which version of a view a sink's table has, by the note that each delivery writes."""
+"""Checks whether a table that is a sink already has the version of the view that is due.
+
+Each delivery to the table leaves a note of the view and the version, which the next delivery reads.
+"""
 
 from __future__ import annotations
 

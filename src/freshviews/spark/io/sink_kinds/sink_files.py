@@ -1,4 +1,4 @@
-"""Writes files of sinks, each published whole or not at all."""
+"""Writes files into the folders that are sinks. A reader sees a file whole or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes rows of a version into a table of a database, in one transaction per version.
+"""Writes the rows of a version into a table of a database, in one transaction per version.
 
 Spark writes the rows to a staging table. With ``upsert``, one transaction then runs::
 

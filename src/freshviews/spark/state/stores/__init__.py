@@ -1,3 +1,3 @@
-"""Stores of checkpoints, which map names to bytes; each kind of store is a module."""
+"""Implements stores, which hold checkpoints. A store maps names to bytes; each kind of store is a module."""
 
 __all__ = ["addresses", "folder", "store"]

@@ -1,4 +1,4 @@
-"""Chooses the store for the address of a checkpoint."""
+"""Finds the store at the address of a checkpoint, by the scheme of the address, such as ``s3``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store in Azure's blob storage: ``abfss://container@account.dfs.core.windows.net/folder``.
+"""Keeps a checkpoint in Azure's blob storage, at ``abfss://container@account.dfs.core.windows.net/folder``.
 
 Credentials come from ``AZURE_STORAGE_CONNECTION_STRING``, ``AZURE_STORAGE_KEY``, ``AZURE_STORAGE_SAS_TOKEN`` or
 azure-identity.

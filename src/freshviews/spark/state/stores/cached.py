@@ -1,4 +1,4 @@
-"""A remote store, with a cache on this machine's disk for objects that never change."""
+"""Adds to a remote store a cache on this machine's disk, for the objects that never change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store in Google Cloud Storage: ``gs://bucket/folder``.
+"""Keeps a checkpoint in Google Cloud Storage, at ``gs://bucket/folder``.
 
 Credentials come from ``GOOGLE_APPLICATION_CREDENTIALS``, the login of ``gcloud`` or the role of the machine.
 """

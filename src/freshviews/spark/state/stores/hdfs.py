@@ -1,4 +1,7 @@
-"""A store in HDFS, by its web interface WebHDFS: ``hdfs://namenode/folder``, ``webhdfs://namenode:port/folder``."""
+"""Keeps a checkpoint in HDFS, at ``hdfs://namenode/folder`` or ``webhdfs://namenode:port/folder``.
+
+Requests go to WebHDFS, the web interface of HDFS.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A store in S3, or in a server that speaks its protocol: ``s3://bucket/folder``.
+"""Keeps a checkpoint in S3, or in a server that speaks S3's protocol, at ``s3://bucket/folder``.
 
 Credentials and region come from environment variables, AWS's files or the role of the machine. ``AWS_ENDPOINT_URL``
 names another server.

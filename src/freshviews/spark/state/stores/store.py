@@ -1,6 +1,6 @@
-"""The interface of a store, where a checkpoint is: a map from names to bytes.
+"""Defines the interface of a store. A store holds a checkpoint as a map from names to bytes.
 
-Names are relative, with ``/`` between their parts.
+Names are relative paths, with ``/`` between their parts.
 """
 
 from __future__ import annotations
