@@ -23,7 +23,7 @@ help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make demo-kafka    a shop from Kafka to Delta Lake and PostgreSQL, with servers of its own and the same check"
 	@echo "make test    the tests to run after each change: every package, every strategy, fixed seeds; 8 minutes on two cores"
-	@echo "make test-change   every test, a tenth of the random examples, a part of the cases compiled; half an hour"
+	@echo "make test-change   every test function, a tenth of the random examples, a part of the cases; half an hour"
 	@echo "make test-all   every test at full size, and the 20 slowest by name; an hour, less where code is compiled already"
 	@echo "make warm    compiled code and an archive of Spark's classes, by which tests with Spark start in half of the time"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"

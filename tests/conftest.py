@@ -37,6 +37,7 @@ from tests.tiers import (
     SEED,
     SHARE_OF_A_FILE,
     SLOWEST,
+    TIER,
     USUAL,
     compiled,
     examples,
@@ -103,7 +104,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if _belongs(item)]
     if QUICK or CHANGE:
         kept = _few(kept)
-    if QUICK:
         kept = _within_the_budget(kept)
     # One worker of xdist has the first half of the list: all tests of the one Spark session.
     kept.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
@@ -128,12 +128,9 @@ def _is_random(item: pytest.Item) -> bool:
 
 def _few(items: list[pytest.Item]) -> list[pytest.Item]:
     """The tests that the quick tier or the change tier runs; tests with stored cases always run."""
-    by_test: dict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        by_test[item.nodeid.partition("[")[0]].append(item)
     files: Counter[Path] = Counter()
     kept: list[pytest.Item] = []
-    for cases in by_test.values():
+    for cases in _grouped(items, "[").values():
         if cases[0].get_closest_marker("kills") is not None:
             continue
         mark = cases[0].get_closest_marker("compiled")
@@ -149,25 +146,35 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _within_the_budget(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Of each file as many tests as its share of the time allows, from all over the file. UsageError if all take too
-    long."""
-    by_file: dict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        by_file[item.nodeid.partition("::")[0]].append(item)
+    """Of each file as many tests as its share of the time allows, from all over the file, and those with stored cases.
+    UsageError if all take too long."""
     kept: list[pytest.Item] = []
     total = 0.0
-    for file, own in by_file.items():
-        each = SECONDS[JOB].get(file, USUAL[JOB])
-        if each <= SLOWEST:
-            few = own[:: math.ceil(len(own) / max(1, int(SHARE_OF_A_FILE / each)))]
-            kept += few
-            total += each * len(few)
-    if total > 2 * BUDGET[JOB]:
+    for file, own in _grouped(items, "::").items():
+        each = SECONDS[TIER][JOB].get(file, USUAL)
+        if QUICK and each > SLOWEST:
+            continue
+        step = math.ceil(len(own) / max(1, int(SHARE_OF_A_FILE[TIER] / each)))
+        groups = [own] if QUICK else _grouped(own, "[").values()
+        few = {item for group in groups for item in group[::step]}
+        few |= {item for item in own if any(cases_of(item.nodeid))}
+        kept += [item for item in own if item in few]
+        total += each * len(few)
+    most = BUDGET[TIER][JOB]
+    if total > 2 * most:
         raise pytest.UsageError(
-            f"the {JOB} tests of make test take {total / 2:.0f} s in each of two processes, of {BUDGET[JOB]:.0f} s: "
+            f"the {JOB} tests of the {TIER} tier take {total / 2:.0f} s in each of two processes, of {most:.0f} s: "
             "mark slow tests with full, or lower SHARE_OF_A_FILE in tests/tiers.py"
         )
     return kept
+
+
+def _grouped(items: list[pytest.Item], end: str) -> dict[str, list[pytest.Item]]:
+    """Tests by the part of their names before ``end``."""
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        groups[item.nodeid.partition(end)[0]].append(item)
+    return groups
 
 
 def _sampled(cases: list[pytest.Item], quick: bool) -> list[pytest.Item]:
@@ -274,6 +281,6 @@ def _write_seconds(reports: list[Any]) -> None:
         file = one.nodeid.partition("::")[0]
         total[file] += one.duration
         tests[file].add(one.nodeid)
-    known = SECONDS[JOB] | {file: round(seconds / len(tests[file]), 2) for file, seconds in total.items()}
-    SECONDS[JOB] = {file: each for file, each in sorted(known.items()) if each > USUAL[JOB]}
+    known = SECONDS[TIER][JOB] | {file: round(seconds / len(tests[file]), 2) for file, seconds in total.items()}
+    SECONDS[TIER][JOB] = {file: each for file, each in sorted(known.items()) if each > USUAL}
     (Path(__file__).parent / "seconds.json").write_text(json.dumps(SECONDS, indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -54,6 +55,9 @@ def test_drawn(x): assert x < 990_000
 """
 
 
+SEEDED = {"of_a_seed": 1, "drawn": 1}
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
     """``run(FRESHVIEWS_...=...)``: how many cases of each of TESTS ran, and the output."""
@@ -84,18 +88,38 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("pure", ["", "1"], ids=["compiled", "plain"])
-def test_the_tests_of_make_test_fit_into_eight_minutes(pure: str) -> None:
-    """Collecting the quick tier fails if its tests take too long, by tests/seconds.json."""
-    given = os.environ | {"FRESHVIEWS_TESTS": "quick", "FRESHVIEWS_PURE_PYTHON": pure}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"],
-        cwd=ROOT,
-        env=given,
+@pytest.mark.parametrize("tier", ["quick", "change"])
+def test_the_tests_of_a_tier_fit_into_its_time(tier: str, pure: str) -> None:
+    """Collecting a tier fails if its tests take too long, by tests/seconds.json."""
+    done = _collected(ROOT, FRESHVIEWS_TESTS=tier, FRESHVIEWS_PURE_PYTHON=pure)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_a_tier_runs_fewer_cases_of_a_slow_file_and_fails_if_they_take_too_long(
+    run: Callable[..., tuple[dict[str, int], str]], tmp_path: Path
+) -> None:
+    seconds = {tier: {"plain": {}, "compiled": {"tests/test_some.py": 2.5}} for tier in ("quick", "change")}
+    (tmp_path / "tests" / "seconds.json").write_text(json.dumps(seconds))
+    change, _ = run(FRESHVIEWS_TESTS="change")
+    assert change == {"grid": 2, "sampled": 1, "full": 1, "compiled": 1, "large": 1, "largest": 1, **SEEDED}
+    quick, _ = run(FRESHVIEWS_TESTS="quick")
+    assert quick == {"grid": 1}
+    seconds["change"]["compiled"] = {"tests/test_some.py": 1000.0}
+    (tmp_path / "tests" / "seconds.json").write_text(json.dumps(seconds))
+    done = _collected(tmp_path, FRESHVIEWS_TESTS="change")
+    assert done.returncode != 0 and "the compiled tests of the change tier take" in done.stderr
+
+
+def _collected(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("FRESHVIEWS_")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", "tests"],
+        cwd=folder,
+        env=ours | variables,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
 def test_each_tier_runs_its_share_of_the_cases(run: Callable[..., tuple[dict[str, int], str]]) -> None:
