@@ -34,7 +34,7 @@ def test_a_run_is_determined_by_its_seed() -> None:
     assert f"{first.states:,} states" in first.report(1.0)
 
 
-def test_a_difference_is_reported_with_a_short_stream() -> None:
+def test_a_difference_from_duckdb_is_reported_with_the_fewest_rows_that_show_it() -> None:
     """DuckDB gets another query than the engine."""
     table = BaseTable("r", (TableColumn("a", "BIGINT"),))
     view = NamedView("v", Text("SELECT a FROM r", "SELECT a FROM r WHERE a > 1"))

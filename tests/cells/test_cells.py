@@ -55,7 +55,7 @@ def test_compiled_cells_agree_with_one_engine(name: str) -> None:
     check(plan_cells(catalog, 8, {}), catalog, random_versions(catalog, 1, 6))
 
 
-def test_the_check_of_cells_finds_rows_of_several_cells() -> None:
+def test_a_plan_that_puts_a_row_into_several_cells_fails_the_check() -> None:
     catalog = catalog_of(COMPILED["a triangle of one table"])
     plan = plan_cells(catalog, 8, {})
     copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)

@@ -211,7 +211,7 @@ def test_reading_a_view_loads_only_needed_relations(tmp_path: Path, monkeypatch:
     assert defined == [["sales", "by_part"]]
 
 
-def test_needed_relations_include_tables_of_foreign_keys() -> None:
+def test_the_relations_that_a_view_needs_include_the_tables_to_which_foreign_keys_refer() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));

@@ -123,7 +123,7 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
     assert seen(db) == before
 
 
-def test_a_batch_that_breaks_an_output_column_is_refused() -> None:
+def test_a_batch_for_which_an_output_column_cannot_be_computed_is_refused() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT);"

@@ -128,7 +128,10 @@ def rows_of(messages: Iterable[bytes], most: int) -> list[tuple[object, ...]]:
         with pa.ipc.open_stream(pa.BufferReader(b"".join(parts))) as reader:
             for field in reader.schema:
                 if not any(check(field.type) for check in _PLAIN):
-                    raise BadMessage(f"parameters of the type {str(field.type)[:100]} are not accepted")
+                    raise BadMessage(
+                        f"parameter {field.name} is of type {str(field.type)[:100]}; send a number, text, binary, "
+                        "boolean, date or timestamp"
+                    )
             table = reader.read_all()
         if table.num_rows * max(table.num_columns, 1) > MOST_VALUES:
             raise BadMessage(f"there are more than {MOST_VALUES:,} parameters; send them in several statements")

@@ -1,4 +1,4 @@
-"""Writes the statement Sum: one body adds to accumulators, a second body runs if a sum is not zero."""
+"""Writes the trigger statement ``Sum``. Its first body adds to sums; its second body runs if a sum is not zero."""
 
 from __future__ import annotations
 

@@ -217,7 +217,8 @@ def written_as(
         raise MessageError("values", f"values of a view must be 'json', not {options['values']!r}")
     named = options.get("keys", "json").lower()
     if named not in ("json", "text"):
-        raise MessageError("keys", f"keys of a view must be 'json' or 'text', not {options['keys']!r}")
+        what = f"not {options['keys']!r}"
+        raise MessageError("keys", f"keys, the format of the message keys of a view, must be 'json' or 'text', {what}")
     known = {column.lower(): column for column in columns}
     if "key" in options:
         asked = [name.strip() for name in options["key"].split(",")]

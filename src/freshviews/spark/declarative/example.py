@@ -47,7 +47,7 @@ def write_project(name: str) -> Path:
     """Write a project into a new folder of this name; returns its specification. Raises ProjectError."""
     folder = Path(name)
     if not name or "\0" in name:
-        raise ProjectError(f"{name!r} is not the name of a folder; freshviews init shop is accepted")
+        raise ProjectError(f"{name!r} cannot be the name of a new folder; give a name, as in: freshviews init shop")
     if folder.exists():
         raise ProjectError(f"{name} exists already; give another name, or delete it")
     path = folder.absolute()

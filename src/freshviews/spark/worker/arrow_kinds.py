@@ -48,4 +48,4 @@ def check_times(path: str, name: str, column: pa.ChunkedArray) -> None:
     """Raise NotByArrow if a column has days or times that Spark may shift."""
     first = _FIRST.get(column.type)
     if first is not None and pc.any(pc.less(column, first)).as_py():
-        raise NotByArrow(f"{path}: column {name} has times before {first}")
+        raise NotByArrow(f"{path}: column {name} has times before {first}, which Spark and Arrow may read differently")
