@@ -257,7 +257,7 @@ def test_all_subscribers_are_called_even_if_one_raises(db: fv.Database) -> None:
     assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
 
 
-def test_batches_of_subscribers_are_reported_later(db: fv.Database) -> None:
+def test_a_batch_that_a_subscriber_inserts_is_reported_after_the_current_change(db: fv.Database) -> None:
     told: list[Any] = []
     view = db.view("by_part")
 

@@ -49,7 +49,7 @@ REFUSED = [
     ("v(f) <- agg<<f = cofactor()>> r(a, b).", 1, 18, "cofactor needs an argument, as cofactor(x, y, ...)"),
     ("v(f) <- agg<<f = corr_matrix(a)>> r(a, b).", 1, 18, "corr_matrix needs two arguments, as corr_matrix(x, y, ...)"),
     ("v(f) <- agg<<f = cofactor(z)>> w(_, _, n).", 1, 27, "z is in no atom"),
-    ("v(f) <- agg<<f = sum(category(a))>> r(a, _).", 1, 18, "category(...) is an argument of cofactor; sum"),
+    ("v(f) <- agg<<f = sum(category(a))>> r(a, _).", 1, 18, "category(...) is accepted in cofactor alone; sum"),
     ("v(f) <- agg<<f = cofactor(log(a))>> r(a, _).", 1, 27, "log() is not a term"),
     ("v(f) <- agg<<f = cofactor(category(z))>> r(a, _).", 1, 36, "z is in no atom"),
     ("v(f) <- r(a, f), category(a) = f.", 1, 30, "'=' does not go here"),

@@ -116,7 +116,7 @@ def test_threads_do_not_share_a_pool_of_workers() -> None:
     assert set(seen) == {("cells", "cells"), ("filling", "filling")} and not spark.sparkContext.environment
 
 
-def test_a_pool_of_workers_is_chosen_despite_other_threads() -> None:
+def test_the_pool_of_workers_for_cells_can_be_set_while_another_thread_copies_the_environment() -> None:
     """PySpark copies the environment of each function that it sends, without the lock of the pools."""
     spark = SimpleNamespace(sparkContext=SimpleNamespace(environment={"PYTHONHASHSEED": "0"}))
     copied = iter(spark.sparkContext.environment.items())

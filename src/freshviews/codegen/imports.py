@@ -1,4 +1,4 @@
-"""Lists the names that generated source imports: kernel functions, and positions of words in headers."""
+"""Lists the names that generated source imports: kernel functions, and places of words in headers of tables."""
 
 from __future__ import annotations
 

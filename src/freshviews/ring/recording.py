@@ -297,7 +297,7 @@ def record(
         nonlocal paths
         paths += 1
         if paths > MOST_PATHS:
-            raise RecordingError(f"the branches of the function have more than {MOST_PATHS} outcomes")
+            raise RecordingError(f"the function has more than {MOST_PATHS} paths; use fewer ifs, or arithmetic instead")
         recorder.begin(script)
         try:
             returned = results(function(*arguments(symbols)))

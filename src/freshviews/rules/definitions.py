@@ -241,7 +241,7 @@ def _check_call(rule: Rule, one: Aggregate) -> None:
     if one.order and function != TEXT:
         raise fault(one.order[0].place, f"ORDER BY is for {TEXT}; {one.function} is the same in any order")
     if one.categories and function != "cofactor":
-        raise fault(one.place, f"category(...) is an argument of cofactor; {one.function} takes terms alone")
+        raise fault(one.place, f"category(...) is accepted in cofactor alone; {one.function} takes a term without it")
     if function == PROVENANCE:
         _check_provenance(rule, one)
 

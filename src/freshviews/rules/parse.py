@@ -177,8 +177,8 @@ class _Trees(Transformer[Token, Any]):
         (what,) = parts
         if isinstance(what, Either):
             raise RuleError(
-                "only an atom can be negated; write a rule whose body is the text in parentheses, and negate an atom "
-                "of its head",
+                "only an atom can be negated; write a rule h(...) whose body is the text in parentheses, and !h(...) "
+                "here",
                 meta.line,
                 meta.column,
             )

@@ -128,8 +128,8 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} is out of date: the SQL or inputs of the view, or freshviews, have "
-            "changed; open it with the release that wrote it"
+            f"{path}: the image of view {view} is out of date: the view, its inputs or the release of freshviews "
+            "changed since it was written; if only the release did, open the database with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

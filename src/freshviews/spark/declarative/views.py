@@ -250,7 +250,7 @@ class _Planner:
             for made in parse_script(statement, script.catalog):
                 script.catalog = script.catalog.after(made)
         except FreshviewsError as error:
-            raise _Refused(str(reader.place), f"{name}, which it reads, cannot be a table: {error}") from None
+            raise _Refused(str(reader.place), f"this view reads {name}, which cannot be a table: {error}") from None
         left_out = {one.name: one.dataType.simpleString() for one in schema.fields if kinds[one.name] is None}
         spec = TableSpec(name, statement, None, {}, "append" if stream is not None else "snapshot")
         chosen = [f"`{column}`" for column in columns]

@@ -1,4 +1,4 @@
-"""Parses statements that change rows: MERGE, UPDATE, transactions and COMMENT."""
+"""Parses MERGE, UPDATE, the statements of a transaction (BEGIN, COMMIT) and COMMENT."""
 
 from __future__ import annotations
 
