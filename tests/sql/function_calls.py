@@ -18,9 +18,11 @@ TYPES = {
     "y": "TINYINT", "i": "INT", "l": "BIGINT", "x": "DOUBLE", "f": "FLOAT", "p": "DECIMAL(12, 4)", "b": "BOOLEAN",
     "s": "STRING", "d": "DATE", "t": "TIMESTAMP", "n": "INT", "k": "STRING", "u": "STRING", "h": "STRING",
     "c": "STRING", "m": "STRING", "z": "STRING", "q": "STRING", "w": "DECIMAL(18, 2)",
+    "v": "INTERVAL DAY TO SECOND", "o": "INTERVAL YEAR TO MONTH", "r": "INTERVAL DAY", "j": "STRING", "g": "STRING",
 }  # fmt: skip
 """The type of each kind. Of the same type are n, small numbers; k, digits; u, URLs; h, hexadecimal and base64; c,
-charsets; m, texts of numbers; z, time zones; q, patterns of regexp."""
+charsets; m, texts of numbers; z, time zones; q, patterns of regexp; j, intervals of
+days to seconds; g, intervals of years and months."""
 
 VALUES: dict[str, list[Any]] = {
     "y": [0, 1, -1, 127, -128, 5],
@@ -50,6 +52,18 @@ VALUES: dict[str, list[Any]] = {
     "c": ["utf-8", "UTF-8", "us-ascii", "iso-8859-1", "utf-16", "utf-16be", "utf-16le", "utf-32", "x"],
     "z": ["UTC", "Europe/Paris", "America/New_York", "+02:00", "GMT+2", "PST", "EST", "nowhere", "Z", "+2", "",
           "-18:00", "UTC+02:30", "+19:00", "Asia/Kolkata"],
+    "v": [dt.timedelta(), dt.timedelta(1, 7384, 500_000), dt.timedelta(-1), dt.timedelta(0, 0, 1),
+          dt.timedelta(0, 0, -1), dt.timedelta(106_751_991), dt.timedelta(-3, 5), dt.timedelta(0, 5400),
+          dt.timedelta(30, 0, 123_456)],
+    "o": [0, 1, -1, 14, -14, 12, 2**31 - 1, -(2**31), 7],
+    "r": [dt.timedelta(0), dt.timedelta(1), dt.timedelta(-1), dt.timedelta(31), dt.timedelta(366)],
+    "j": ["1 02:03:04.5", "-1 02:03:04", "1 2:3:4", " 0 00:00:00.000001 ", "1 24:00:00", "1 02:60:00", "1", "", "x",
+          "INTERVAL '1 02:03:04.5' DAY TO SECOND", "interval -'-1 00:00:00' day to second", "INTERVAL '1' DAY",
+          "1  02:03:04", "1 002:03:04", "1 02:03:04.", "1 02:03:04.123456789", "+9 23:59:59", "1 02:03",
+          "106751991 04:00:54.775807", "106751991 04:00:54.775808", "02:03:04", "90:06.5", "10.5", "5", "-5", "5:6"],
+    "g": ["1-2", "-1-2", "+0-11", "1-12", "1-0002", "1-", "1", "", "x", "178956970-7", "178956970-8", "-178956970-7",
+          "INTERVAL '1-2' YEAR TO MONTH", "INTERVAL -'1-2' YEAR TO MONTH", "INTERVAL '1' YEAR", " 3-4 ", "--1",
+          "2147483648"],
     "q": ["a", "b+", "", "(a)(b)?", "[0-9]", "X", "^a", "c$", "é", ".", "\\d+"],
 }  # fmt: skip
 
@@ -128,6 +142,34 @@ CALLS: tuple[str, ...] = (
     "from_utc_timestamp(t0, z0)", "to_utc_timestamp(t0, z0)", "convert_timezone(z0, z1, t0)",
     "from_utc_timestamp(t0, 'Europe/Paris')", "to_utc_timestamp(t0, 'America/New_York')",
     "to_unix_timestamp(t0)", "datepart('MONTH', d0)", "to_timestamp_ntz(d0)",
+    # intervals
+    *(f"CAST(j0 AS INTERVAL {kind})" for kind in
+      ("DAY TO SECOND", "DAY TO MINUTE", "DAY", "HOUR TO SECOND", "HOUR TO MINUTE", "MINUTE TO SECOND", "SECOND")),
+    "CAST(g0 AS INTERVAL YEAR TO MONTH)", "CAST(g0 AS INTERVAL YEAR)", "CAST(g0 AS INTERVAL MONTH)",
+    "TRY_CAST(j0 AS INTERVAL DAY TO SECOND)", "TRY_CAST(g0 AS INTERVAL YEAR TO MONTH)",
+    *(f"CAST(v0 AS INTERVAL {kind})" for kind in ("DAY", "DAY TO HOUR", "HOUR", "MINUTE", "MINUTE TO SECOND")),
+    "CAST(o0 AS INTERVAL YEAR)", "CAST(o0 AS INTERVAL MONTH)", "CAST(r0 AS INTERVAL DAY TO SECOND)",
+    *(f"CAST({value} AS {kind})" for value in ("v0", "o0", "r0")
+      for kind in ("INT", "BIGINT", "DECIMAL(12, 2)", "STRING")),
+    *(f"CAST({value} AS INTERVAL {kind})" for value in ("i0", "p0", "w0")
+      for kind in ("SECOND", "HOUR", "DAY", "MONTH", "YEAR")),
+    "TRY_CAST(i0 AS INTERVAL YEAR)", "TRY_CAST(l0 AS INTERVAL DAY)", "TRY_CAST(v0 AS TINYINT)",
+    "TRY_CAST(o0 AS SMALLINT)",
+    "v0 + v1", "v0 - v1", "v0 + r0", "o0 + o1", "o0 - o1", "r0 - r1", "-v0", "-o0", "abs(v0)", "abs(o0)", "sign(v0)",
+    "signum(o0)", "positive(v0)", "negative(r0)", "v0 * n0", "n0 * o0", "v0 * p0", "o0 * w0", "v0 * x0", "x0 * o0",
+    "v0 / n0", "o0 / n0", "v0 / p0", "o0 / w0", "v0 / x0", "o0 / x0", "r0 / y0", "v0 * k0", "r0 div v0", "o0 div o1",
+    "try_add(v0, v1)", "try_subtract(o0, o1)", "try_multiply(v0, l0)", "try_divide(o0, n0)",
+    *(f"CAST({shifted} AS STRING)" for shifted in
+      ("t0 + v0", "t0 - v0", "t0 + o0", "t0 - o0", "d0 + r0", "d0 - r0", "d0 + v0", "d0 + o0", "d0 - o0", "r0 + d0")),
+    "t0 - t1", "d0 - d1", "t0 - d0", "d0 - t0", "d0 - NULL", "v0 + NULL", "o0 * NULL",
+    "make_ym_interval(n0, n1)", "make_ym_interval(i0)", "make_ym_interval()", "make_dt_interval(n0, n1, n2, p0)",
+    "make_dt_interval(i0)", "make_dt_interval()", "make_dt_interval(1, n0, k0)",
+    *(f"extract({field} FROM v0)" for field in ("DAY", "HOUR", "MINUTE", "SECOND")),
+    "extract(YEAR FROM o0)", "extract(MONTHS FROM o0)", "date_part('d', r0)", "extract(HOUR FROM t0 - t1)",
+    "v0 < v1", "o0 >= o1", "v0 = r0", "v0 <=> r0", "v0 IN (v1, INTERVAL '1' DAY)", "t0 - t1 < v0",
+    "greatest(v0, r0)", "least(o0, o1)", "coalesce(r0, INTERVAL '90' MINUTE)", "nullif(v0, r0)",
+    "CASE WHEN b0 THEN r0 ELSE INTERVAL '1' HOUR END", "if(b0, o0, NULL)", "concat(v0, '|', o0)", "length(r0)",
+    "typeof(v0)", "typeof(o0)", "typeof(r0)", "hash(v0, o0)", "xxhash64(v0, o0)", "format_string('%s', v0)",
 )  # fmt: skip
 
 
