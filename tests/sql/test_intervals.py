@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,49 @@ import pytest
 
 from freshviews import BatchError, Database
 from freshviews.errors import EvaluationError, SqlError, UnsupportedSql
+from freshviews.expr.nodes import Literal
 from freshviews.spark.definition import catalog_of
 from freshviews.stream.text import text_reader
 from freshviews.types import interval
+from tests.sql.printed import catalog, view
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 TABLE = "CREATE TABLE t (k INT PRIMARY KEY, i INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH, at TIMESTAMP)"
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 AT = datetime(2024, 1, 31, 12)
+
+
+ANSWERS: dict[str, list[str | None] | None] = json.loads(Path(__file__).with_name("spark_intervals.json").read_text())
+"""By expression over constants, its type and its text in Spark 4.1; only the type if it fails; None if refused."""
+KNOWN = catalog("CREATE TABLE q (a INT);")
+OTHERWISE = {
+    "INTERVAL '1' QUARTER": "accepted here",
+    "CAST('106751992' AS INTERVAL DAY)": "an error here, where Spark overflows",
+    "CAST('2562047789' AS INTERVAL HOUR)": "an error here, where Spark overflows",
+    "CAST('-106751991 04:00:54.775808' AS INTERVAL DAY TO SECOND)": "64 bits that are those of NULL here",
+}
+
+
+def answer(expression: str) -> list[str | None]:
+    """The type of an expression over constants, and its text. Raises SqlError."""
+    made = view(f"SELECT {expression} AS y, CAST({expression} AS STRING) AS z FROM q", KNOWN)
+    text = made.blocks[0].outputs[1].expr
+    assert isinstance(text, Literal), expression
+    return [str(made.columns[0].type).lower().replace(", ", ","), text.value]  # type: ignore[list-item]
+
+
+def test_an_expression_of_intervals_has_the_type_and_the_text_of_spark() -> None:
+    differing = []
+    for expression, spark in ANSWERS.items():
+        try:
+            here = answer(expression)
+        except SqlError:
+            here = []
+        there = [spark[0].replace("timestamp_ntz", "timestamp"), spark[1]] if spark and spark[0] and spark[1:] else []
+        if here != there and expression not in OTHERWISE:
+            differing.append((expression, here, there))
+    assert not differing, f"{len(differing)} differ; the first is {differing[0]}"
 
 
 def filled(*rows: tuple[Any, ...]) -> Database:

@@ -25,6 +25,8 @@ def add(a: Expr, b: Expr) -> Expr:
         a, b = b, a
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, _day_count(b)), DATE)
+    if VOID in (a.type, b.type) and not {a.type, b.type}.isdisjoint((DATE, TIMESTAMP)):
+        return null(TIMESTAMP)
     return _sum("+", a, b)
 
 
