@@ -193,7 +193,8 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
     with known_as(rings or {}), unchecked(rings is not None):
         for statement in parse_script(script, catalog):
             catalog = catalog.after(statement)
-    for relation in (*catalog.tables.values(), *catalog.views.values()):
+    relations: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
+    for relation in relations:
         column = next((one for one in relation.columns if one.type.is_interval), None)
         if column is not None:
             what = f"{relation.name.split('#')[0]}.{column.name}, an {column.type}, as a column of a pipeline"
