@@ -150,7 +150,20 @@ class Expressions:
         if self.choose.chance(20):
             a = self.any("timestamp", depth)
             return made("timestamp", "from_utc_timestamp({0}, '+02:00')", a, duck="({0} + INTERVAL '2' HOUR)")
+        if self.choose.chance(20):
+            a, length = self.any("timestamp", depth), self.interval(depth)
+            return made("timestamp", "({0} + {1})", a, length)
         return made("timestamp", "({0} + INTERVAL '1' HOUR)", self.any("timestamp", depth))
+
+    def interval(self, depth: int) -> Term:
+        """A term of days to seconds; the views have no columns of it, since DuckDB prints and averages it otherwise."""
+        pairs = (self.any("timestamp", depth), self.leaf("timestamp"))
+        forms = ("({0} - {1})", "({0} - {1}) * 2", "-({0} - {1})", "({0} - {1} + INTERVAL '90' MINUTE)")
+        if self.choose.chance(30):
+            duck = "INTERVAL '30 hours' * {0}"
+            whole = made("interval", "INTERVAL '1 06:00:00' DAY TO SECOND * {0}", self.leaf("int"), duck=duck)
+            return made("interval", "(CASE WHEN {1} IS NULL THEN {0} ELSE {1} - {2} END)", whole, *pairs)
+        return made("interval", self.choose.pick(forms), *pairs)
 
     def arithmetic(self, kind: str, depth: int) -> Term:
         a = self.any(kind, depth)
@@ -191,6 +204,9 @@ class Expressions:
             return made("int", "datediff({0}, {1})", *dates, duck="({0} - {1})")
         if choice == "hour":
             part = self.choose.pick(("hour", "minute", "day"))
+            if self.choose.chance(30):
+                a, b = self.any("timestamp", depth), self.leaf("timestamp")
+                return made("int", f"EXTRACT({part} FROM {{0}} - {{1}})", a, b, duck=f"{part}({{0}} - {{1}})")
             return made("int", f"{part}({{0}})", self.any("timestamp", depth))
         if choice == "cast":
             of = self.choose.pick(("bool", "decimal", "double"))
@@ -349,6 +365,11 @@ class Expressions:
         if choice == "not" and depth > 0:
             return made("bool", "(NOT {0})", self.predicate("bool", depth - 1))
         of = self.choose.pick(kinds)
+        if of == "timestamp" and self.choose.chance(20):
+            below = max(depth - 1, 0)
+            sign = self.choose.pick(("<", ">=", "=", "<=>"))
+            duck = "({0} IS NOT DISTINCT FROM {1})" if sign == "<=>" else f"({{0}} {sign} {{1}})"
+            return made("bool", f"({{0}} {sign} {{1}})", self.interval(below), self.interval(below), duck=duck)
         a = self.any(of, max(depth - 1, 0))
         if choice == "null":
             return made("bool", f"({{0}} IS {self.choose.pick(('', 'NOT '))}NULL)", a)

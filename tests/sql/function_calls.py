@@ -18,9 +18,11 @@ TYPES = {
     "y": "TINYINT", "i": "INT", "l": "BIGINT", "x": "DOUBLE", "f": "FLOAT", "p": "DECIMAL(12, 4)", "b": "BOOLEAN",
     "s": "STRING", "d": "DATE", "t": "TIMESTAMP", "n": "INT", "k": "STRING", "u": "STRING", "h": "STRING",
     "c": "STRING", "m": "STRING", "z": "STRING", "q": "STRING", "w": "DECIMAL(18, 2)",
+    "v": "INTERVAL DAY TO SECOND", "o": "INTERVAL YEAR TO MONTH", "r": "INTERVAL DAY", "j": "STRING", "g": "STRING",
 }  # fmt: skip
 """The type of each kind. Of the same type are n, small numbers; k, digits; u, URLs; h, hexadecimal and base64; c,
-charsets; m, texts of numbers; z, time zones; q, patterns of regexp."""
+charsets; m, texts of numbers; z, time zones; q, patterns of regexp; j, intervals of
+days to seconds; g, intervals of years and months."""
 
 VALUES: dict[str, list[Any]] = {
     "y": [0, 1, -1, 127, -128, 5],
@@ -50,6 +52,13 @@ VALUES: dict[str, list[Any]] = {
     "c": ["utf-8", "UTF-8", "us-ascii", "iso-8859-1", "utf-16", "utf-16be", "utf-16le", "utf-32", "x"],
     "z": ["UTC", "Europe/Paris", "America/New_York", "+02:00", "GMT+2", "PST", "EST", "nowhere", "Z", "+2", "",
           "-18:00", "UTC+02:30", "+19:00", "Asia/Kolkata"],
+    "v": [dt.timedelta(), dt.timedelta(1, 7384, 500_000), dt.timedelta(-1), dt.timedelta(0, 0, 1),
+          dt.timedelta(0, 0, -1), dt.timedelta(-3, 5), dt.timedelta(0, 5400), dt.timedelta(30, 0, 123_456)],
+    "o": [0, 1, -1, 14, -14, 12, 7],
+    "r": [dt.timedelta(0), dt.timedelta(1), dt.timedelta(-1), dt.timedelta(31), dt.timedelta(366)],
+    "j": ["1 02:03:04.5", "-1 02:03:04", " 1 2:3:4 ", "1 24:00:00", "INTERVAL '1 02:03:04.5' DAY TO SECOND",
+          "interval -'-1 00:00:00' day to second", "1 02:03:04.123456789"],
+    "g": ["1-2", "-1-2", "+0-11", "1-12", "1-0002", "178956970-7", "INTERVAL -'1-2' YEAR TO MONTH"],
     "q": ["a", "b+", "", "(a)(b)?", "[0-9]", "X", "^a", "c$", "é", ".", "\\d+"],
 }  # fmt: skip
 
@@ -128,6 +137,21 @@ CALLS: tuple[str, ...] = (
     "from_utc_timestamp(t0, z0)", "to_utc_timestamp(t0, z0)", "convert_timezone(z0, z1, t0)",
     "from_utc_timestamp(t0, 'Europe/Paris')", "to_utc_timestamp(t0, 'America/New_York')",
     "to_unix_timestamp(t0)", "datepart('MONTH', d0)", "to_timestamp_ntz(d0)",
+    # intervals
+    "CAST(j0 AS INTERVAL DAY TO SECOND)", "CAST(g0 AS INTERVAL YEAR TO MONTH)", "CAST(n0 AS INTERVAL HOUR)",
+    "CAST(p0 AS INTERVAL SECOND)", "CAST(w0 AS INTERVAL YEAR)", "CAST(v0 AS INTERVAL HOUR TO MINUTE)",
+    "CAST(v0 AS INTERVAL DAY)", "CAST(o0 AS INTERVAL YEAR)", "CAST(v0 AS DECIMAL(12, 2))", "CAST(v0 AS BIGINT)",
+    "CAST(o0 AS INT)", "CAST(r0 AS INT)", "CAST(r0 AS INTERVAL DAY TO SECOND)", "TRY_CAST(v0 AS TINYINT)",
+    "v0 + v1", "v0 - r0", "o0 + o1", "o0 - o1", "r0 - r1", "-v0", "-o0", "abs(v0)", "sign(o0)", "v0 * n0", "n0 * o0",
+    "v0 * w0", "o0 * w0", "v0 * CAST(w0 AS DOUBLE)", "o0 * CAST(w0 AS DOUBLE)", "v0 / (n0 - 4)", "o0 / (n0 - 4)",
+    "v0 / (w0 + 0.13)", "o0 / (w0 + 0.13)", "v0 / CAST(w0 + 0.13 AS DOUBLE)", "v0 div (v1 + INTERVAL '7' SECOND)",
+    "try_add(v0, v1)", "try_multiply(v0, l0)", "try_divide(o0, n0)", "v0 * NULL", "d0 - NULL",
+    "CAST(t0 + v0 AS STRING)", "CAST(t0 - o0 AS STRING)", "t0 - t1", "d0 - d1", "t0 - d0",
+    "make_ym_interval(n0, n1)", "make_dt_interval(n0, n1, n2, w0)", "extract(DAY FROM v0)", "extract(HOUR FROM v0)",
+    "extract(MINUTE FROM v0)", "extract(SECOND FROM v0)", "extract(YEAR FROM o0)", "date_part('mons', o0)",
+    "v0 < v1", "o0 >= o1", "v0 <=> r0", "v0 IN (v1, INTERVAL '1' DAY)", "t0 - t1 < v0", "greatest(v0, r0)",
+    "coalesce(r0, INTERVAL '90' MINUTE)", "CASE WHEN b0 THEN r0 ELSE INTERVAL '1' HOUR END", "concat(v0, '|', o0)",
+    "typeof(r0)", "hash(v0, o0)", "xxhash64(v0, o0)", "format_string('%s', v0)",
 )  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def test_every_operation_is_used_by_a_function() -> None:
         "greatest(x, 1)", "least(x, 1)", "least(a, 1)", "d IS NOT NULL", "NOT t", "trim(LEADING 'x' FROM s)",
         "s - 1", "ltrim(s)", "rtrim(s)", "CAST(p AS DECIMAL(5, 1))", "a & b", "a | b", "a ^ b", "TRY_CAST(s AS INT)",
         "TRY_CAST(s AS DOUBLE)", "TRY_CAST(s AS DECIMAL(5, 1))", "TRY_CAST(s AS DATE)", "TRY_CAST(s AS TIMESTAMP)",
-        "TRY_CAST(s AS BOOLEAN)",
+        "TRY_CAST(s AS BOOLEAN)", "CAST(s AS INTERVAL DAY)", "TRY_CAST(s AS INTERVAL MONTH)", "CAST(ts - ts AS STRING)",
     ]  # fmt: skip
     for sql in operators:
         used |= check(view(f"SELECT {sql} AS y FROM (SELECT *, s AS e2 FROM r, k) AS q"))

@@ -23,7 +23,7 @@ ANSWERS: dict[str, dict[str, Any]] = json.loads(PATH.read_text()) if PATH.exists
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON: doubles, decimals, dates and moments as texts in a list."""
+    """A value as JSON: doubles, decimals, dates and moments as texts in a list. Intervals are cast to texts before."""
     return value if value is None or isinstance(value, str | bool | int) else [str(value)]
 
 
@@ -46,6 +46,7 @@ def answers(call: str) -> tuple[str, list[Any]]:
     table = f"CREATE TABLE q (at INT, {', '.join(f'{name} {TYPES[name[0]]}' for name in columns)})"
     query = f"SELECT at, {call} AS y FROM q"
     kind = column_types(view(query, catalog(f"{table};"))).split(", y ")[1].removesuffix(" NOT NULL")
+    query = query if not kind.startswith("INTERVAL") else f"SELECT at, CAST({call} AS STRING) AS y FROM q"
     with Database() as database:
         database.execute(table)
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

@@ -173,7 +173,7 @@ def _moved(node: Node) -> None:
     """DATE + days is a DATE; a DATE and an INTERVAL of days or more is one, too."""
     kinds = [kind_of(node.this), kind_of(node.args.get("expression"))]
     if isinstance(node, exp.Sub) and not {*kinds} - {DATE, TIMESTAMP}:
-        raise NotAnswered(node, "a difference of dates is an INTERVAL, and no column has that type; use datediff(a, b)")
+        raise NotAnswered(node, "a difference of dates is an INTERVAL, which only a view computes; use datediff(a, b)")
     if DATE in kinds and isinstance(node, exp.Add | exp.Sub):
         interval = next((one for one in (node.this, node.expression) if isinstance(one, exp.Interval)), None)
         unit = "" if interval is None or interval.args.get("unit") is None else interval.args["unit"].name.upper()

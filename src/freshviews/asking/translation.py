@@ -377,6 +377,7 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
         for column in scope.columns:
             table = aliases.get(column.table)
             if table is not None and table.name in stored:
+                _check_kind(column, stored[table.name])
                 wanted.setdefault(table.name, set()).add(column.name)
     reads: dict[str, tuple[str, str, tuple[str, ...]]] = {}
     named = list(tables_named(tree))
@@ -392,6 +393,14 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
         if one.name in reads:
             one.set("this", exp.to_identifier(reads[one.name][0], quoted=True))
     return tuple(reads.values())
+
+
+def _check_kind(column: exp.Column, relation: AskedRelation) -> None:
+    """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules."""
+    kind = next((kind for name, kind in relation.columns if name.lower() == column.name.lower()), None)
+    if kind is not None and kind.is_interval:
+        what = f"{relation.name}.{column.name} is an {kind}, which a SELECT cannot read"
+        raise NotAnswered(column, f"{what}; read the view itself, or CAST it to STRING or to a number in a view")
 
 
 _MISSING = re.compile(

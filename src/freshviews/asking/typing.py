@@ -55,7 +55,7 @@ def as_node(kind: SqlType) -> exp.DataType:
     if kind.is_decimal:
         digits = [exp.DataTypeParam(this=exp.Literal.number(one)) for one in (kind.precision, kind.scale)]
         return exp.DataType(this=exp.DType.DECIMAL, expressions=digits)
-    return exp.DataType(this=_NODES[kind.name])
+    return exp.DataType(this=exp.DType.INTERVAL if kind.is_interval else _NODES[kind.name])
 
 
 def is_void(node: Node | None) -> bool:

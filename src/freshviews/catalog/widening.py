@@ -21,6 +21,8 @@ def is_as_wide(kind: SqlType, old: SqlType) -> bool:
         return True
     if kind.is_decimal and old.is_decimal:
         return kind.scale >= old.scale and kind.precision - kind.scale >= old.precision - old.scale
+    if kind.is_interval and old.is_interval:
+        return kind.is_months == old.is_months and kind.precision <= old.precision and kind.scale >= old.scale
     names = next((names for names in _WIDER if old.name in names), ())
     return kind.name in names[names.index(old.name) :] if names else False
 

@@ -159,4 +159,6 @@ def _found(connection: Any, name: str) -> Relation:
 def _type(kind: pa.DataType) -> types.TypeEngine[Any]:
     if pa.types.is_decimal(kind):
         return types.DECIMAL(kind.precision, kind.scale)
+    if pa.types.is_duration(kind):
+        return types.Interval()
     return types.TIMESTAMP() if pa.types.is_timestamp(kind) else _TYPES.get(kind, types.TEXT())

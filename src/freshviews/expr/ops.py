@@ -17,8 +17,8 @@ return NULL instead. A **fallible** compiled operation takes a last argument ``s
 error the operation returns NULL. If the int64 is still 0, the operation also stores a key of
 ``freshviews.kernel.scalar.operations.ERRORS`` there. A fallible host function raises ``ValueError`` with the reason.
 
-"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and DECIMALs of one scale.
-Factors, divisors, limits, digits and units are BIGINT literals.
+"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, INTERVAL, and DECIMALs of one
+scale. Factors, divisors, limits, digits and units are BIGINT literals.
 
 =================================================  ====================================================
 operation                                          meaning
@@ -105,6 +105,7 @@ upper lower initcap reverse (s)
 split_part (s, delimiter, n)                       1-based, from the end where n < 0; error where n = 0
 startswith endswith contains (s, part)
 int_to_string bool_to_string date_to_string (x)
+interval_to_string (i, first, last)                with the numbers of its first and last field
 timestamp_to_string (t), float_to_string (x)       fraction without trailing zeros; as Java prints a double
 float32_to_string (x)                              as Java prints a float
 decimal_to_string (x, scale)
@@ -112,6 +113,7 @@ date_format (t, pattern)                           TIMESTAMP; letters G y M L Q 
 string_to_int (s, low, high)                       surrounding blanks allowed; digits alone, no fraction
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
+string_to_interval (s, first, last)                as ``1 02:03:04.5``, or as interval_to_string prints it
 parse_timestamp (s, pattern)                       by a pattern of letters y M L d D H h k K m s S a
 try_string_to_int ... try_parse_timestamp          as without try_, but NULL instead of an error; still an error for a
                                                    value that SQL has and 64 bits cannot hold
@@ -161,7 +163,19 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.expr import binary, casts, hashes, matches, number_formats, numbers, parsing, strings, urls, zones
+from freshviews.expr import (
+    binary,
+    casts,
+    hashes,
+    intervals,
+    matches,
+    number_formats,
+    numbers,
+    parsing,
+    strings,
+    urls,
+    zones,
+)
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import NotHeldError, python_functions
 
@@ -328,12 +342,14 @@ _ALL = [
     _host("bool_to_string", casts.bool_to_string, 1, 1),
     _host("date_to_string", casts.date_to_string, 1, 1),
     _host("timestamp_to_string", casts.timestamp_to_string, 1, 1),
+    _host("interval_to_string", intervals.interval_to_string, 3, 3),
     _host("date_format", casts.date_format, 2, 2, fallible=True),
     _host("string_to_int", casts.string_to_int, 3, 3, fallible=True),
     _host("string_to_float", casts.string_to_float, 1, 1, fallible=True),
     _host("string_to_decimal", casts.string_to_decimal, 3, 3, fallible=True),
     _host("string_to_date", casts.string_to_date, 1, 1, fallible=True),
     _host("string_to_timestamp", casts.string_to_timestamp, 1, 1, fallible=True),
+    _host("string_to_interval", intervals.string_to_interval, 3, 3, fallible=True),
     _host("string_to_bool", casts.string_to_bool, 1, 1, fallible=True),
     _host("parse_timestamp", parsing.parse_timestamp, 2, 2, fallible=True),
     # matches of patterns
@@ -395,7 +411,7 @@ _ALL = [
     _host("convert_timezone", zones.convert_timezone, 3, 3, fallible=True),
 ]
 
-_UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp")
+_UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp", "string_to_interval")
 """Operations that may read a value that does not fit 64 bits."""
 
 _ALL += [

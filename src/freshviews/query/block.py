@@ -127,7 +127,8 @@ class Result:
         """True if the value of a group may not fit its type."""
         if self.function == "ring_value":
             return True
-        return (self.function == "avg" and self.type.is_decimal) or (self.function == "bit_and" and self.type == BIGINT)
+        exact = self.type.is_decimal or self.type.is_interval
+        return (self.function == "avg" and exact) or (self.function == "bit_and" and self.type == BIGINT)
 
 
 @dataclass(frozen=True)

@@ -193,6 +193,12 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
     with known_as(rings or {}), unchecked(rings is not None):
         for statement in parse_script(script, catalog):
             catalog = catalog.after(statement)
+    relations: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
+    for relation in relations:
+        column = next((one for one in relation.columns if one.type.is_interval), None)
+        if column is not None:
+            what = f"{relation.name.split('#')[0]}.{column.name}, an {column.type}, as a column of a pipeline"
+            raise UnsupportedSql(f"{what} is not supported; store a STRING or a number, and CAST it where it is used")
     for view in catalog.views.values():
         if CLOCK.name in view.inputs:
             name = view.name.split("#")[0]

@@ -18,6 +18,7 @@ from freshviews.expr.casts import (
     whole_date,
     whole_timestamp,
 )
+from freshviews.expr.intervals import string_to_interval
 from freshviews.types import Dictionary, SqlType
 from freshviews.types import arrow_compute as pc
 from freshviews.types.columns import arrow_type, encode_arrow
@@ -65,11 +66,16 @@ def _timestamps(kind: SqlType, texts: pa.Array) -> pa.Array:
         return texts.cast(pa.timestamp("us", "UTC"))
 
 
+def _intervals(kind: SqlType, texts: pa.Array) -> pa.Array:
+    raise ValueError("Arrow reads no texts of intervals")
+
+
 _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
     **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _integers),
     **dict.fromkeys(("FLOAT", "DOUBLE"), _floats),
     "DECIMAL": _decimals,
     "TIMESTAMP": _timestamps,
+    "INTERVAL": _intervals,
 }
 
 
@@ -89,6 +95,11 @@ def _read_decimal(kind: SqlType, text: str) -> Any:
     return Decimal(text.strip())
 
 
+def _read_interval(kind: SqlType, text: str) -> Any:
+    code = string_to_interval(text, kind.precision, kind.scale)
+    return code if kind.is_months else np.timedelta64(code, "us")
+
+
 _READERS: dict[str, Callable[[SqlType, str], Any]] = {
     "BOOLEAN": lambda kind, text: string_to_bool(text),
     "BIGINT": _read_integer,
@@ -96,5 +107,6 @@ _READERS: dict[str, Callable[[SqlType, str], Any]] = {
     "DOUBLE": lambda kind, text: string_to_float(text),
     "DECIMAL": _read_decimal,
     "DATE": lambda kind, text: np.datetime64(whole_date(text), "D"),
+    "INTERVAL": _read_interval,
     "TIMESTAMP": lambda kind, text: np.datetime64(whole_timestamp(text), "us"),
 }

@@ -30,6 +30,8 @@ def arrow_type(kind: SqlType) -> pa.DataType:
     """The Arrow type of returned columns of a SQL type."""
     if kind.is_decimal:
         return pa.decimal128(kind.precision, kind.scale)
+    if kind.is_interval:
+        return pa.int32() if kind.is_months else pa.duration("us")
     return {
         "BOOLEAN": pa.bool_(),
         "TINYINT": pa.int8(),
@@ -57,7 +59,7 @@ def encode_arrow(
     accepted values, and the text of errors.
 
     A column without nulls is not copied if its words equal the codes; then the codes share its memory. This holds for
-    the types int64, float64, timestamp[us] and aligned decimals.
+    the types int64, float64, timestamp[us], duration[us] and aligned decimals.
     """
     if isinstance(array, pa.ChunkedArray):
         if array.num_chunks != 1:
@@ -112,6 +114,7 @@ def _refusal(kind: SqlType, array: pa.Array, row: int, dictionary: Dictionary) -
 _GENERIC = {
     "TIMESTAMP": "TIMESTAMP accepts whole microseconds that fit 64 bits",
     "DATE": "DATE accepts no time of day",
+    "INTERVAL": "an INTERVAL accepts whole microseconds that fit 64 bits",
 }
 
 
@@ -168,7 +171,11 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
         return _decimals(kind, array)
     if kind.name == "BOOLEAN" and pa.types.is_boolean(given):
         return array.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.int64), None
-    if kind.name == "TIMESTAMP" and pa.types.is_timestamp(given):
+    if kind.is_months and pa.types.is_integer(given):
+        return _whole(array, 1, *kind.bounds)
+    if (kind.name == "TIMESTAMP" and pa.types.is_timestamp(given)) or (
+        kind.is_interval and not kind.is_months and pa.types.is_duration(given)
+    ):
         if given.unit == "ns":
             return _divide(_primitive(array), 1000)
         return _scale(_primitive(array), _PER_UNIT[given.unit], _LEAST, _GREATEST)
@@ -180,7 +187,8 @@ def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
         return _whole_days(array, "ms")
     if kind.name == "DATE" and pa.types.is_timestamp(given) and given.tz is None:
         return _whole_days(array, given.unit)
-    raise TypeError(f"{kind} accepts a column of {_ACCEPTED[kind.name]}, not of {given}")
+    accepted = "integers, numbers of months" if kind.is_months else _ACCEPTED[kind.name]
+    raise TypeError(f"{kind} accepts a column of {accepted}, not of {given}")
 
 
 def _has_usual_scale(decimal: pa.DataType) -> bool:
@@ -195,6 +203,7 @@ _ACCEPTED = {
     "DECIMAL": "decimals or integers",
     "DATE": "dates, or timestamps without a zone at midnight",
     "TIMESTAMP": "timestamps or dates",
+    "INTERVAL": "durations",
 }
 
 _WIDTHS = {8: "1", 16: "2", 32: "4", 64: "8"}
@@ -324,8 +333,8 @@ def decode_array(
 ) -> pa.Array:
     """The values of codes, of type ``arrow_type(kind)``; STRING needs ``dictionary``.
 
-    If not ``nullable``, codes are not searched for NULLs. BIGINT, DOUBLE and TIMESTAMP share the memory of contiguous
-    ``codes``.
+    If not ``nullable``, codes are not searched for NULLs. BIGINT, DOUBLE, TIMESTAMP and an INTERVAL of days to
+    seconds share the memory of contiguous ``codes``.
     """
     if kind.name == "STRING":
         if dictionary is None:

@@ -7,6 +7,7 @@ BOOLEAN    0 or 1
 integers   the value
 DATE       days since 1970-01-01
 TIMESTAMP  microseconds since 1970-01-01 00:00:00, no zone
+INTERVAL   months of YEAR and MONTH; microseconds of DAY to SECOND
 DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230
 DOUBLE     the bits of the float64, with one zero and one NaN
 FLOAT      the bits of the float64 that equals the float32
@@ -34,7 +35,7 @@ NAN = 0x7FF8000000000000
 
 @dataclass(frozen=True)
 class SqlType:
-    """A SQL type; only DECIMAL uses ``precision`` and ``scale``."""
+    """A SQL type; only DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field."""
 
     name: str
     precision: int = 0
@@ -43,6 +44,9 @@ class SqlType:
     def __str__(self) -> str:
         if self.name == "DECIMAL":
             return f"DECIMAL({self.precision}, {self.scale})"
+        if self.is_interval:
+            first, last = FIELDS[self.precision], FIELDS[self.scale]
+            return f"INTERVAL {first}" if first == last else f"INTERVAL {first} TO {last}"
         return "BINARY" if self == BINARY else self.name
 
     @property
@@ -61,15 +65,36 @@ class SqlType:
     def is_numeric(self) -> bool:
         return self.is_integer or self.is_float or self.is_decimal
 
+    @property
+    def is_interval(self) -> bool:
+        return self.name == "INTERVAL"
+
+    @property
+    def is_months(self) -> bool:
+        """True for an INTERVAL of years and months, False for one of days to seconds."""
+        return self.is_interval and self.scale < FIELDS.index("DAY")
+
+    @property
+    def unit(self) -> int:
+        """Months or microseconds in the last field of an INTERVAL."""
+        return FIELD_UNITS[FIELDS[self.scale]]
+
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """Least and greatest code of an integer or decimal type."""
+        """Least and greatest code of an integer, a decimal or an interval type."""
         if self.is_decimal:
             limit = min(10**self.precision - 1, 2**63 - 1)
             return -limit, limit
-        bits = _INTEGER_BITS[self.name]
+        bits = _INTEGER_BITS["INT" if self.is_months else "BIGINT" if self.is_interval else self.name]
         return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
+
+FIELD_UNITS = {
+    "YEAR": 12, "MONTH": 1, "DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000,
+}  # fmt: skip
+"""Months or microseconds in each field of an INTERVAL."""
+
+FIELDS = tuple(FIELD_UNITS)
 
 _INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
 
@@ -85,6 +110,23 @@ BINARY = SqlType("STRING", 8)
 """Bytes within an expression, coded as a string with a character, U+0000 to U+00FF, for each; not a column's type."""
 DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
+
+
+def interval(first: str, last: str) -> SqlType:
+    """INTERVAL first TO last, by the names of its fields. Raises ValueError if there is no such type."""
+    one, other = first.upper().removesuffix("S"), last.upper().removesuffix("S")
+    if one in FIELDS and other in FIELDS and FIELDS.index(one) <= FIELDS.index(other):
+        kind = SqlType("INTERVAL", FIELDS.index(one), FIELDS.index(other))
+        if kind.is_months == (one in ("YEAR", "MONTH")):
+            return kind
+    raise ValueError(
+        f"INTERVAL {first.upper()} TO {last.upper()} is not a type; YEAR, MONTH and YEAR TO MONTH are accepted, and "
+        "DAY, HOUR, MINUTE, SECOND and a greater one TO a smaller one, as in DAY TO SECOND"
+    )
+
+
+YEAR_TO_MONTH = interval("YEAR", "MONTH")
+DAY_TO_SECOND = interval("DAY", "SECOND")
 
 
 class NotHeldError(ValueError):

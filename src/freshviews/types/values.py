@@ -11,6 +11,8 @@ STRING     str of valid Unicode
 DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
            pandas.Timestamp of whole microseconds
+INTERVAL   of days to seconds: datetime.timedelta; numpy.timedelta64 and pandas.Timedelta of whole microseconds;
+           of years and months: int, the number of months
 =========  ============================================================================================
 """
 
@@ -77,6 +79,8 @@ def encoder_for(
         return _string_encoder(dictionary, null)
     if kind.name == "BOOLEAN":
         return _boolean_encoder(null)
+    if kind.is_interval:
+        return _months_encoder(kind, null) if kind.is_months else _duration_encoder(kind, null)
     return _date_encoder(null, read) if kind.name == "DATE" else _timestamp_encoder(null, read)
 
 
@@ -332,11 +336,53 @@ def _timestamp_encoder(null: Callable[[], int], read: Callable[[str], int] | Non
     return encode
 
 
+def _months_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
+    low, high = kind.bounds
+
+    def encode(value: Any) -> int:
+        if _is_null(value):
+            return null()
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+            raise _refuse_type(str(kind), value, "int, a number of months")
+        if low <= value <= high:
+            return int(value)
+        raise OverflowError(f"{kind} accepts {low} to {high} months")
+
+    return encode
+
+
+_MICROS_PER_SPAN = {"W": 7 * MICROS_PER_DAY, "D": MICROS_PER_DAY, **_MICROS_PER_UNIT}
+
+
+def _duration_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
+    def encode(value: Any) -> int:
+        if _is_null(value):
+            return null()
+        rest = getattr(value, "nanoseconds", 0)  # of a pandas.Timedelta
+        if isinstance(value, dt.timedelta):
+            micros = value.days * MICROS_PER_DAY + value.seconds * MICROS_PER_SECOND + value.microseconds
+        elif isinstance(value, np.timedelta64) and np.datetime_data(value.dtype)[0] not in ("Y", "M", "generic"):
+            unit, step = np.datetime_data(value.dtype)
+            count = int(value.astype(np.int64)) * step
+            micros, rest = count * _MICROS_PER_SPAN.get(unit, 0), 0
+            if unit in _UNITS_PER_MICRO:
+                micros, rest = divmod(count, _UNITS_PER_MICRO[unit])
+        else:
+            raise _refuse_type(str(kind), value, "datetime.timedelta")
+        if rest:
+            raise ValueError(f"{kind} accepts whole microseconds")
+        if NULL < micros < 2**63:
+            return micros
+        raise OverflowError(f"{kind} accepts times that fit 64 bits of microseconds")
+
+    return encode
+
+
 def decode_value(kind: SqlType, code: int, dictionary: Dictionary) -> Any:
     """The Python value of a code, None for NULL.
 
-    bool, int, float, Decimal, str, date or datetime; numpy.datetime64 for a date outside the years 1 to 9999, which
-    Python's date and datetime cannot hold.
+    bool, int, float, Decimal, str, date, datetime or timedelta (months of an INTERVAL are an int); numpy.datetime64 for
+    a date outside the years 1 to 9999, which Python's date and datetime cannot hold.
     """
     return decoder_for(kind, dictionary)(code)
 
@@ -359,6 +405,8 @@ def _plain_decoder(kind: SqlType, dictionary: Dictionary) -> Decoder:
         return dictionary.decode
     if kind.name == "BOOLEAN":
         return bool
+    if kind.is_interval:
+        return int if kind.is_months else _decode_duration
     return _decode_date if kind.name == "DATE" else _decode_timestamp
 
 
@@ -374,6 +422,10 @@ def _decode_timestamp(code: int) -> dt.datetime | np.datetime64:
         return _EPOCH + dt.timedelta(microseconds=int(code))
     except OverflowError:
         return np.datetime64(int(code), "us")
+
+
+def _decode_duration(code: int) -> dt.timedelta:
+    return dt.timedelta(microseconds=int(code))
 
 
 def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:

@@ -302,6 +302,8 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
         case "avg" if result.type.is_decimal:
             multiplier = 10 ** (result.type.scale - result.argument.scale)
             return f"avg_decimal({word(first)}, {word(result.components[1])}, {multiplier}, status)"
+        case "avg" if result.type.is_interval:
+            return f"avg_decimal({word(first)}, {word(result.components[1])}, 1, status)"
         case "avg":
             return f"avg_int({word(first)}, {word(result.components[1])})"
         case other:

@@ -194,7 +194,11 @@ def _conversion(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] 
         return ingest.INT32, 1, _LEAST, _GREATEST
     if kind.name == "TIMESTAMP" and pa.types.is_date32(given):
         return _scaled(ingest.INT32, MICROS_PER_DAY, _LEAST, _GREATEST)
-    if kind.name == "TIMESTAMP" and pa.types.is_timestamp(given) and given.unit in _PER_UNIT:
+    if kind.is_months and given in _INTEGERS:
+        return _scaled(_INTEGERS[given], 1, *kind.bounds)
+    moments = kind.name == "TIMESTAMP" and pa.types.is_timestamp(given)
+    durations = kind.is_interval and not kind.is_months and pa.types.is_duration(given)
+    if (moments or durations) and given.unit in _PER_UNIT:
         return _scaled(ingest.INT64, _PER_UNIT[given.unit], _LEAST, _GREATEST)
     return None
 

@@ -11,6 +11,7 @@ from freshviews.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DAY_TO_SECOND,
     DOUBLE,
     FLOAT,
     INT,
@@ -50,6 +51,8 @@ def sql_type(kind: pa.DataType) -> SqlType | None:
         return sql_type(kind.value_type)
     if pa.types.is_timestamp(kind):
         return TIMESTAMP
+    if pa.types.is_duration(kind):
+        return DAY_TO_SECOND
     if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
         return decimal(kind.precision, kind.scale)
     return _TYPES.get(kind)

@@ -18,6 +18,7 @@ from freshviews.display.graph import Node as Drawn
 from freshviews.engine.codes.frame_types import quoted
 from freshviews.errors import NameProblem, SqlError
 from freshviews.expr.casts import date_to_string, timestamp_to_string
+from freshviews.expr.intervals import interval_to_string
 from freshviews.plan.explain import explain, parts, update_bound
 from freshviews.plan.planner import plan_block
 from freshviews.query.sharing import with_shared_sums
@@ -183,6 +184,8 @@ def _constant(column: ColumnDef) -> str:
         return f"DATE '{date_to_string(value)}'"
     if kind.name == "TIMESTAMP":
         return f"TIMESTAMP '{timestamp_to_string(value)}'"
+    if kind.is_interval:
+        return interval_to_string(value, kind.precision, kind.scale)
     if kind.name == "BOOLEAN":
         return "TRUE" if value else "FALSE"
     return f"CAST('{number_value(kind, value)}' AS {kind})" if kind.is_float else str(value)

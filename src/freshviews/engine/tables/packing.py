@@ -121,4 +121,4 @@ def _bounds(kind: SqlType) -> tuple[int, int] | None:
         return -(2**31), 2**31 - 1
     if kind.name == "STRING":
         return 0, LAST_CODE
-    return kind.bounds if kind.is_integer or kind.is_decimal else None
+    return kind.bounds if kind.is_integer or kind.is_decimal or kind.is_interval else None

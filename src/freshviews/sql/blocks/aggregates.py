@@ -22,9 +22,9 @@ from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
-from freshviews.sql.expressions.build import VOID, Fault, Refusal, integer, key, null, replaced
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, integer, key, null, replaced, retyped
 from freshviews.sql.expressions.build import call as expression
-from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.cast import cast, checked
 from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.marks import OUTER, is_marked
@@ -84,6 +84,8 @@ class Collector:
         least = self._reference(call)
         if call.function == "min_by" and _function_name(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
+        if call.function == "sum" and call.type.is_months:
+            return checked(retyped(least, BIGINT), call.type)
         return or_empty(least) if call.function == PROVENANCE else least
 
     def columns(self, node: Node) -> list[tuple[str, Expr]]:
@@ -133,7 +135,10 @@ class Collector:
             raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
         argument = self._scalar.bind(arguments[0])
         if argument.type != BIGINT:
-            return self._reference(_over_one("sum", argument, distinct, keep))
+            total = self._reference(_over_one("sum", argument, distinct, keep))
+            if total.type.is_months:
+                return expression("try_check_range", (total, *map(integer, total.type.bounds)), total.type)
+            return total
         if distinct:
             raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
         return whole_of_halves(*(self._reference(_over_one("sum", half, False, keep)) for half in halves_of(argument)))

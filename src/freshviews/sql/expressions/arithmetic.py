@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.expressions import intervals
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
 from freshviews.sql.expressions.coerce import (
@@ -18,120 +17,27 @@ from freshviews.sql.expressions.coerce import (
 )
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
-MICROS_PER_DAY = 86_400_000_000
 
-
-@dataclass(frozen=True)
-class Interval:
-    """A constant INTERVAL. ``whole_days``: its smallest unit is a day or more, so a DATE plus it is a DATE."""
-
-    months: int = 0
-    micros: int = 0
-    whole_days: bool = True
-
-    def __post_init__(self) -> None:
-        if max(abs(self.months), abs(self.micros)) >= 2**63:
-            raise Fault("an INTERVAL cannot exceed 2**63 - 1 months or microseconds")
-
-    def times(self, factor: int) -> Interval:
-        return Interval(self.months * factor, self.micros * factor, self.whole_days)
-
-    def plus(self, other: Interval) -> Interval:
-        if bool(self.months) != bool(other.months) and (self.months or self.micros):
-            raise Fault("an INTERVAL can have years and months, or days and smaller units, not both")
-        return Interval(self.months + other.months, self.micros + other.micros, self.whole_days and other.whole_days)
-
-
-_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
-_MICROS = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": 1_000_000,
-    "MINUTE": 60_000_000,
-    "HOUR": 3_600_000_000,
-    "DAY": MICROS_PER_DAY,
-    "WEEK": 7 * MICROS_PER_DAY,
-}
-
-
-def interval_of(amount: str, unit: str) -> Interval:
-    """``INTERVAL 'amount' unit``. Raises ``Fault`` for an unknown unit or an amount that is not a number."""
-    name = unit.upper()
-    name = name[:-1] if name.endswith("S") and name[:-1] in {**_MONTHS, **_MICROS} else name
-    try:
-        if name in _MONTHS:
-            return Interval(months=int(amount) * _MONTHS[name])
-        if name in _MICROS:
-            whole, _, fraction = amount.strip().partition(".")
-            if not fraction:
-                return Interval(micros=int(whole) * _MICROS[name], whole_days=name in ("DAY", "WEEK"))
-            if name == "SECOND" and len(fraction) <= 6:
-                sign = -1 if whole.startswith("-") else 1
-                micros = int(whole or "0") * 1_000_000 + sign * int(fraction.ljust(6, "0"))
-                return Interval(micros=micros, whole_days=False)
-    except ValueError:
-        pass
-    else:
-        if name not in _MICROS:
-            raise Fault(
-                f"INTERVAL unit {unit} is not known; accepted: YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, "
-                "MINUTE, SECOND, MILLISECOND and MICROSECOND"
-            )
-    raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
-
-
-def interval_of_text(written: str) -> Interval:
-    """An interval written as numbers and units, such as ``1 hour 30 minutes``. Raises ``Fault``."""
-    words = written.lower().removeprefix("interval").split()
-    if not words or len(words) % 2:
-        raise Fault(f"the interval '{written}' cannot be read; write numbers and units, as in '10 minutes'")
-    made = Interval()
-    for amount, unit in zip(words[::2], words[1::2], strict=True):
-        made = made.plus(interval_of(amount, unit))
-    return made
-
-
-def shifted(moment: Expr, by: Interval) -> Expr:
-    """A moment plus an interval, of the same type; a DATE becomes a TIMESTAMP if the interval has hours or less."""
-    if moment.type == STRING and not by.months:
-        return cast(shifted(cast(moment, TIMESTAMP), by), STRING)
-    if moment.type == DATE:
-        if by.months:
-            return call("add_months", (moment, integer(by.months)), DATE)
-        if by.whole_days:
-            return call("date_add_days", (moment, integer(by.micros // MICROS_PER_DAY)), DATE)
-        moment = cast(moment, TIMESTAMP)
-    if moment.type != TIMESTAMP:
-        raise Fault(f"an INTERVAL can be added only to a DATE or TIMESTAMP, not to {moment.type}; CAST to one of them")
-    if by.months:
-        return call("add_months_timestamp", (moment, integer(by.months)), TIMESTAMP)
-    return call("add_micros", (moment, integer(by.micros)), TIMESTAMP)
-
-
-def add(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
-    if isinstance(a, Interval) and isinstance(b, Interval):
-        return a.plus(b)
-    if isinstance(a, Interval):
-        a, b = b, a
-    assert not isinstance(a, Interval)
-    if isinstance(b, Interval):
-        return shifted(a, b)
+def add(a: Expr, b: Expr) -> Expr:
+    if a.type.is_interval or b.type.is_interval:
+        return intervals.add(a, b)
     if b.type == DATE and a.type.is_integer:
         a, b = b, a
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, _day_count(b)), DATE)
+    if VOID in (a.type, b.type) and not {a.type, b.type}.isdisjoint((DATE, TIMESTAMP)):
+        return null(TIMESTAMP)
     return _sum("+", a, b)
 
 
-def subtract(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
-    if isinstance(b, Interval):
-        return add(a, b.times(-1))
-    if isinstance(a, Interval):
-        raise Fault(f"{b.type} cannot be subtracted from an INTERVAL")
+def subtract(a: Expr, b: Expr) -> Expr:
+    if a.type.is_interval or b.type.is_interval:
+        return intervals.subtract(a, b)
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, negative(_day_count(b))), DATE)
-    if a.type in (DATE, TIMESTAMP) and b.type in (DATE, TIMESTAMP):
-        raise Fault(f"{a.type} - {b.type} is an INTERVAL, which cannot be the type of a column; use datediff(a, b)")
+    moments = (DATE, TIMESTAMP)
+    if (a.type in moments or b.type in moments) and {a.type, b.type} <= {*moments, STRING, VOID}:
+        return intervals.between(a, b)
     return _sum("-", a, b)
 
 
@@ -141,14 +47,9 @@ def _day_count(days: Expr) -> Expr:
     return retyped(days, INT)
 
 
-def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
-    if isinstance(a, Interval):
-        a, b = b, a
-    if isinstance(b, Interval):
-        if isinstance(a, Literal) and a.type.is_integer and isinstance(a.value, int):
-            return b.times(a.value)
-        raise Fault("an INTERVAL can be multiplied only by a constant integer")
-    assert not isinstance(a, Interval)
+def multiply(a: Expr, b: Expr) -> Expr:
+    if a.type.is_interval or b.type.is_interval:
+        return intervals.multiply(a, b)
     a, b, to = _operands("*", a, b)
     if to.is_float:
         return _float("mul_float", a, b, to)
@@ -163,6 +64,8 @@ def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
 
 def divide(a: Expr, b: Expr) -> Expr:
     """``/``: DOUBLE for integers and floats, a decimal for a decimal with an integer or decimal."""
+    if a.type.is_interval or b.type.is_interval:
+        return intervals.divide(a, b)
     a, b = (null(DOUBLE) if operand.type == VOID else operand for operand in (a, b))
     a, b, to = _operands("/", a, b)
     if not to.is_decimal:
@@ -177,6 +80,8 @@ def divide(a: Expr, b: Expr) -> Expr:
 
 def integral_divide(a: Expr, b: Expr) -> Expr:
     """``div``: a BIGINT, truncated."""
+    if a.type.is_interval or b.type.is_interval:
+        return intervals.integral_divide(a, b)
     a, b, to = _operands("div", a, b)
     if to.is_float:
         raise Fault("div takes integers and decimals; use / for DOUBLE")
@@ -202,22 +107,16 @@ def remainder(a: Expr, b: Expr, op: str = "mod") -> Expr:
     return call(f"{op}_int", (a, b), to)
 
 
-def negate(a: Expr | Interval) -> Expr | Interval:
-    if isinstance(a, Interval):
-        return a.times(-1)
-    return negative(a)
-
-
 def negative(a: Expr) -> Expr:
-    return _of_number("neg", numeric("-", a))
+    return intervals.signed("neg", a) if a.type.is_interval else _of_number("neg", numeric("-", a))
 
 
 def positive(a: Expr) -> Expr:
-    return numeric("+", a)
+    return a if a.type.is_interval else numeric("+", a)
 
 
 def absolute(a: Expr) -> Expr:
-    return _of_number("abs", numeric("abs", a))
+    return intervals.signed("abs", a) if a.type.is_interval else _of_number("abs", numeric("abs", a))
 
 
 def _of_number(op: str, a: Expr) -> Expr:

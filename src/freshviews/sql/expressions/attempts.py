@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from math import inf, nextafter
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, call, integer, null, replaced, retyped
+from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, Refusal, call, integer, null, replaced, retyped
 from freshviews.sql.expressions.cast import cast, micros_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType
 
@@ -19,6 +20,8 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
     made = cast(Column("x", expr.type, True), to)
     if not may_fail(made):
         return cast(expr, to)
+    if expr.type.is_interval or (to.is_interval and expr.type != STRING):
+        return attempted("TRY_CAST", (expr,), lambda: cast(expr, to), to)
     if expr.type == TIMESTAMP:
         return try_cast(cast(expr, BIGINT if to.is_integer else DOUBLE), to)
     if expr.type.is_float and to == TIMESTAMP:
@@ -35,6 +38,19 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
     low, high = _fitting(expr.type, to)
     fits = logic.both(_at_least(expr, low), _at_most(expr, high))
     return null(to) if fits == FALSE else logic.choose([(fits, cast(expr, to))], null(to))
+
+
+def attempted(what: str, args: Sequence[Expr], apply: Callable[[], Expr], to: SqlType) -> Expr:
+    """The value that ``apply`` makes of arguments, with NULL where it fails. Raises ``Refusal`` if an argument may fail
+    by itself, which is an error."""
+    if any(map(may_fail, args)):
+        raise Refusal(f"{what} of an argument that may fail", "compute the argument in a subquery of FROM")
+    try:
+        return call("attempt", (apply(),), to)
+    except (Refusal, NotHeld):
+        raise
+    except Fault:
+        return null(to)
 
 
 def _attempt(part: Expr) -> Expr | None:

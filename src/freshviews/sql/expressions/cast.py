@@ -7,9 +7,23 @@ from collections.abc import Callable
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.coerce import as_decimal
-from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, FLOAT, NULL, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+    decimal,
+)
 
 _INT64 = 2**63 - 1
+_MICROS = 1_000_000
 
 
 def cast(expr: Expr, to: SqlType) -> Expr:
@@ -25,6 +39,10 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         if STRING not in (source, to):
             raise Fault(f"{source} cannot be cast to {to}")
         return call("bytes_of_string" if to == BINARY else "string_of_bytes", (expr,), to)
+    if source.is_interval and to != STRING:
+        return _from_interval(expr, to)
+    if to.is_interval and source != STRING:
+        return _to_interval(expr, to)
     if to == STRING:
         return _to_string(expr)
     if source == STRING:
@@ -56,7 +74,7 @@ def _number(literal: Literal) -> Expr:
 
 
 def checked(expr: Expr, to: SqlType) -> Expr:
-    """The value as ``to``, an integer or decimal of the same scale; an error if it does not fit."""
+    """The value as ``to``, an integer, a decimal of the same scale or an interval; an error if it does not fit."""
     low, high = to.bounds
     if high >= _INT64:
         return retyped(expr, to)
@@ -125,6 +143,36 @@ def _as_float(double: Expr, to: SqlType) -> Expr:
     return double if to == DOUBLE else call("float_to_float32", (double,), FLOAT)
 
 
+def _fields(kind: SqlType) -> tuple[Expr, Expr]:
+    """The first and the last field of an INTERVAL."""
+    return integer(kind.precision), integer(kind.scale)
+
+
+def _from_interval(expr: Expr, to: SqlType) -> Expr:
+    """An interval as one of another range of fields, whose rest is cut off, or as a number of its last field."""
+    source = expr.type
+    if to.is_interval and to.is_months == source.is_months:
+        if to.scale >= source.scale:
+            return retyped(expr, to)
+        return call("sub_int", (expr, call("mod_int", (expr, integer(to.unit)), to)), to)
+    if to.is_decimal and source.unit == _MICROS:
+        return _from_decimal(retyped(expr, decimal(38, 6)), to)
+    if not (to.is_integer or to.is_decimal):
+        raise Fault(f"{source} cannot be cast to {to}")
+    whole = expr if source.unit == 1 else call("div_int", (expr, integer(source.unit)), BIGINT)
+    return cast(retyped(whole, INT if source.is_months else BIGINT), to)
+
+
+def _to_interval(expr: Expr, to: SqlType) -> Expr:
+    """A number of the last field of an interval."""
+    source = expr.type
+    if source.is_decimal and source.scale:
+        return checked(call("mul_decimal", (expr, integer(to.unit), power_of_ten(source.scale)), to), to)
+    if not (source.is_integer or source.is_decimal):
+        raise Fault(f"{source} cannot be cast to {to}")
+    return checked(expr if to.unit == 1 else call("mul_int", (expr, integer(to.unit)), to), to)
+
+
 def _from_string(expr: Expr, to: SqlType) -> Expr:
     if to.is_integer:
         low, high = to.bounds
@@ -134,6 +182,8 @@ def _from_string(expr: Expr, to: SqlType) -> Expr:
         return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)
     if to.is_float:
         return _as_float(call("string_to_float", (expr,), DOUBLE), to)
+    if to.is_interval:
+        return call("string_to_interval", (expr, *_fields(to)), to)
     ops = {"DATE": "string_to_date", "TIMESTAMP": "string_to_timestamp", "BOOLEAN": "string_to_bool"}
     return call(ops[to.name], (expr,), to)
 
@@ -144,6 +194,8 @@ def _to_string(expr: Expr) -> Expr:
         return call("decimal_to_string", (expr, integer(source.scale)), STRING)
     if source.is_integer:
         return call("int_to_string", (expr,), STRING)
+    if source.is_interval:
+        return call("interval_to_string", (expr, *_fields(source)), STRING)
     ops = {
         "FLOAT": "float32_to_string",
         "DOUBLE": "float_to_string",

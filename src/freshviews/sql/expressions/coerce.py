@@ -5,8 +5,20 @@ One rule differs: decimals have at most 18 digits, because codes are int64.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from freshviews.sql.expressions.build import VOID
-from freshviews.types import BIGINT, DATE, DOUBLE, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import (
+    BIGINT,
+    DATE,
+    DAY_TO_SECOND,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    YEAR_TO_MONTH,
+    SqlType,
+    decimal,
+)
 
 _RANK = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
@@ -38,6 +50,8 @@ def common(one: SqlType, other: SqlType) -> SqlType | None:
         return other
     if STRING in (one, other):
         partner = other if one == STRING else one
+        if partner.is_interval:
+            return None
         if partner.is_integer:
             return BIGINT
         return DOUBLE if partner.is_numeric else partner
@@ -48,6 +62,8 @@ def common(one: SqlType, other: SqlType) -> SqlType | None:
             # INT with FLOAT is DOUBLE too, so that no digit is lost; FLOAT with FLOAT was handled as equal.
             return DOUBLE
         return wider(as_decimal(one), as_decimal(other))
+    if one.is_interval and other.is_interval and one.is_months == other.is_months:
+        return replace(one, precision=min(one.precision, other.precision), scale=max(one.scale, other.scale))
     if {one, other} == {DATE, TIMESTAMP}:
         return TIMESTAMP
     return None
@@ -88,6 +104,8 @@ def total_of(argument: SqlType) -> SqlType | None:
         return BIGINT
     if argument.is_decimal:
         return decimal(min(GREATEST_PRECISION, argument.precision + 10), argument.scale)
+    if argument.is_interval:
+        return argument
     return DOUBLE if argument.is_float or argument == STRING else None
 
 
@@ -95,6 +113,8 @@ def mean_of(argument: SqlType) -> SqlType | None:
     """The type of AVG; None for a type without a mean."""
     if argument.is_decimal:
         return _bounded(argument.precision + 4, argument.scale + 4)
+    if argument.is_interval:
+        return YEAR_TO_MONTH if argument.is_months else DAY_TO_SECOND
     return DOUBLE if argument.is_numeric or argument == STRING else None
 
 

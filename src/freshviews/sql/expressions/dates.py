@@ -10,6 +10,7 @@ from freshviews.expr.ops import DATE_UNITS, TIMESTAMP_UNITS
 from freshviews.sql.expressions import arithmetic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, retyped
 from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.intervals import interval_of
 from freshviews.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SqlType
 
 DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
@@ -39,9 +40,9 @@ def last_day(moment: Expr) -> Expr:
 def date_add(*args: Expr) -> Expr:
     """date_add(date, days), a DATE, or date_add(UNIT, amount, moment), a TIMESTAMP."""
     if len(args) == 3:
-        by = arithmetic.interval_of("1", word("date_add", args[0]))
-        op, factor = ("add_months_timestamp", by.months) if by.months else ("add_micros", by.micros)
-        amount = call("mul_int", (cast(args[1], BIGINT), integer(factor)), BIGINT)
+        unit = interval_of("1", word("date_add", args[0]))
+        amount = call("mul_int", (cast(args[1], BIGINT), retyped(unit, BIGINT)), BIGINT)
+        op = "add_months_timestamp" if unit.type.is_months else "add_micros"
         return call(op, (moment_of(args[2], TIMESTAMP), amount), TIMESTAMP)
     return call("date_add_days", (moment_of(args[0], DATE), _days(args[1])), DATE)
 

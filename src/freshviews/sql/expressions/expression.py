@@ -14,15 +14,13 @@ from sqlglot import exp
 from freshviews.catalog.functions import FunctionDef
 from freshviews.expr.binary import unhex
 from freshviews.expr.nodes import Call, Expr, Literal
-from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.arithmetic import Interval
+from freshviews.sql.expressions import arithmetic, intervals, logic
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, key, null, perhaps, retyped, text
 from freshviews.sql.expressions.calls import arguments_of, value_of
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
     LAZY,
-    WITH_INTERVALS,
     bits_and,
     bits_not,
     bits_or,
@@ -53,8 +51,6 @@ from freshviews.types import (
     SqlType,
 )
 
-Bound = Expr | Interval
-
 _GREATEST_FLOAT = 3.4028235677973366e38
 """Half a unit above the greatest finite FLOAT: greater values round to infinity."""
 
@@ -67,7 +63,7 @@ COMPARISONS: dict[type[Node], str] = {
     exp.GTE: ">=",
 }
 
-_ARITHMETIC: dict[type[Node], Callable[[Bound, Bound], Bound]] = {
+_ARITHMETIC: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.Add: arithmetic.add,
     exp.Sub: arithmetic.subtract,
     exp.Mul: arithmetic.multiply,
@@ -143,12 +139,6 @@ class Binder:
 
     def bind(self, node: Node) -> Expr:
         """The expression as a value. Raises SqlError or UnsupportedSql at the node that is wrong."""
-        bound = self.bind_any(node)
-        if isinstance(bound, Interval):
-            raise self.text.error(node, "an INTERVAL can only be added to or subtracted from a DATE or TIMESTAMP")
-        return bound
-
-    def bind_any(self, node: Node) -> Bound:
         try:
             return self._bound(node)
         except Refusal as refusal:
@@ -156,14 +146,10 @@ class Binder:
         except Fault as fault:
             raise self.text.error(node, str(fault)) from None
 
-    def _operand(self, node: Node) -> Bound:
-        """The operand of an arithmetic operation: an integer constant may keep its written digits."""
-        bound = self.bind_any(node)
-        return replace(bound, written=self._is_whole(node.unnest())) if isinstance(bound, Literal) else bound
-
     def _value(self, node: Node) -> Expr:
-        bound = self._operand(node)
-        return self.bind(node) if isinstance(bound, Interval) else bound
+        """An operand or an argument: an integer constant may keep its written digits."""
+        bound = self.bind(node)
+        return replace(bound, written=self._is_whole(node.unnest())) if isinstance(bound, Literal) else bound
 
     def _is_whole(self, node: Node) -> bool:
         """True for an integer constant without a suffix, or with L or S; one with Y has a TINYINT's digits."""
@@ -181,12 +167,12 @@ class Binder:
         except Fault as fault:
             raise self.text.error(node, str(fault)) from None
 
-    def _bound(self, node: Node) -> Bound:
+    def _bound(self, node: Node) -> Expr:
         found = None if self.group is None else self.group(node)
         if found is not None:
             return found
         if isinstance(node, (exp.Paren, exp.Alias)):
-            return self.bind_any(node.this)
+            return self.bind(node.this)
         if isinstance(node, exp.Column):
             return self.resolve(node)
         if isinstance(node, exp.Literal):
@@ -198,9 +184,9 @@ class Binder:
         if isinstance(node, exp.Interval):
             return self._interval(node)
         if type(node) in _ARITHMETIC:
-            return _ARITHMETIC[type(node)](self._operand(node.this), self._operand(node.expression))
+            return _ARITHMETIC[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, exp.Neg):
-            return arithmetic.negate(self.bind_any(node.this))
+            return arithmetic.negative(self.bind(node.this))
         if type(node) in _DIVISION:
             return _DIVISION[type(node)](self._value(node.this), self._value(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
@@ -259,11 +245,13 @@ class Binder:
         difference = difference.unnest()
         if not isinstance(difference, exp.Sub) or not any(isinstance(one, exp.Interval) for one in size.walk()):
             return None
-        length = self.bind_any(size)
-        if not isinstance(length, Interval) or length.months:
+        length = self.bind(size)
+        if not length.type.is_interval or length.type.is_months:
             return None
         a, b = self.bind(difference.this), self.bind(difference.expression)
-        return cast(a, TIMESTAMP), arithmetic.shifted(cast(b, TIMESTAMP), length)
+        if not {a.type, b.type} <= {DATE, TIMESTAMP, STRING}:
+            return None
+        return cast(a, TIMESTAMP), intervals.shifted(cast(b, TIMESTAMP), length)
 
     def _rows_compared(self, node: Node, other: exp.Tuple) -> Expr:
         """A row of values compared with another one; NULLs in them are equal."""
@@ -359,8 +347,7 @@ class Binder:
                 return scalar(name, [first, *map(self._value, inner.expressions[1:])])
         if name in _WITH_UNIT and len(inner.expressions) == 3 and not is_unit(inner.expressions[0]):
             raise Fault(f"{name} with three arguments takes a unit first, as in {name}(MONTH, ...)")
-        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self._value
-        return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
+        return scalar(name, [text(arg.name) if is_unit(arg) else self._value(arg) for arg in inner.expressions])
 
     def _is(self, node: exp.Is) -> Expr:
         value, what = self.bind(node.this), node.expression
@@ -428,18 +415,21 @@ class Binder:
         with perhaps():
             return logic.choose(branches, null(VOID) if otherwise is None else self.bind(otherwise))
 
-    def _interval(self, node: exp.Interval) -> Interval:
+    def _interval(self, node: exp.Interval) -> Expr:
         unit, amount = node.args.get("unit"), node.this
         if unit is None and isinstance(amount, exp.Literal) and amount.is_string:
-            return arithmetic.interval_of_text(str(amount.this))
+            return intervals.interval_of_text(str(amount.this))
         negative = isinstance(amount, exp.Neg)
         amount = amount.this if isinstance(amount, (exp.Neg, exp.Paren)) else amount
-        if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var):
+        if not isinstance(amount, exp.Literal) or not isinstance(unit, (exp.Var, exp.IntervalSpan)):
             raise self.text.unsupported(
                 node, f"{self.text.of(node)}", "write a constant and one unit, as in INTERVAL '90' DAY"
             )
-        interval = arithmetic.interval_of(str(amount.this), unit.name)
-        return interval.times(-1) if negative else interval
+        if isinstance(unit, exp.IntervalSpan):
+            made: Expr = intervals.interval_of_fields(str(amount.this), unit.this.name, unit.expression.name)
+        else:
+            made = intervals.interval_of(str(amount.this), unit.name)
+        return arithmetic.negative(made) if negative else made
 
     def _refuse_quantified(self, node: Node) -> None:
         for side in (node.this, node.expression):
@@ -507,7 +497,7 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     the codes. Other members are compared one by one."""
     codes: dict[Any, None] = {}
     compared: dict[Expr, None] = {}
-    coded = to == STRING or to.is_integer or to in (DATE, TIMESTAMP)
+    coded = to == STRING or to.is_integer or to.is_interval or to in (DATE, TIMESTAMP)
     for member in members:
         equal = logic.compare("=", value, member) if to.is_decimal else None
         if isinstance(equal, Call) and key(equal.args[0]) == key(value) and isinstance(equal.args[1], Literal):

@@ -13,7 +13,7 @@ from freshviews.catalog.catalog import near
 from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.number_formats import Format, format_of
-from freshviews.sql.expressions import arithmetic, dates, logic, numeric, times
+from freshviews.sql.expressions import arithmetic, dates, intervals, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
@@ -62,7 +62,9 @@ def _counted(function: Function) -> str:
 
 
 def date_part(part: str, moment: Expr) -> Expr:
-    """EXTRACT(part FROM moment) and date_part."""
+    """EXTRACT(part FROM moment) and date_part; also of an interval."""
+    if moment.type.is_interval:
+        return intervals.field_of(part, moment)
     make = DATE_FIELDS.get(part.lower())
     if make is None:
         raise Refusal(f"the field {part.upper()}", f"accepted: {', '.join(p.upper() for p in DATE_FIELDS)}")
@@ -109,7 +111,7 @@ def _double(op: str) -> Callable[..., Expr]:
 
 
 def _sign(value: Expr) -> Expr:
-    value = arithmetic.numeric("sign", value)
+    value = value if value.type.is_interval else arithmetic.numeric("sign", value)
     if value.type.is_float:
         return call("sign_float", (value,), DOUBLE)
     return call("int_to_float", (call("sign_int", (value,), INT),), DOUBLE)
@@ -308,6 +310,8 @@ def _hash(op: str, result: SqlType) -> Callable[..., Expr]:
 def _letter(value: Expr) -> str:
     if value.type.is_decimal:
         return "l" if value.type.precision <= 18 else "w"
+    if value.type.is_interval:
+        return "i" if value.type.is_months else "l"
     return "b" if value.type == BINARY else _HASHED[value.type.name]
 
 
@@ -359,7 +363,7 @@ def _format_string(form: Expr, *values: Expr) -> Expr:
     """format_string and printf; the letters of types are those of ``freshviews.expr.number_formats``."""
     if any(value.type == BINARY for value in values):
         raise Refusal("format_string of BINARY", "write hex(x), base64(x) or decode(x, 'UTF-8')")
-    letters = "".join(_PRINTED[value.type.name] for value in values)
+    letters = "".join("l" if value.type.is_interval else _PRINTED[value.type.name] for value in values)
     printed = [_string(value) if value.type.is_decimal else value for value in values]
     given = [null(STRING) if value.type == VOID else value for value in printed]
     return call("format_string", (text(letters), _string(form), *given), STRING)
@@ -439,11 +443,6 @@ def _decode(value: Expr, *rest: Expr) -> Expr:
     otherwise = rest[-1] if len(rest) % 2 else null(VOID)
     return logic.choose([(logic.null_safe_equal(value, when), then) for when, then in pairs], otherwise)
 
-
-WITH_INTERVALS = frozenset(
-    ("tumble_start", "hop_start", "date_bin", "time_bucket")
-)
-"""Functions that take a constant INTERVAL as an argument."""
 
 LAZY = frozenset(("coalesce", "nvl", "ifnull", "nvl2", "if", "iff", "decode"))
 """Functions that evaluate their arguments after the first one for some rows only."""
@@ -544,6 +543,8 @@ FUNCTIONS: dict[str, Function] = {
     "months_between": Function(2, 2, times.months_between),
     "next_day": Function(2, 2, times.next_day),
     "make_date": Function(3, 3, times.make_date),
+    "make_dt_interval": Function(0, 4, intervals.make_dt_interval),
+    "make_ym_interval": Function(0, 2, intervals.make_ym_interval),
     "add_months": Function(2, 2, dates.add_months),
     "trunc": Function(2, 2, dates.trunc),
     "date_trunc": Function(2, 2, dates.date_trunc),

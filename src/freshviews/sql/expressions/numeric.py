@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions import arithmetic, attempts, logic
 from freshviews.sql.expressions.build import VOID, Fault, NotHeld, Refusal, call, integer, null, retyped
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten
 from freshviews.sql.expressions.coerce import as_decimal
@@ -109,10 +109,12 @@ def _tried(apply: Callable[[Expr, Expr], Any], a: Expr, b: Expr, to: SqlType) ->
 
 
 def attempted(op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Expr], Expr]:
-    """``apply``, + - or *, with NULL for integers whose result does not fit."""
+    """``apply``, + - or *, with NULL for integers and intervals whose result does not fit."""
 
     def make(a: Expr, b: Expr) -> Expr:
         to: SqlType = apply(Column("a", a.type, True), Column("b", b.type, True)).type
+        if to.is_interval:
+            return attempts.attempted(f"try_{op}", (a, b), lambda: apply(a, b), to)
         if not to.is_numeric:
             raise Refusal(f"try_{op} of {a.type} and {b.type}", "numbers are accepted; + and - take dates")
         if STRING in (a.type, b.type):

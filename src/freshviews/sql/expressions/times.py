@@ -8,10 +8,10 @@ from math import inf
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.expr.parsing import check_pattern
-from freshviews.sql.expressions import arithmetic, dates, logic
-from freshviews.sql.expressions.arithmetic import MICROS_PER_DAY, Interval
+from freshviews.sql.expressions import dates, logic
 from freshviews.sql.expressions.build import FALSE, VOID, Fault, NotHeld, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, power_of_ten
+from freshviews.sql.expressions.intervals import MICROS_PER_DAY, constant_micros, interval_of_text
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
 
 _MICROS = {
@@ -25,17 +25,22 @@ _MONDAY = 946_857_600_000_000
 """2000-01-03, a Monday: the origin of the buckets of time_bucket."""
 
 
-def size_of(what: str, size: Expr | Interval) -> int:
+def size_of(what: str, size: Expr) -> int:
     """Microseconds of a constant INTERVAL, or of a text such as '10 minutes'."""
-    if isinstance(size, Literal) and isinstance(size.value, str):
-        size = arithmetic.interval_of_text(size.value)
-    if not isinstance(size, Interval):
-        raise Refusal(f"{what} of a size that is not a constant", "write INTERVAL '10' MINUTE or '10 minutes'")
-    if size.months:
+    size = _read(size)
+    if size.type.is_months:
         raise Refusal(f"{what} of months or years", "use date_trunc('MONTH', ...)")
-    if size.micros <= 0:
+    micros = constant_micros(size)
+    if micros is None:
+        raise Refusal(f"{what} of a size that is not a constant", "write INTERVAL '10' MINUTE or '10 minutes'")
+    if micros <= 0:
         raise Fault(f"{what} takes an interval above 0")
-    return size.micros
+    return micros
+
+
+def _read(size: Expr) -> Expr:
+    """An interval, or a text of one."""
+    return interval_of_text(size.value) if isinstance(size, Literal) and isinstance(size.value, str) else size
 
 
 def _micros(moment: Expr) -> Expr:
@@ -52,20 +57,19 @@ def _start(moment: Expr, size: int, origin: Expr) -> Expr:
     return retyped(_of("sub_int", t, _of("pmod_int", _of("sub_int", t, origin), integer(size))), TIMESTAMP)
 
 
-def _from_start(what: str, offset: Expr | Interval | None) -> Expr:
-    if isinstance(offset, Literal) and isinstance(offset.value, str):
-        offset = arithmetic.interval_of_text(offset.value)
-    if offset is None or isinstance(offset, Interval):
-        return integer(0 if offset is None else offset.micros)
+def _from_start(what: str, offset: Expr | None) -> Expr:
+    micros = 0 if offset is None else constant_micros(_read(offset))
+    if micros is not None:
+        return integer(micros)
     raise Refusal(f"an offset of {what} that is not a constant", "write INTERVAL '1' MINUTE or '1 minute'")
 
 
-def tumble(moment: Expr, size: Expr | Interval, offset: Expr | Interval | None = None) -> Expr:
+def tumble(moment: Expr, size: Expr, offset: Expr | None = None) -> Expr:
     """The start of the tumbling window that contains a moment."""
     return _start(moment, size_of("a window", size), _from_start("a window", offset))
 
 
-def hop(moment: Expr, slide: Expr | Interval, size: Expr | Interval, number: Expr, offset: Expr | None = None) -> Expr:
+def hop(moment: Expr, slide: Expr, size: Expr, number: Expr, offset: Expr | None = None) -> Expr:
     """The start of a hopping window that contains a moment: the last one, or the one ``number`` slides before."""
     width = size_of("a slide", slide)
     last = _start(moment, width, _from_start("a window", offset))
@@ -73,12 +77,12 @@ def hop(moment: Expr, slide: Expr | Interval, size: Expr | Interval, number: Exp
     return call("add_micros", (last, back), TIMESTAMP)
 
 
-def date_bin(size: Expr | Interval, moment: Expr, origin: Expr | None = None) -> Expr:
+def date_bin(size: Expr, moment: Expr, origin: Expr | None = None) -> Expr:
     """The start of the interval, counted from an origin, that contains a moment."""
     return _start(moment, size_of("date_bin", size), integer(0) if origin is None else _micros(origin))
 
 
-def time_bucket(size: Expr | Interval, moment: Expr, origin: Expr | None = None) -> Expr:
+def time_bucket(size: Expr, moment: Expr, origin: Expr | None = None) -> Expr:
     made = _start(moment, size_of("time_bucket", size), integer(_MONDAY) if origin is None else _micros(origin))
     return cast(made, DATE) if moment.type == DATE else made
 

@@ -336,6 +336,7 @@ def is_assignable(of: SqlType, to: SqlType) -> bool:
         or to == STRING
         or (of.is_numeric and to.is_numeric)
         or (of.name in times and to.name in times)
+        or (of.is_interval and to.is_interval and of.is_months == to.is_months)
     )
 
 

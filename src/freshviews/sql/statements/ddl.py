@@ -152,8 +152,9 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
     of, length = _type_of_a_column(text, kind)
     made = replace(column, type=of, length=length)
     what = f"column {column.name} is {type_text(column)}"
-    if not holds(made, column) or of.scale != column.type.scale:
-        wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, or a longer VARCHAR"
+    if not holds(made, column) or (of.is_decimal and of.scale != column.type.scale):
+        wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, a longer VARCHAR"
+        wider += ", or more fields of an INTERVAL"
         raise text.error(kind, f"{what}, and {type_text(made)} does not hold its values unchanged; {wider} is accepted")
     keys = [key.columns for key in table.foreign_keys]
     for one in catalog.tables.values():

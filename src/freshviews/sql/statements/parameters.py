@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,7 +16,7 @@ from freshviews.expr.nodes import Literal
 from freshviews.sql.expressions.build import VOID, Fault, null
 from freshviews.sql.expressions.cast import literal_decimal
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP
+from freshviews.types import BIGINT, BOOLEAN, DATE, DAY_TO_SECOND, DOUBLE, INT, STRING, TIMESTAMP
 
 _VALUE = "freshviews_value"
 _EPOCH = date(1970, 1, 1)
@@ -163,5 +163,10 @@ def _literal(value: Any) -> Literal:
         return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, TIMESTAMP)
     if isinstance(value, date):
         return Literal((value - _EPOCH).days, DATE)
-    accepted = "None, bool, int, float, str, Decimal, date and datetime are accepted"
+    if isinstance(value, timedelta):
+        micros = (value.days * 86_400 + value.seconds) * 1_000_000 + value.microseconds
+        if abs(micros) >= 2**63:
+            raise Fault(f"{shown(value)} does not fit an {DAY_TO_SECOND}")
+        return Literal(micros, DAY_TO_SECOND)
+    accepted = "None, bool, int, float, str, Decimal, date, datetime and timedelta are accepted"
     raise Fault(f"{shown(value)} is a {type(value).__name__}; {accepted}")

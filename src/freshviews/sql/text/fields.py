@@ -118,6 +118,7 @@ _FIELDS: dict[type[Node], tuple[str, ...]] = {
     exp.TryCast: ("this", "to", "format", "safe", "requires_string"),
     exp.Trim: ("this", "position", "expression"),
     exp.Interval: ("this", "unit", "fraction_in_string"),
+    exp.IntervalSpan: _SIDES,
     exp.DataType: ("this", "expressions"),
     exp.Create: ("this", "kind", "expression", "properties", "exists", "replace"),
     exp.Drop: ("this", "tables", "kind", "exists", "materialized", "cascade"),

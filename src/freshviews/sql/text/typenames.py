@@ -19,6 +19,7 @@ from freshviews.types import (
     TINYINT,
     SqlType,
     decimal,
+    interval,
 )
 
 NAMED = {
@@ -41,8 +42,8 @@ NAMED = {
 """Types by the names that sqlglot gives them."""
 
 _ACCEPTED = (
-    "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE and "
-    "TIMESTAMP"
+    "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE, "
+    "TIMESTAMP and INTERVAL with its fields, as in INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND"
 )
 _LONGEST = 2**31 - 1
 
@@ -51,6 +52,8 @@ def type_of(text: SqlText, node: Node) -> SqlType:
     """The type that a DataType node names. Raises UnsupportedSql for another type, SqlError for invalid digits."""
     if not isinstance(node, exp.DataType):
         raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
+    if isinstance(node.this, exp.Interval):
+        return _interval(text, node)
     name = str(getattr(node.this, "value", node.this))
     if name == "DECIMAL":
         return _decimal(text, node)
@@ -71,6 +74,15 @@ def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
     if len(node.expressions) > 1 or not digits.isdecimal() or not 1 <= int(digits) <= _LONGEST:
         raise text.error(node, f"{text.of(node)} is not a type; the length of a VARCHAR is one number, 1 to {_LONGEST}")
     return STRING, int(digits)
+
+
+def _interval(text: SqlText, node: exp.DataType) -> SqlType:
+    unit = node.this.args["unit"]
+    first, last = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    try:
+        return interval(first.name, last.name)
+    except ValueError as error:
+        raise text.error(node, str(error)) from None
 
 
 def _decimal(text: SqlText, node: exp.DataType) -> SqlType:

@@ -175,12 +175,12 @@ class Evaluation:
 
 def is_found_by_code(kind: SqlType) -> bool:
     """True for a type whose values a key is looked up by."""
-    return kind.is_integer or kind.name in _FOUND
+    return kind.is_integer or kind.is_interval or kind.name in _FOUND
 
 
 def fits(codes: Codes, kind: SqlType) -> NDArray[np.bool_]:
     """Which of some codes a column of a type can have, without NULL."""
-    low, high = kind.bounds if kind.is_integer else (NULL + 1, -NULL - 1)
+    low, high = kind.bounds if kind.is_integer or kind.is_interval else (NULL + 1, -NULL - 1)
     found: NDArray[np.bool_] = (codes >= low) & (codes <= high) & (codes != NULL)
     return found
 

@@ -43,7 +43,8 @@ def percentile_call(
         if not (accuracy.type.is_integer and (_constant(accuracy) or 0) > 0):
             raise Fault(f"the accuracy of {name} must be a constant integer above 0")
     argument = bind(value)
-    if name in _APPROXIMATE and (argument.type.name in ("DATE", "TIMESTAMP") or argument.type.is_numeric):
+    ordered = argument.type.name in ("DATE", "TIMESTAMP", "INTERVAL") or argument.type.is_numeric
+    if name in _APPROXIMATE and ordered:
         return AggregateCall(Percentile(DISCRETE, fraction).kind, (keep(argument),), False, argument.type)
     argument = null(DOUBLE) if argument.type == VOID else cast(arithmetic.numeric(name, argument), DOUBLE)
     function = DISCRETE if name in (*_APPROXIMATE, "percentile_disc") else CONTINUOUS

@@ -17,7 +17,6 @@ from freshviews.sql.blocks.bound import (
     Sort,
 )
 from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.build import Fault, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
@@ -42,7 +41,7 @@ class Step:
     """A bound of a RANGE frame: the value of ORDER BY plus ``sign`` times an amount, in the direction of the order."""
 
     sign: int
-    amount: Expr | Interval
+    amount: Expr
 
 
 Bound = int | Step | None
@@ -362,11 +361,11 @@ def _bound(
     def no_constant(column: exp.Column) -> Expr:
         raise text.error(column, f"a bound of RANGE must be a constant of 0 or more, not {text.of(value)}")
 
-    amount = Binder(text, no_constant, "a frame").bind_any(value)
+    amount = Binder(text, no_constant, "a frame").bind(value)
     try:
-        if not isinstance(amount, Interval):
+        if not amount.type.is_interval:
             amount = cast(amount, INT if kind == DATE else kind)
-        if (isinstance(amount, Interval) != (kind == TIMESTAMP) and kind != DATE) or kind in (STRING, BOOLEAN):
+        if (amount.type.is_interval != (kind == TIMESTAMP) and kind != DATE) or kind in (STRING, BOOLEAN):
             raise Fault("")
         step = Step(sign, amount)
         if kind == DATE and moved_place(order[0].expr, step, False).type != kind:
@@ -380,7 +379,7 @@ def _bound(
 def _checked(text: SqlText, value: Node, step: Step) -> Bound:
     """A bound of RANGE, which must be 0 or more; 0 is the place of the current row."""
     amount = step.amount
-    size = (amount.months or amount.micros) if isinstance(amount, Interval) else _number(amount)
+    size = _number(amount)
     if size is None or size < 0:
         raise text.error(value, f"a bound of RANGE must be a constant of 0 or more, not {text.of(value)}")
     return step if size else 0
@@ -393,5 +392,4 @@ def _number(amount: Expr) -> Any:
 def moved_place(place: Expr, step: Step, descending: bool) -> Expr:
     """The value of ORDER BY at a bound of a frame. Raises Fault."""
     made = (arithmetic.subtract if (step.sign < 0) != descending else arithmetic.add)(place, step.amount)
-    assert not isinstance(made, Interval)
     return cast(made, place.type) if place.type.is_integer else made

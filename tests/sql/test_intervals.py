@@ -1,0 +1,166 @@
+"""INTERVAL columns and values, in and out of a database; tests/sql/function_calls.py has functions beside Spark."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from freshviews import BatchError, Database
+from freshviews.errors import EvaluationError, SqlError, UnsupportedSql
+from freshviews.expr.nodes import Literal
+from freshviews.spark.definition import catalog_of
+from freshviews.stream.text import text_reader
+from freshviews.types import interval
+from tests.sql.printed import catalog, view
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+
+TABLE = "CREATE TABLE t (k INT PRIMARY KEY, i INTERVAL DAY TO SECOND, m INTERVAL YEAR TO MONTH, at TIMESTAMP)"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+AT = datetime(2024, 1, 31, 12)
+
+
+ANSWERS: dict[str, list[str | None] | None] = json.loads(Path(__file__).with_name("spark_intervals.json").read_text())
+"""By expression over constants, its type and its text in Spark 4.1; only the type if it fails; None if refused."""
+KNOWN = catalog("CREATE TABLE q (a INT);")
+OTHERWISE = {
+    "INTERVAL '1' QUARTER": "accepted here",
+    "CAST('106751992' AS INTERVAL DAY)": "an error here, where Spark overflows",
+    "CAST('2562047789' AS INTERVAL HOUR)": "an error here, where Spark overflows",
+    "CAST('-106751991 04:00:54.775808' AS INTERVAL DAY TO SECOND)": "64 bits that are those of NULL here",
+}
+
+
+def answer(expression: str) -> list[str | None]:
+    """The type of an expression over constants, and its text. Raises SqlError."""
+    made = view(f"SELECT {expression} AS y, CAST({expression} AS STRING) AS z FROM q", KNOWN)
+    text = made.blocks[0].outputs[1].expr
+    assert isinstance(text, Literal), expression
+    return [str(made.columns[0].type).lower().replace(", ", ","), text.value]  # type: ignore[list-item]
+
+
+def test_an_expression_of_intervals_has_the_type_and_the_text_of_spark() -> None:
+    differing = []
+    for expression, spark in ANSWERS.items():
+        try:
+            here = answer(expression)
+        except SqlError:
+            here = []
+        there = [spark[0].replace("timestamp_ntz", "timestamp"), spark[1]] if spark and spark[0] and spark[1:] else []
+        if here != there and expression not in OTHERWISE:
+            differing.append((expression, here, there))
+    assert not differing, f"{len(differing)} differ; the first is {differing[0]}"
+
+
+def filled(*rows: tuple[Any, ...]) -> Database:
+    database = Database()
+    database.execute(TABLE)
+    database.insert("t", rows)
+    return database
+
+
+def test_intervals_are_timedeltas_and_numbers_of_months() -> None:
+    with filled((1, -HOUR, 14, AT), (2, None, None, None)) as database:
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT k, i * 2 AS i, -m AS m, at + i AS a, at - m AS b FROM t")
+        view = database.view("v")
+        assert list(view) == [(1, -2 * HOUR, -14, AT - HOUR, datetime(2022, 11, 30, 12)), (2, None, None, None, None)]
+        assert [field.type for field in view.to_arrow().schema][1:3] == [pa.duration("us"), pa.int32()]
+
+
+def test_groups_and_aggregates_of_intervals_follow_inserts_and_deletes() -> None:
+    with filled((1, HOUR, 3, AT), (2, DAY, 4, AT), (3, None, None, AT)) as database:
+        aggregates = "SUM(i), AVG(i), MIN(m), MAX(i), SUM(m), AVG(m)"
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT at, {aggregates} FROM t GROUP BY at")
+        database.execute("CREATE MATERIALIZED VIEW w AS SELECT i, COUNT(*) AS n FROM t GROUP BY i ORDER BY i DESC")
+        assert list(database.view("v")) == [(AT, DAY + HOUR, (DAY + HOUR) / 2, 3, DAY, 7, 4)]
+        assert list(database.view("w")) == [(DAY, 1), (HOUR, 1), (None, 1)]
+        database.delete("t", [(2, DAY, 4, AT)])
+        database.insert("t", [(2, HOUR, -6, AT)])
+        assert list(database.view("v")) == [(AT, 2 * HOUR, HOUR, -6, HOUR, -3, -2)]
+        assert list(database.view("w")) == [(HOUR, 2), (None, 1)]
+
+
+def test_a_sum_of_months_beyond_32_bits_is_an_error_and_try_sum_null() -> None:
+    with filled((1, None, 2**31 - 1, None)) as database:
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT TRY_SUM(m) AS m, AVG(m) AS a FROM t")
+        database.insert("t", [(2, None, 2**31 - 1, None)])
+        assert list(database.view("v")) == [(None, 2**31 - 1)]
+        with pytest.raises(EvaluationError, match="does not fit the type"):
+            database.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(m) AS m FROM t")
+
+
+def test_the_difference_of_moments_joins_and_sums() -> None:
+    with filled((1, HOUR, None, AT), (2, None, None, AT + HOUR), (3, None, None, AT + DAY)) as database:
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, b.k AS l FROM t a JOIN t b ON b.at - a.at = a.i")
+        database.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(at - TIMESTAMP '2024-01-31 00:00:00') AS s FROM t")
+        assert list(database.view("v")) == [(1, 2)]
+        assert list(database.view("w")) == [(1.5 * DAY + HOUR + DAY,)]
+
+
+def test_statements_defaults_and_parameters_take_intervals(tmp_path: Path) -> None:
+    with Database(tmp_path / "db") as database:
+        columns = "k INT PRIMARY KEY, i INTERVAL DAY DEFAULT INTERVAL '2' DAY, m INTERVAL MONTH"
+        database.execute(f"CREATE TABLE u ({columns})")
+        database.execute("INSERT INTO u (k, m) VALUES (1, INTERVAL '1-2' YEAR TO MONTH)")
+        database.execute("INSERT INTO u VALUES (?, ?, ?)", 2, DAY, 5)
+        database.execute("UPDATE u SET i = i + INTERVAL '1' DAY WHERE i = ?", DAY)
+        database.execute("ALTER TABLE u ALTER COLUMN i TYPE INTERVAL DAY TO SECOND")
+    with Database(tmp_path / "db") as database:
+        assert sorted(database.table("u")) == [(1, 2 * DAY, 14), (2, 2 * DAY, 5)]
+        assert database.table("u")[2] == (2, 2 * DAY, 5)
+
+
+def test_arrow_and_numpy_durations_are_read() -> None:
+    with Database() as database:
+        durations = pa.array([1, None], pa.duration("ms"))
+        database.create_table("f", pa.table({"k": pa.array([1, 2], pa.int32()), "d": durations}))
+        assert list(database.table("f")) == [(1, timedelta(milliseconds=1)), (2, None)]
+        database.insert("f", [(3, np.timedelta64(2, "h")), (4, np.timedelta64(5000, "ns"))])
+        assert sorted(database.table("f"))[2:] == [(3, 2 * HOUR), (4, timedelta(microseconds=5))]
+        with pytest.raises(BatchError, match="whole microseconds"):
+            database.insert("f", [(5, np.timedelta64(5001, "ns"))])
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ((1, 5, None, None), "INTERVAL DAY TO SECOND accepts datetime.timedelta, not int"),
+        ((1, None, DAY, None), "INTERVAL YEAR TO MONTH accepts int, a number of months, not timedelta"),
+        ((1, None, 2**31, None), "INTERVAL YEAR TO MONTH accepts -2147483648 to 2147483647 months"),
+        ((1, timedelta(days=10**9 - 1), None, None), "INTERVAL DAY TO SECOND accepts times that fit 64 bits"),
+    ],
+)
+def test_a_value_that_is_no_interval_of_the_column_is_refused(row: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(BatchError, match=message):
+        filled(row)
+
+
+def test_a_select_and_a_pipeline_refuse_interval_columns() -> None:
+    pytest.importorskip("duckdb")
+    with filled((1, HOUR, 3, AT)) as database:
+        assert database.sql("SELECT k FROM t").fetchall() == [(1,)]
+        with pytest.raises(SqlError, match=r"t\.i is an INTERVAL DAY TO SECOND, which a SELECT cannot read"):
+            database.sql("SELECT i FROM t")
+    with pytest.raises(UnsupportedSql, match=r"t\.i, an INTERVAL DAY TO SECOND, as a column of a pipeline"):
+        catalog_of(TABLE)
+
+
+def test_texts_of_a_source_are_read_as_cast_reads_them() -> None:
+    assert text_reader(interval("DAY", "SECOND"))("INTERVAL '1 00:00:01' DAY TO SECOND") == 86_401_000_000
+    assert text_reader(interval("YEAR", "MONTH"))("1-2") == 14
+    with pytest.raises(ValueError, match="'1' is not an INTERVAL YEAR TO MONTH; '1-0' is accepted"):
+        text_reader(interval("YEAR", "MONTH"))("1")
+
+
+def test_a_date_beside_an_interval_of_days_stays_a_date() -> None:
+    with Database() as database:
+        database.execute("CREATE TABLE d (d DATE, i INTERVAL DAY, h INTERVAL HOUR)")
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT d + i AS a, d - h AS b, d - (d + i) AS c FROM d")
+        database.insert("d", [(date(2024, 2, 28), 2 * DAY, HOUR)])
+        assert list(database.view("v")) == [(date(2024, 3, 1), datetime(2024, 2, 27, 23), -2 * DAY)]
