@@ -14,7 +14,6 @@ import freshviews as fv
 from freshviews.catalog.clock import CLOCK
 from freshviews.plan.planner import plan_block
 from freshviews.program.reference.interpreter import State
-from freshviews.spark.definition import catalog_of
 from tests.sql.printed import catalog, views
 
 pytestmark = [pytest.mark.compiled(2), pytest.mark.plain_python]
@@ -201,8 +200,3 @@ def test_steps_of_an_advance_grow_with_the_rows_that_it_passes() -> None:
         state.apply(limits, [({"limit": 0}, -1), ({"limit": -10}, 1)])
         costs.append(state.steps - before)
     assert costs[1] <= costs[0] + 40, costs
-
-
-def test_a_pipeline_refuses_a_view_over_the_clock() -> None:
-    with pytest.raises(fv.UnsupportedSql, match="view v: now\\(\\) reads a clock, and a pipeline has none"):
-        catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now()")
