@@ -52,7 +52,7 @@ class Query:
             except BaseException as error:
                 self._failed(error)
 
-        thread = InheritableThread(target=run, daemon=True)
+        thread: Thread = InheritableThread(target=run, daemon=True)
         thread.start()
         return thread
 
