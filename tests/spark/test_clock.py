@@ -92,6 +92,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.long("runs in two and in three cells, and a backfill")
 def test_rows_leave_views_with_the_clock_of_each_version(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
