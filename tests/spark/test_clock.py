@@ -129,3 +129,20 @@ def test_rows_leave_views_with_the_clock_of_each_version(
     finally:
         query.stop()
     assert query.exception() is None and made.names("old") == ["ada", "ben", "cid", "dot", "eve"]
+
+
+@pytest.mark.full
+def test_a_call_of_advance_without_frames_moves_the_clock(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Clocked(spark, tmp_path, monkeypatch)
+    job = Pipeline(spark, tmp_path / "ckpt", cells=1).table_of("CREATE TABLE logins (name STRING, ts TIMESTAMP)")
+    job.view("active", "SELECT name FROM logins WHERE ts > now() - INTERVAL '1' HOUR")
+    rows = spark.createDataFrame(
+        [("ada", START - dt.timedelta(minutes=50)), ("ben", START)], "name STRING, ts TIMESTAMP_NTZ"
+    )
+    assert job.advance({"logins": rows}) == 1
+    made.minute = 30
+    assert job.advance() == 2
+    assert [tuple(row) for row in job.view("active").collect()] == [("ben",)]
+    assert [tuple(row) for row in job.changes("active").collect()] == [("ada", -1, 2)]
