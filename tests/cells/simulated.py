@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from freshviews import Database
-from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
+from freshviews.catalog.catalog import Catalog, Statement
+from freshviews.catalog.clock import is_clock
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import (
     CellPlan,
@@ -19,6 +20,7 @@ from freshviews.cells import (
     merge_inputs,
     merge_statements,
     outputs,
+    plan_cells,
     window_statements,
     windowed_tables,
 )
@@ -128,7 +130,9 @@ class Cells:
             names = [column.name for column in definition.columns]
             for role in self.plan.roles_of(table):
                 for row, m in updates:
-                    for cell in cells_of(role, dict(zip(names, row, strict=True)), hashed):
+                    # Every cell sets the clock by itself.
+                    reached = cells_of(role, dict(zip(names, row, strict=True)), hashed)
+                    for cell in range(self.plan.cells) if is_clock(table) else reached:
                         found[cell].setdefault(role.name, []).append((row, m))
         return found
 
@@ -211,7 +215,7 @@ def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version], images:
 
 
 def one_engine(catalog: Catalog) -> tuple[Statement, ...]:
-    return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
+    return cell_statements(plan_cells(catalog, 1, {}), catalog, 0)
 
 
 def random_versions(catalog: Catalog, seed: int, values: int) -> list[Version]:

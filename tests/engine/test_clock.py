@@ -14,7 +14,6 @@ import freshviews as fv
 from freshviews.catalog.clock import CLOCK
 from freshviews.plan.planner import plan_block
 from freshviews.program.reference.interpreter import State
-from freshviews.spark.definition import catalog_of
 from tests.sql.printed import catalog, views
 
 pytestmark = [pytest.mark.compiled(2), pytest.mark.plain_python]
@@ -131,6 +130,28 @@ def test_the_clock_moves_forward_by_versions_of_its_own() -> None:
     assert db.clock == dt.datetime(9000, 1, 1)
 
 
+def test_versions_of_rows_set_the_clock_of_a_database_that_asks_for_it(tmp_path: Path) -> None:
+    seen: list[fv.Change] = []
+    now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+    with fv.Database(tmp_path, clock="auto") as db:
+        db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now() - {HOUR}")
+        db.view("v").subscribe(seen.append)
+        assert db.insert("t", [(1, 1, now, None), (2, 1, now - dt.timedelta(hours=2), None)]) == 1
+        assert db.clock is not None and now <= db.clock and list(db.view("v")) == [(1,)]
+        with db.batch() as batch:
+            batch.upsert("t", [(3, 1, now, None)])
+            batch.delete("t", keys=[2])
+        db.advance(dt.datetime(9000, 1, 1))
+        # The clock does not go back to the time of the machine.
+        assert db.insert("t", [(4, 1, now, None)]) == 4
+        assert (db.clock, list(db.view("v"))) == (dt.datetime(9000, 1, 1), [])
+        assert [change.version for change in seen] == [1, 2, 3]
+    with fv.Database(tmp_path) as db:
+        assert (db.clock, db.version, list(db.view("v"))) == (dt.datetime(9000, 1, 1), 4, [])
+    with pytest.raises(fv.ArgumentError, match="clock must be 'advance' or 'auto', not 'always'"):
+        fv.Database(clock="always")  # type: ignore[arg-type]
+
+
 def test_users_do_not_see_the_table_of_the_clock() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now()")
@@ -201,8 +222,3 @@ def test_steps_of_an_advance_grow_with_the_rows_that_it_passes() -> None:
         state.apply(limits, [({"limit": 0}, -1), ({"limit": -10}, 1)])
         costs.append(state.steps - before)
     assert costs[1] <= costs[0] + 40, costs
-
-
-def test_a_pipeline_refuses_a_view_over_the_clock() -> None:
-    with pytest.raises(fv.UnsupportedSql, match="view v: now\\(\\) reads a clock, and a pipeline has none"):
-        catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now()")

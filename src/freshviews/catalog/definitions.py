@@ -50,7 +50,7 @@ class TableDef:
     """A base table.
 
     ``keys``: PRIMARY KEY and UNIQUE column sets; the primary key is first if ``has_primary_key``. ``trusted``: skip the
-    checks that read stored rows.
+    checks that read stored rows. ``internal``: users neither name nor change it, as the table of the clock.
     """
 
     name: str
@@ -60,11 +60,7 @@ class TableDef:
     foreign_keys: tuple[ForeignKey, ...] = ()
     trusted: bool = False
     properties: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def internal(self) -> bool:
-        """True for the table of the clock, which users neither name nor change."""
-        return self.name.startswith("#")
+    internal: bool = False
 
     @property
     def checked_keys(self) -> tuple[tuple[str, ...], ...]:

@@ -22,11 +22,13 @@ from freshviews.query.query import Atom, Query
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:
     """Return the tables (one per role) and views of a cell.
 
-    The tables are the same in all cells. Cells that no row of a view can reach lack the view; readers read it in the
-    other cells. The change of a bag may contain a row that one cell inserts and another deletes.
+    The tables are the same in all cells. There the clock is a table as any other, whose row is set in all cells. Cells
+    that no row of a view can reach lack the view; readers read it in the other cells. The change of a bag may contain a
+    row that one cell inserts and another deletes.
     """
     if plan.cells == 1:
-        return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
+        whole = (replace(table, internal=False) for table in catalog.tables.values())
+        return *whole, *(ViewDefs((view,)) for view in catalog.views.values())
     tables = [_table_of(role, plan, catalog) for role in plan.roles]
     views = [
         view
@@ -183,4 +185,5 @@ def _rebase_block(block: Block, reads: Reads, name: str) -> Block:
 def _table_of(role: Role, plan: CellPlan, catalog: Catalog) -> TableDef:
     """The table of a role in a cell."""
     table = without_window(table_named(catalog, role.table))
-    return replace(table, name=role.name, foreign_keys=linked_keys(table, role, plan.links))
+    linked = linked_keys(table, role, plan.links)
+    return replace(table, name=role.name, foreign_keys=linked, internal=False)

@@ -10,10 +10,12 @@ from freshviews.cells.cell_plan import HeavyValues, Role, Values
 
 
 def sizes_of(catalog: Catalog, sizes: Mapping[str, float]) -> dict[str, float]:
-    """Expected rows per table, by its defined name; a table that is not in ``sizes`` has the mean, or 1."""
+    """Expected rows per table, by its defined name; a table that is not in ``sizes`` has the mean, or 1. The clock has
+    one row."""
     mean = sum(sizes.values()) / len(sizes) if sizes else 1.0
     return {
-        name: next((float(rows) for given, rows in sizes.items() if same(given, name)), mean) for name in catalog.tables
+        name: next((float(rows) for given, rows in sizes.items() if same(given, name)), 1.0 if table.internal else mean)
+        for name, table in catalog.tables.items()
     }
 
 

@@ -28,10 +28,14 @@ class Location:
 
 
 def locations(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> list[Location]:
-    """The place of each view and each table of a plan for several cells. ``sizes``: those of the plan."""
+    """The place of each view and each table of a plan for several cells, without the clock and what reads it alone.
+    ``sizes``: those of the plan."""
     known = sizes_of(catalog, sizes)
     found = []
+    internal = {table.name for table in catalog.tables.values() if table.internal}
     for view in needed_views(catalog):
+        if internal.issuperset(view.inputs) and view.inputs:
+            continue
         if not plan.parts_of(view.name):
             found.append(Location(view.name, _STAGE, "it reads only views, whose rows are in all cells"))
         for number, block in enumerate(view.blocks):
@@ -39,7 +43,7 @@ def locations(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> l
             if parts:
                 branch = f" ({number + 1} of {len(view.blocks)})" if len(view.blocks) > 1 else ""
                 found.append(_of_block(view, block, f"{view.name}{branch}", parts, catalog, known))
-    return [*found, *(_of_table(table, plan) for table in catalog.tables.values())]
+    return [*found, *(_of_table(table, plan) for table in catalog.tables.values() if not table.internal)]
 
 
 _STAGE = "second stage"

@@ -59,7 +59,7 @@ def _kind(of: SqlType) -> str:
 
 
 def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
-    """The columns by which the rows of a table may be split; () if its keys share none.
+    """The columns by which the rows of a table may be split; () if its keys share none, and for the clock.
 
     A variable splits an atom if a column of the atom, not a computed expression, binds the variable. All other atoms
     are copied along the variable's dim. So each row of a split atom finds all of its partners in its own cell. A table
@@ -68,6 +68,8 @@ def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
     An optional or negated atom is split only by variables that also split an ordinary atom. Along all other dims it is
     copied. So a lookup in the atom finds all matching rows in its own cell.
     """
+    if table.internal:
+        return ()
     keys = [{name.lower() for name in key} for key in table.keys]
     return tuple(c for c in table.columns if all(c.name.lower() in key for key in keys))
 

@@ -175,6 +175,10 @@ class Database(Shown):
         at the begin and the end of each phase and at most ten times a second; it must not use the database, and after
         an error it is not called again. False: nothing. FRESHVIEWS_PROGRESS=0 or =1 is the default of all databases
         with None. Besides, the logger ``freshviews`` has a record at INFO of what takes more than a second.
+    clock
+        What sets the clock that views read. ``"advance"``, the default: calls of ``advance`` alone. ``"auto"``: each
+        version of rows, too, to the time of the machine in UTC, but not ``apply_in_order``. Reading never sets it: call
+        ``advance`` before a read that must not be older. Small batches go the general way once a view reads the clock.
 
     Attributes
     ----------
@@ -213,13 +217,17 @@ class Database(Shown):
         threads: int | None = None,
         spare_memory: int | None = None,
         progress: bool | Callable[[Progress], object] | None = None,
+        clock: Literal["advance", "auto"] = "advance",
     ) -> None:
         arguments.optional(arguments.path, "Database(path)", path)
         if progress not in (None, True, False) and not callable(progress):
             raise ArgumentError(f"progress must be None, True, False or a callable, not {shown(progress)}")
+        if clock not in ("advance", "auto"):
+            raise ArgumentError(f"clock must be 'advance' or 'auto', not {shown(clock)}")
         arguments.count("Database(snapshot_bytes)", snapshot_bytes)
         seconds = _sync_seconds(sync, sync_seconds)
         self._threads = Threads(_thread_count(threads))
+        self._keeps_time = clock == "auto"
         self._lock = RLock()
         self._step = Step()
         self._defining = self._closing = False
@@ -1168,8 +1176,9 @@ class Database(Shown):
     def advance(self, time: datetime | None = None) -> int:
         """Set the clock that ``now()`` and ``current_date`` of views read, as one version.
 
-        Rows enter and leave views as the clock passes them. The time never goes back, and nothing else sets it: a
-        durable database logs it. Before the first call it is NULL, and no row passes a condition on it.
+        Rows enter and leave views as the clock passes them. The time never goes back; a durable database logs it.
+        Nothing else sets it, unless the database is one with ``clock="auto"``. Before the first call it is NULL, and
+        no row passes a condition on it.
 
         Parameters
         ----------
@@ -1215,7 +1224,7 @@ class Database(Shown):
             table = self._clock_table()
             batch = later(table, time)
             if batch is not None:
-                self._commit(((table, batch),), len(batch.batch), looked=True)
+                self._commit(((table, batch),), len(batch.batch), looked=True, timed=True)
             return self.version
 
     def _clock_table(self) -> TableState:
@@ -1479,7 +1488,9 @@ class Database(Shown):
         work_for(self._taken)
         # A signal during a read of a dict of Numba becomes a KeyError.
         with self._whole(unchanged=True):
-            direct = direct_of(self._table(name), self._relations, self._versions)
+            table = self._table(name)
+            is_timed = self._keeps_time and CLOCK.name in self._relations.tables
+            direct = None if is_timed else direct_of(table, self._relations, self._versions)
         if direct is not None and not direct.compiled:
             return None  # The next batch asks again.
         self._direct[name] = direct
@@ -1556,11 +1567,18 @@ class Database(Shown):
                 if table.closed:
                     raise CatalogError(f"table {table.name} was dropped while the batch was open")
             changes = [(table, signed(table, pieces)) for table, pieces in parts]
-            return self._commit(changes, rows, run, replayed)
+            return self._commit(changes, rows, run, looked=replayed, timed=replayed)
 
-    def _commit(self, changes: Changes, rows: int, run: RunViews | None = None, looked: bool = False) -> int:
+    def _commit(
+        self, changes: Changes, rows: int, run: RunViews | None = None, *, looked: bool = False, timed: bool = False
+    ) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
-        memory was checked, or must not be."""
+        memory was checked, or must not be. ``timed``: the clock was set, or must not be."""
+        if self._keeps_time and not timed:
+            clock = self._relations.tables.get(CLOCK.name)
+            moved = None if clock is None else later(clock, None)
+            if clock is not None and moved is not None:
+                changes = ((clock, moved), *changes)
         moves: Sequence[Callable[[], None]] = ()
         run = run or (self._threads.run_views if rows > MANY else run_views)
         if rows > FEW_ROWS and self._taken.reporter.shows_rows:

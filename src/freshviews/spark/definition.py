@@ -7,12 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.functions import unchecked
 from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.catalog.row_keys import row_keys
-from freshviews.errors import FreshviewsError, SqlError, UnsupportedSql
+from freshviews.errors import FreshviewsError, SqlError
 from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
@@ -200,9 +199,6 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
             what = f"{relation.name.split('#')[0]}.{column.name}, an {column.type}, as a column of a pipeline"
             raise UnsupportedSql(f"{what} is not supported; store a STRING or a number, and CAST it where it is used")
     for view in catalog.views.values():
-        if CLOCK.name in view.inputs:
-            name = view.name.split("#")[0]
-            raise UnsupportedSql(f"view {name}: now() reads a clock, and a pipeline has none; join a table of the time")
         for name in view.functions:
             if name not in catalog.functions:
                 raise SqlError(

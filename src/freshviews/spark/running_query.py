@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from threading import Thread
 from typing import Any
 
@@ -39,14 +39,22 @@ class Query:
         self._polling = Polling(polled, run.poll, self._failed) if polled else None
         self._filling: Thread | None = None
         if run.fills:
-            self._filling = InheritableThread(target=self._fill, daemon=True)
-            self._filling.start()
+            self._filling = self._in_thread(run.fill)
+        if run.goes_on and (run.fills or run.layout.reads_clock):
+            self._in_thread(run.keep_time)
 
-    def _fill(self) -> None:
-        try:
-            self._run.fill()
-        except BaseException as error:
-            self._failed(error)
+    def _in_thread(self, work: Callable[[], None]) -> Thread:
+        """Work in a thread, whose error ends the pipeline."""
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                self._failed(error)
+
+        thread: Thread = InheritableThread(target=run, daemon=True)
+        thread.start()
+        return thread
 
     def _failed(self, error: BaseException) -> None:
         """End with the error of a thread, unless it only reports the end."""

@@ -23,6 +23,7 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from freshviews.catalog.clock import is_clock
 from freshviews.errors import SourceError
 from freshviews.secrets import masked
 from freshviews.spark.crash_points import reach
@@ -63,6 +64,8 @@ _LOGGER = logging.getLogger("freshviews")
 
 TOUCH_EVERY = 30.0
 """Seconds without a version after which the workers get a task, so that Spark does not end them."""
+CLOCK_EVERY = 30.0
+"""Seconds without a version after which one without rows moves the clock, if a view reads it."""
 COLLECT_EVERY = 50
 """Versions between two collections of unneeded files."""
 
@@ -102,6 +105,7 @@ class Run:
         self.latest = self.manifests.latest()
         self.error: BaseException | None = None
         self.stopping = False
+        self.goes_on = False
         self.working = Lock()
         self._maker: int | None = None
         """The thread that has the lock to make a version."""
@@ -134,7 +138,7 @@ class Run:
         ``goes_on``: the run does not end by itself, so ``fill`` backfills new views, and the run continues while a sink
         refuses a version. Raises CheckpointError if the checkpoint cannot be continued.
         """
-        self._deliveries.patient = goes_on
+        self.goes_on = self._deliveries.patient = goes_on
         try:
             self._begin(streaming, static)
         except BaseException:
@@ -182,7 +186,7 @@ class Run:
                     source.table.name,
                 )
         due, positions = self._take_sources(base, due)
-        if due:
+        if due or self.layout.reads_clock:
             self._load(base, due, positions=positions)
 
     def advance(self, given: Sequence[Source], call: str) -> int:
@@ -360,7 +364,8 @@ class Run:
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog
-        tables = dict.fromkeys(role.table for role in old.roles if catalog.table(role.table) is not None)
+        known = (role.table for role in old.roles if not is_clock(role.table))
+        tables = dict.fromkeys(table for table in known if catalog.table(table) is not None)
         stored = {name: stored_rows(self.spark, self.store, old, before, name).persist() for name in tables}
         rows = {name.lower(): as_columns_of(defined(catalog, name), frame) for name, frame in stored.items()}
         try:
@@ -432,6 +437,16 @@ class Run:
     def is_made_here(self) -> bool:
         """True if this thread makes a version: a listener or a sink runs within it."""
         return self._maker == get_ident()
+
+    def keep_time(self) -> None:
+        """Make versions without rows while none is made from rows, until the run ends, so that rows leave views that
+        read the clock. Raises PipelineError, and Stopped after a stop."""
+        before = self.latest
+        while not self._ended.wait(CLOCK_EVERY):
+            if self.latest is before and self.layout.reads_clock:
+                with self._base_of_next() as base:
+                    self._make(replace(base, arrived=None, call=""), None)
+            before = self.latest
 
     def stop(self) -> None:
         """Finish the current version and make no other."""

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from freshviews.catalog.clock import is_clock
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
 from freshviews.spark.definition import TableSpec
@@ -31,11 +32,12 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def backfill(known: Collection[Role], new: Layout, rows_of: Callable[[str], DataFrame]) -> Input | None:
-    """The rows of the roles that are not known; ``rows_of`` returns those of a table. None if all are known."""
+    """The rows of the roles that are not known; ``rows_of`` returns those of a table. None if all are known. Each cell
+    sets the row of the clock by itself."""
     names = {role.name for role in known}
     tables: dict[str, list[Role]] = {}
     for role in new.roles:
-        if role.name not in names:
+        if role.name not in names and not is_clock(role.table):
             tables.setdefault(role.table, []).append(role)
     if not tables:
         return None

@@ -101,7 +101,8 @@ def make(
     log_only: bool = False,
 ) -> Manifest:
     """Return the manifest of the version after ``base``, which has the fields that are known already. ``before``: the
-    results of the engine that maintains windows.
+    results of the engine that maintains windows. If a view reads the clock, the version sets it to the time of this
+    machine (``_clock_of``).
 
     ``phases`` gets the seconds. ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the
     cells. ``log_only``: the cells' logs only grow. Raises PipelineError; nothing is applied then.
@@ -119,7 +120,9 @@ def make(
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
-    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole, dict(homes.processes))
+    clock = _clock_of(base, rebuild) if layout.reads_clock else base.clock
+    homes_now = dict(homes.processes)
+    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole, homes_now, clock=clock)
     results = [*before, *taken_through(spark, store, given, task, range(layout.cells), phases, homes)]
     merge = Wanted(
         version,
@@ -157,8 +160,22 @@ def make(
         seconds=time.time() - start,
         cells_loaded=read,
         cells_moved=moved,
+        clock=clock,
         totals=_totals(base, rows, made.changed, dict(aside)),
     )
+
+
+def _clock_of(base: Manifest, rebuild: bool) -> int:
+    """The clock of a version. One that rebuilds the merge reports no change of the views that were there, so their
+    clock stands still."""
+    if rebuild and base.clock is not None:
+        return base.clock
+    return max(machine_time(), base.clock or 0)
+
+
+def machine_time() -> int:
+    """The time of this machine, in microseconds since 1970 in UTC."""
+    return time.time_ns() // 1000
 
 
 def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest, homes: Homes) -> None:
@@ -309,7 +326,8 @@ def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, 
     for by_view in sizes.values():
         total.update(by_view)
     views = {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
-    tables = {name: sum(total[role.name] for role in layout.plan.roles_of(name)) for name in layout.catalog.tables}
+    known = [name for name, table in layout.catalog.tables.items() if not table.internal]
+    tables = {name: sum(total[role.name] for role in layout.plan.roles_of(name)) for name in known}
     return {**tables, **views}
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.kept_rings import aggregate_to_json
 from freshviews.catalog.rings import aggregate_of
 from freshviews.cells import (
@@ -66,6 +67,11 @@ class Layout:
     @cached_property
     def window_statements(self) -> tuple[Statement, ...]:
         return window_statements(self.plan, self.catalog)
+
+    @property
+    def reads_clock(self) -> bool:
+        """True if a view reads the clock."""
+        return self.catalog.table(CLOCK.name) is not None
 
     @cached_property
     def rings(self) -> dict[str, Any]:

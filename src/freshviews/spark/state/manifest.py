@@ -40,8 +40,9 @@ class Manifest:
     has other columns, the files of its old rows, which its change does not take back. ``rings``: users' rings that the
     views have aggregates over, by lower-case name (``freshviews.catalog.kept_rings``).
     ``cells_loaded``: cells that workers read from files for this version; ``cells_moved``: those that were in another
-    process before. ``totals``: counts since the
-    beginning. Files are objects of the checkpoint's store, and sections of such (``state.bundle``).
+    process before. ``totals``: counts since the beginning. ``clock``: the time that views read at this version, in
+    microseconds since 1970 in UTC; None before a view has read it. Files are objects of the checkpoint's store, and
+    sections of such (``state.bundle``).
     """
 
     version: int
@@ -76,6 +77,7 @@ class Manifest:
     rings: dict[str, Any] = field(default_factory=dict)
     cells_loaded: int = 0
     cells_moved: int = 0
+    clock: int | None = None
 
     @property
     def script(self) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from freshviews.catalog.clock import is_clock
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import BatchError, FreshviewsError
 from freshviews.spark.definition import form_of
@@ -93,23 +94,41 @@ class _Signed:
         return int(self.kept[at]) if at >= 0 else None
 
 
-def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.RecordBatch]:
-    """Apply rows to the engine as one batch; return the signed rows of each table.
+def take_in(cell: Cell, intakes: Sequence[Intake], clock: int | None = None) -> dict[str, pa.RecordBatch]:
+    """Apply rows to the engine as one batch, which sets the ``clock`` too; return the signed rows of each table.
 
     If rows may be set aside, a row that the engine refuses is set aside and the rest is tried again. Raises
     FreshviewsError.
     """
+    moved = {} if clock is None else _clock_rows(cell, clock)
     while True:
         signed = {t.feed.table: _signed_rows(cell, t) for t in intakes if t.rows is not None or t.feed.snapshot}
         try:
             with cell.database.batch() as batch:
+                for name, rows in moved.items():
+                    batch.apply(name, rows)
                 for name, found in signed.items():
                     if found.rows.num_rows:
                         batch.apply(name, found.rows)
         except BatchError as error:
             _set_aside(error, intakes, signed)
             continue
-        return {name: found.rows for name, found in signed.items()}
+        return moved | {name: found.rows for name, found in signed.items()}
+
+
+def _clock_rows(cell: Cell, clock: int) -> dict[str, pa.RecordBatch]:
+    """The signed rows that set the clock, for each of the cell's tables of the clock. A table may be behind the others
+    if it came with a new view."""
+    found = {}
+    for name, table in cell.tables.items():
+        if is_clock(name):
+            schema = changes_schema(table)
+            now = pa.array([clock], schema.field(0).type)
+            before = cell.database.table(name).to_arrow().column(0).combine_chunks()
+            if before != now:
+                signs = pa.array([-1] * len(before) + [1], pa.int64())
+                found[name] = pa.RecordBatch.from_arrays([pa.concat_arrays([before, now]), signs], schema=schema)
+    return found
 
 
 def signed_of(cell: Cell, table: Intake) -> pa.RecordBatch:

@@ -44,7 +44,8 @@ class Task:
     (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change. ``homes``: the process that had each
-    cell last; the others free theirs. ``files``: files whose rows the worker reads itself.
+    cell last; the others free theirs. ``files``: files whose rows the worker reads itself. ``clock``: the time of the
+    version, if views read the clock; then cells without rows run too.
     """
 
     address: str
@@ -56,6 +57,7 @@ class Task:
     whole: bool
     homes: Mapping[str, str] = field(default_factory=dict)
     files: tuple[Files, ...] = ()
+    clock: int | None = None
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -185,7 +187,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     for feed, rows in arriving:
         if feed >= 0:
             waiting.setdefault(feed, []).append(rows)
-    if not task.whole and not waiting:
+    if not task.whole and not waiting and task.clock is None:
         return {"cell": str(number)}
     return _make_files(task, number, partial(_at_once, task, number, waiting), arriving)
 
@@ -224,7 +226,7 @@ def _fill(task: Task, number: int, waiting: Waiting) -> dict[str, Any]:
 
 def _at_once(task: Task, number: int, waiting: Waiting, cell: Cell, segment: Segment) -> _Taken:
     intakes = _intakes(task, cell, waiting)
-    for table, rows in take_in(cell, intakes).items():
+    for table, rows in take_in(cell, intakes, task.clock).items():
         segment.add(table, rows)
     counted = [intake for intake in intakes if number in intake.feed.counted]
     counts = _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None)
