@@ -52,6 +52,7 @@ __all__ = [
     "dictionary",
     "frames",
     "json_text",
+    "python_aggregates",
     "python_functions",
     "sorting",
     "sqltype",

@@ -18,6 +18,7 @@ from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregat
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.halves import halves_of, whole_of_halves
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
+from freshviews.sql.blocks.calls.own_aggregates import call_of_aggregate
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
@@ -28,6 +29,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.marks import OUTER, is_marked
+from freshviews.sql.text.known_functions import is_own_aggregate
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
@@ -161,6 +163,8 @@ class Collector:
         name, arguments, distinct, keep = self._parts(node)
         if name in _OF_ANY and len(arguments) == 2 and isinstance(arguments[1], exp.Boolean):
             arguments = arguments[:1]  # the second argument of first(x, true) says that NULL is ignored
+        if is_own_aggregate(name):
+            return call_of_aggregate(name, arguments, distinct, self._scalar.bind, keep)
         name = _SYNONYMS.get(name, name)
         if name in JOINING:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)

@@ -32,8 +32,8 @@ from freshviews.sql.expressions.functions import (
     scalar,
     trimmed,
 )
-from freshviews.sql.expressions.known_functions import function_named
 from freshviews.sql.expressions.times import seconds_between
+from freshviews.sql.text.known_functions import function_named
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.sql.text.terms import follows

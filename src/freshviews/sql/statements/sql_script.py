@@ -38,7 +38,6 @@ from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
-from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,
@@ -51,6 +50,7 @@ from freshviews.sql.statements.ddl import (
 from freshviews.sql.statements.functions import created_function, dropped_function
 from freshviews.sql.text.clock import clock_calls, columns_in, read_clock
 from freshviews.sql.text.fields import DATA, unknown_nodes
+from freshviews.sql.text.known_functions import calling
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (

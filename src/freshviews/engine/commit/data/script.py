@@ -25,7 +25,6 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
-from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.data import (
     Insert,
     change_of,
@@ -38,6 +37,7 @@ from freshviews.sql.statements.data import (
 from freshviews.sql.statements.ddl import table_from_select
 from freshviews.sql.statements.parameters import give, given_to
 from freshviews.sql.statements.units import Unit, slice_of
+from freshviews.sql.text.known_functions import calling
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types.dictionary import Dictionary
 
