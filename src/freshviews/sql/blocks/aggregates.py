@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from freshviews.catalog.known_functions import is_own_aggregate
 from freshviews.catalog.matrices import MATRICES
 from freshviews.catalog.rings import aggregate_over, bit_xor
 from freshviews.expr.nodes import Column, Expr, Literal
@@ -29,7 +30,6 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.marks import OUTER, is_marked
-from freshviews.sql.text.known_functions import is_own_aggregate
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import e, pi
 
 from freshviews.catalog.catalog import near
+from freshviews.catalog.known_functions import function_names
 from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.number_formats import Format, format_of
@@ -18,7 +19,6 @@ from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
-from freshviews.sql.text.known_functions import function_names
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 

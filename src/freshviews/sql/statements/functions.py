@@ -17,6 +17,7 @@ from freshviews.catalog.functions import (
     python_aggregate,
     python_function,
 )
+from freshviews.catalog.known_functions import is_called
 from freshviews.catalog.rings import aggregate_over
 from freshviews.errors import NameProblem
 from freshviews.expr.nodes import Column, Expr
@@ -24,7 +25,6 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import bind_body
 from freshviews.sql.expressions.functions import FUNCTION_NAMES
-from freshviews.sql.text.known_functions import is_called
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.plainer import is_aggregate_definition
 from freshviews.sql.text.typenames import type_of

@@ -28,6 +28,7 @@ from freshviews.catalog.catalog import (
 from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import FunctionDef
+from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.catalog.row_keys import KEY
 from freshviews.errors import NameProblem, hiding_secrets, short
@@ -50,7 +51,6 @@ from freshviews.sql.statements.ddl import (
 from freshviews.sql.statements.functions import created_function, dropped_function
 from freshviews.sql.text.clock import clock_calls, columns_in, read_clock
 from freshviews.sql.text.fields import DATA, unknown_nodes
-from freshviews.sql.text.known_functions import calling
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (

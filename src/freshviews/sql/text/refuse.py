@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from freshviews.catalog.known_functions import is_own_aggregate
 from freshviews.catalog.rings import aggregate_over
-from freshviews.sql.text.known_functions import is_own_aggregate
 
 AGGREGATES = frozenset(
     (

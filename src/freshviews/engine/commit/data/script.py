@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
@@ -37,7 +38,6 @@ from freshviews.sql.statements.data import (
 from freshviews.sql.statements.ddl import table_from_select
 from freshviews.sql.statements.parameters import give, given_to
 from freshviews.sql.statements.units import Unit, slice_of
-from freshviews.sql.text.known_functions import calling
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types.dictionary import Dictionary
 

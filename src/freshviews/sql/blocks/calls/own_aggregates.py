@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from freshviews.catalog.known_functions import function_named
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import Fold, GatheredColumn
 from freshviews.sql.blocks.bound import AggregateCall
 from freshviews.sql.expressions.build import Refusal
 from freshviews.sql.expressions.calls import arguments_of, values_of
 from freshviews.sql.expressions.expression import bind_body
-from freshviews.sql.text.known_functions import function_named
 from freshviews.sql.text.parse import Node
 from freshviews.types import INT
 from freshviews.types.python_aggregates import aggregate_of
