@@ -478,6 +478,10 @@ def test_sql_takes_aggregates_of_modules_that_the_process_names(
             CREATE MATERIALIZED VIEW v AS SELECT a, longest(s => s) AS l FROM t GROUP BY a"""
         )
         db.insert("t", [(1, "bolt"), (1, "nut")])
+    monkeypatch.delenv("FRESHVIEWS_FUNCTIONS")
+    with pytest.raises(StoreError, match="add shop_aggregates to FRESHVIEWS_FUNCTIONS"):
+        fv.Database(tmp_path / "shop")
+    monkeypatch.setenv("FRESHVIEWS_FUNCTIONS", "shop_aggregates")
     with fv.Database(tmp_path / "shop") as db:
         db.delete("t", [(1, "bolt")])
         assert list(db.view("v")) == [(1, "nut")]

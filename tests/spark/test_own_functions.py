@@ -87,6 +87,9 @@ def test_a_function_of_the_process_alone_is_refused_in_a_pipeline(
     script = f"{SCRIPT.splitlines()[0]}CREATE MATERIALIZED VIEW v AS SELECT of_the_process(b) AS n FROM t"
     with pytest.raises(SqlError, match="view v: function of_the_process is registered in this process alone"):
         read_script(script, module)
+    fv.register_aggregate("of_the_process", takes=["STRING"], returns="INT", zero=int, add=lambda n, s: n, output=int)
+    with pytest.raises(SqlError, match=r"view v: function of_the_process .* of an aggregate CREATE AGGREGATE FUNCTION"):
+        read_script(script, module)
 
 
 @pytest.mark.long("Spark starts, and compiles the kernels of two views")
