@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from freshviews.engine.database import Database
     from freshviews.engine.durable.recovery import Recovery
     from freshviews.engine.handles import Table, View
-    from freshviews.engine.own_functions import register_function
+    from freshviews.engine.own_functions import register_aggregate, register_function
     from freshviews.engine.views.own_rings import register_ring
     from freshviews.errors import (
         ArgumentError,
@@ -85,6 +85,7 @@ __all__ = [
     "UnsupportedSql",
     "UserRing",
     "View",
+    "register_aggregate",
     "register_function",
     "register_ring",
 ]
@@ -104,6 +105,7 @@ _HOMES = {
     "Table": "engine.handles",
     "UserRing": "ring",
     "View": "engine.handles",
+    "register_aggregate": "engine.own_functions",
     "register_function": "engine.own_functions",
     "register_ring": "engine.views.own_rings",
 }

@@ -42,6 +42,7 @@ _PATTERNS = {
     "MIN_BY, MAX_BY": r"M(IN|AX)_BY\(",
     "AVG": r"AVG\(",
     "texts of a group": r"STRING_AGG\(|LISTAGG\(|GROUP_CONCAT\(",
+    "aggregates of plain Python": r"_in_python\(",
     "COFACTOR": r"COFACTOR\(",
     "CATEGORY": r"CATEGORY\(",
     "FILTER": r"FILTER \(",

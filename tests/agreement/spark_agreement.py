@@ -87,7 +87,7 @@ _OPEN = {"any_value", "first", "first_value", "last", "last_value", "string_agg"
 """Aggregates whose answer Spark leaves open, at least where rows tie."""
 _OF_ANY = ("count", "min", "max")
 _LEFT_OPEN = re.compile(r"ANY_VALUE|FIRST|LAST|_BY\(|_AGG\(|LISTAGG|GROUP_CONCAT|PROVENANCE|LIMIT|APPROX_|ROW_NUMBER|"
-                        r"LAG|LEAD|NTH_VALUE|COFACTOR|ROWS", re.IGNORECASE)  # fmt: skip
+                        r"LAG|LEAD|NTH_VALUE|COFACTOR|ROWS|_IN_PYTHON", re.IGNORECASE)  # fmt: skip
 
 _SCENARIOS: tuple[Callable[[Choices], Scenario], ...] = (
     scenario, scenario, places_scenario, range_scenario, set_scenario, top_scenario, windows_scenario,

@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import freshviews as fv
 from tests.agreement.choices import Choices
 from tests.agreement.scenario import Text
 from tests.agreement.sql_expressions import SUMMABLE, Expressions, Term, has_column, made
+
+JOINED, JOINED_BY_STATES = "joined_in_python", "joined_by_states_in_python"
+"""Aggregates of plain Python that join texts in their order: without ``remove``, and with it."""
+
+
+@fv.register_aggregate(JOINED, takes=["STRING"], returns="STRING")
+class _Joined:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def add(self, text: str) -> None:
+        self.texts.append(text)
+
+    def output(self) -> str:
+        return "-".join(self.texts)
+
+
+@fv.register_aggregate(JOINED_BY_STATES, takes=["STRING"], returns="STRING")
+class _Counted:
+    def __init__(self) -> None:
+        self.texts = Counter[str]()
+
+    def add(self, text: str) -> None:
+        self.texts[text] += 1
+
+    def remove(self, text: str) -> None:
+        assert self.texts[text] > 0
+        self.texts[text] -= 1
+
+    def output(self) -> str:
+        return "-".join(sorted(self.texts.elements()))
 
 
 def aggregate(choose: Choices, expressions: Expressions, kind: str | None = None) -> Term:
@@ -100,6 +134,10 @@ def joined_texts(choose: Choices, expressions: Expressions) -> Term:
     if not has_column(value):
         # DuckDB refuses to order by a constant.
         return Term(Text(f"GROUP_CONCAT({value.text.spark}){rows.spark}", f"STRING_AGG({text}){rows.duck}"), "string")
+    if choose.chance(30):
+        function, distinct = choose.pick((JOINED, JOINED_BY_STATES)), choose.pick(("", "DISTINCT "))
+        duck = f"STRING_AGG({distinct}{text}, '-' ORDER BY {text}){rows.duck}"
+        return Term(Text(f"{function}({distinct}{value.text.spark}){rows.spark}", duck), "string")
     if choose.chance(25):
         duck = f"STRING_AGG(DISTINCT {text}, '-' ORDER BY {text}){rows.duck}"
         return Term(Text(f"STRING_AGG(DISTINCT CAST({value.text.spark} AS STRING), '-'){rows.spark}", duck), "string")

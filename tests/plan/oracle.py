@@ -29,6 +29,7 @@ from freshviews.query.block import (
     SCANNED,
     Block,
     DistinctAggregate,
+    Fold,
     Frame,
     GatheredColumn,
     Gathering,
@@ -46,6 +47,7 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Cofactor, Real
 from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.python_aggregates import aggregate_of
 from freshviews.types.values import decode_value, literal_code
 from tests.ring.user_rings import AGGREGATES, PRIME, USER_RINGS
 
@@ -347,6 +349,9 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
     for group in groups | ({()} if gathering.whole else set()):
         own = {r[len(group) :]: times for r, times in rows.items() if times > 0 and r[: len(group)] == group}
         lined_up = sorted(own, key=place)
+        if isinstance(gathering, Fold):
+            found[(*group, _folded(gathering, [(row, own[row]) for row in lined_up], dictionary))] += 1
+            continue
         if gathering.listed:
             texts = [
                 _relation(gathering, [row for row in lined_up if row[0] == number], places, dictionary)
@@ -364,6 +369,21 @@ def texts_of(gathering: Gathering, rows: Counter[Key], dictionary: Dictionary) -
             text = gathering.separator.join(values) if values else None
         found[(*group, NULL if text is None else dictionary.encode(text))] += 1
     return found
+
+
+def _folded(fold: Fold, rows: Sequence[tuple[Key, int]], dictionary: Dictionary) -> int:
+    """The value of a user's aggregate over rows."""
+    known = [(row, times) for row, times in rows if NULL not in (row[:1] if fold.marked else row)]
+    kinds = [column.type for column in fold.columns][fold.marked :]
+    given = [
+        ([decode_value(kind, code, dictionary) for kind, code in zip(kinds, row[fold.marked :], strict=True)], times)
+        for row, times in known
+    ]
+    own = aggregate_of(fold.operation)
+    if not given:
+        return NULL
+    state = own.added(None, [(values, 1 if fold.distinct else times) for values, times in given])
+    return literal_code(fold.returns, own.result(state), dictionary)
 
 
 def _object(gathering: Gathering, row: Key, times: int, dictionary: Dictionary) -> str:

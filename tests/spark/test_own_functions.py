@@ -22,15 +22,28 @@ CREATE FUNCTION more(x INT) RETURN x;
 CREATE FUNCTION plus(x INT, y INT DEFAULT 3) RETURNS INT RETURN x + y;
 CREATE OR REPLACE FUNCTION more(x INT) RETURN plus(x) * 2;
 CREATE FUNCTION doubled(x INT) RETURNS INT USING python 'functions_of_a_shop:twice';
+CREATE AGGREGATE FUNCTION longest(s STRING) RETURNS STRING USING python 'functions_of_a_shop:Longest';
 CREATE VIEW p AS SELECT more(a) AS m, b FROM t;
 CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out') AS SELECT doubled(m) AS x, b FROM p;
-CREATE MATERIALIZED VIEW w AS SELECT plus(a) AS x FROM t
+CREATE MATERIALIZED VIEW w AS SELECT plus(a) AS x FROM t;
+CREATE MATERIALIZED VIEW g AS SELECT a, longest(b) AS x FROM t GROUP BY a
+"""
+
+MODULE = """def twice(x):
+    return 2 * x
+
+class Longest:
+    best = ""
+    def add(self, text):
+        self.best = max(self.best, text, key=len)
+    def output(self):
+        return self.best
 """
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "functions_of_a_shop.py").write_text("def twice(x):\n    return 2 * x\n")
+    (tmp_path / "functions_of_a_shop.py").write_text(MODULE)
     (tmp_path / "in").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("FRESHVIEWS_FUNCTIONS", "functions_of_a_shop")
@@ -50,8 +63,9 @@ def test_the_statement_of_a_view_has_the_functions_that_it_calls(module: Path) -
             "CREATE MATERIALIZED VIEW v AS SELECT",
         ],
         ["CREATE FUNCTION IF NOT EXISTS plus(x", "CREATE MATERIALIZED VIEW w AS SELECT"],
+        ["CREATE AGGREGATE FUNCTION IF NOT EXISTS", "CREATE MATERIALIZED VIEW g AS SELECT"],
     ]
-    assert list(definition.catalog.functions) == ["plus", "more", "doubled"]
+    assert list(definition.catalog.functions) == ["plus", "more", "doubled", "longest"]
     assert definition.catalog.views["v"].functions == ("more", "plus", "doubled")
 
 
@@ -73,6 +87,9 @@ def test_a_function_of_the_process_alone_is_refused_in_a_pipeline(
     script = f"{SCRIPT.splitlines()[0]}CREATE MATERIALIZED VIEW v AS SELECT of_the_process(b) AS n FROM t"
     with pytest.raises(SqlError, match="view v: function of_the_process is registered in this process alone"):
         read_script(script, module)
+    fv.register_aggregate("of_the_process", takes=["STRING"], returns="INT", zero=int, add=lambda n, s: n, output=int)
+    with pytest.raises(SqlError, match=r"view v: function of_the_process .* of an aggregate CREATE AGGREGATE FUNCTION"):
+        read_script(script, module)
 
 
 @pytest.mark.long("Spark starts, and compiles the kernels of two views")
@@ -83,8 +100,10 @@ def test_workers_import_the_functions_of_their_views(spark: Any, module: Path) -
     spark.sparkContext.addPyFile(str(module / "functions_of_a_shop.py"))
     pipeline = Pipeline.from_script(spark, module / "script.sql", cells=2)
     for a in (1, 5):
-        (module / "in" / f"{a}.csv").write_text(f"{a},u\n{a + 1},w\n")
+        (module / "in" / f"{a}.csv").write_text(f"{a},u\n{a + 1},w\n5,{'x' * a}\n")
         pipeline.start(once=True).awaitTermination()
     store = store_of(module / "script.checkpoint")
-    found = {view: contents(store, latest(store), view)["x"].to_pylist() for view in ("v", "w")}
-    assert {view: sorted(rows) for view, rows in found.items()} == {"v": [16, 20, 32, 36], "w": [4, 5, 8, 9]}
+    found = {view: contents(store, latest(store), view)["x"].to_pylist() for view in ("v", "w", "g")}
+    assert {view: sorted(rows) for view, rows in found.items()} == {
+        "v": [16, 20, 32, 32, 32, 36], "w": [4, 5, 8, 8, 8, 9], "g": ["u", "w", "w", "xxxxx"],
+    }  # fmt: skip

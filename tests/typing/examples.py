@@ -44,6 +44,18 @@ def functions(db: fv.Database) -> str:
     def double(x: int | None) -> int | None:
         return None if x is None else 2 * x
 
+    @db.aggregate(takes=["INT"], returns="INT")
+    class Total:
+        value = 0
+
+        def add(self, x: int) -> None:
+            self.value += x
+
+        def output(self) -> int:
+            return self.value
+
+    fv.register_aggregate("total", takes=["INT"], returns="INT", zero=int, add=max, output=int, remove=min)
+    Total().add(3)
     db.function("other", cell, takes=["DOUBLE", "DOUBLE"], returns="STRING", arrow=False)
     return cell(1.0, 2.0) + str(double(3))
 

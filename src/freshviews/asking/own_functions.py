@@ -34,6 +34,9 @@ def write_out(text: SqlText, tree: Node, functions: Iterable[FunctionDef]) -> di
     while calls := [node for node in tree.find_all(exp.Anonymous) if node.name.lower() in known]:
         for call in reversed(calls):
             function = known[call.name.lower()]
+            if function.aggregate:
+                what = f"aggregate {function.name}, of plain Python, in a SELECT"
+                raise text.unsupported(call, what, "call it in a view, and select from the view")
             _check_place(text, call)
             count += 1 + sum(1 for _ in call.walk())
             if count > 4 * MOST_OPERATIONS:

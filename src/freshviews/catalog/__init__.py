@@ -6,6 +6,7 @@ __all__ = [
     "definitions",
     "functions",
     "kept_rings",
+    "known_functions",
     "matrices",
     "nesting",
     "rings",

@@ -1,7 +1,7 @@
-"""Defines users' functions, and keeps those that this process has registered for all databases.
+"""Defines users' functions and aggregates, and keeps those that this process has registered for all databases.
 
 The body of an SQL function is a text, which replaces each call. A Python function is called by an operation
-(``types.python_functions``).
+(``types.python_functions``), and so is an aggregate (``types.python_aggregates``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from freshviews.types import SqlType
+from freshviews.types.python_aggregates import Methods, PythonAggregate, checked
+from freshviews.types.python_aggregates import remember as remember_aggregate
 from freshviews.types.python_functions import PythonFunction, imported, remember
 
 MODULES = "FRESHVIEWS_FUNCTIONS"
@@ -35,7 +37,7 @@ class FunctionDef:
 
     ``sql``: its CREATE FUNCTION; empty for a Python function that a database was given as an object. ``body``: the SQL
     of the result; empty for a Python function, whose ``operation`` computes it. ``called``: the functions that the body
-    calls.
+    calls. ``aggregate``: True for an aggregate of plain Python, whose ``operation`` names it.
     """
 
     name: str
@@ -45,6 +47,7 @@ class FunctionDef:
     body: str = ""
     operation: str = ""
     called: tuple[str, ...] = ()
+    aggregate: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,26 @@ def python_function(
 ) -> FunctionDef:
     """The definition of a Python function, whose operation this process then knows. ``names``: of its parameters."""
     made = remember(PythonFunction(name, takes, returns, function, arrow, nulls, reference))
+    return FunctionDef(name, _parameters(takes, names), returns, sql, operation=made.operation)
+
+
+def python_aggregate(
+    name: str,
+    made: type | Methods,
+    takes: tuple[SqlType, ...],
+    returns: SqlType,
+    *,
+    nulls: bool = False,
+    reference: str = "",
+) -> FunctionDef:
+    """The definition of an aggregate of plain Python, which this process then knows."""
+    known = remember_aggregate(PythonAggregate(name, takes, returns, made, nulls, reference))
+    return FunctionDef(name, _parameters(takes), returns, operation=known.operation, aggregate=True)
+
+
+def _parameters(takes: tuple[SqlType, ...], names: tuple[str, ...] = ()) -> tuple[Parameter, ...]:
     names = names or tuple(f"arg{place + 1}" for place in range(len(takes)))
-    parameters = tuple(map(Parameter, names, takes))
-    return FunctionDef(name, parameters, returns, sql, operation=made.operation)
+    return tuple(map(Parameter, names, takes))
 
 
 _unchecked: ContextVar[bool] = ContextVar("Python functions are imported when they are called", default=False)
@@ -110,6 +130,21 @@ def function_in(reference: str) -> Callable[..., Any]:
     if _unchecked.get():
         return lambda *values: _allowed(reference)(*values)
     return _allowed(reference)
+
+
+def class_in(reference: str) -> type | Methods:
+    """The class of an aggregate, ``module:class``, of a module that FRESHVIEWS_FUNCTIONS names. Raises ValueError."""
+    if not _unchecked.get():
+        return checked(reference, _allowed(reference))
+
+    def late() -> Any:
+        return checked(reference, _allowed(reference))
+
+    def add(state: Any, *values: Any) -> Any:
+        state.add(*values)
+        return state
+
+    return Methods(lambda: late()(), add, lambda state: state.output())
 
 
 def _allowed(reference: str) -> Callable[..., Any]:

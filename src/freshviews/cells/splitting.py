@@ -134,7 +134,7 @@ def unmergeable(block: Block, tables: Iterable[TableDef]) -> str | None:
     below one.
     """
     if block.gathering is not None:
-        return "a text of a group needs all rows of the group"
+        return "a text of a group, or an aggregate of plain Python, needs all rows of the group"
     if _has_frames(block):
         return "the frame of a row needs the rows around it"
     if block.kind == "bag":

@@ -77,7 +77,7 @@ from freshviews.engine.measured.replanning import (
     statement_of,
 )
 from freshviews.engine.measured.samples import Measurements
-from freshviews.engine.own_functions import Function, defined
+from freshviews.engine.own_functions import Function, State, defined, defined_aggregate
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.clock import later, time_of
 from freshviews.engine.tables.constraints import Changes
@@ -454,6 +454,93 @@ class Database(Shown):
         """
         options = {"takes": takes, "returns": returns, "arrow": arrow, "nulls": nulls}
         return defined("Database.function", name, function, options, self._keep_function)
+
+    @overload
+    def aggregate(
+        self, name: str | None = None, *, takes: Sequence[str] = (), returns: str, nulls: bool = False
+    ) -> Callable[[State], State]: ...
+    @overload
+    def aggregate(
+        self,
+        name: str,
+        *,
+        takes: Sequence[str] = (),
+        returns: str,
+        zero: Callable[[], Any],
+        add: Callable[..., Any],
+        output: Callable[[Any], Any],
+        remove: Callable[..., Any] | None = None,
+        nulls: bool = False,
+    ) -> None: ...
+    @ends_at_the_call
+    def aggregate(
+        self,
+        name: str | None = None,
+        *,
+        takes: Sequence[str] = (),
+        returns: str = "",
+        zero: Callable[[], Any] | None = None,
+        add: Callable[..., Any] | None = None,
+        output: Callable[[Any], Any] | None = None,
+        remove: Callable[..., Any] | None = None,
+        nulls: bool = False,
+    ) -> Any:
+        """Let views of this database call an aggregate of plain Python.
+
+        The values of a group are added one by one to a state, and the result is made of the state. A group that changes
+        is folded again as a whole, its values in ascending order. With ``remove`` only the values that come and go are
+        added and removed, in any order: the state must then be the same as if the others alone had been added.
+
+        All functions must be deterministic, and must not call the database. A durable database keeps no Python, so
+        before it is opened again its aggregates are registered by ``freshviews.register_aggregate``; ``CREATE AGGREGATE
+        FUNCTION ... USING python 'module:class'`` is kept.
+
+        Parameters
+        ----------
+        name
+            Name of the aggregate in SQL.
+        takes, returns
+            SQL types of the arguments and of the result. Arguments are cast to them.
+        zero, add, output, remove
+            Functions: ``zero()`` makes a new state, which is not None; ``add(state, *values)`` and ``remove(state,
+            *values)`` return the next state, which may be the same object; ``output(state)`` returns the result, and
+            leaves the state as it is. Without them the call decorates a class, whose objects are the states, with the
+            methods ``add(self, *values)``, ``output(self)`` and perhaps ``remove(self, *values)``.
+        nulls
+            True: NULL is a value, None. False, the default: a row in which an argument is NULL is passed over. A group
+            without values has the result NULL.
+
+        Returns
+        -------
+        decorator
+            Of a class, if no functions are given; else None.
+
+        Raises
+        ------
+        ArgumentError
+            A name or type is none of SQL, or a function of the aggregate is missing.
+        CatalogError
+            SQL has a function with this name, or a view calls another one with it.
+
+        Examples
+        --------
+        >>> @db.aggregate(takes=["INT"], returns="INT")
+        ... class squares:
+        ...     def __init__(self):
+        ...         self.total = 0
+        ...     def add(self, qty):
+        ...         self.total += qty * qty
+        ...     def remove(self, qty):
+        ...         self.total -= qty * qty
+        ...     def output(self):
+        ...         return self.total
+        >>> db.execute("CREATE MATERIALIZED VIEW s AS SELECT squares(qty) AS total FROM items")
+        >>> list(db.view("s"))
+        [(34,)]
+        """
+        functions = {"zero": zero, "add": add, "output": output, "remove": remove}
+        options = (takes, returns, nulls)
+        return defined_aggregate("Database.aggregate", name, functions, options, self._keep_function)
 
     def _keep_function(self, made: FunctionDef) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.views import Order
-from freshviews.query.block import SET, Block, Gathering, Selection
+from freshviews.query.block import SET, Block, Fold, Gathering, Selection
 from freshviews.query.query import Atom
 from freshviews.ring import NARROW, REAL
 from freshviews.types import BIGINT
@@ -98,11 +98,16 @@ def update_bound(view: ViewDef, plans: Iterable[Plan]) -> str:
     found = []
     for plan, block in zip(plans, view.blocks, strict=True):
         bound = dict(plan.program.bounds).get("update", "").partition("\n")[0]
-        found.append(bound + (_OF_TEXTS if block.gathering is not None else ""))
+        found.append(bound + ("" if block.gathering is None else _more_for(block.gathering)))
     return "; ".join(dict.fromkeys(found)) or "O(1)"
 
 
-_OF_TEXTS = ", plus O(n log n) for each changed group of n rows"
+def _more_for(gathering: Gathering) -> str:
+    """What the texts or values of groups add to the bound of an update."""
+    if isinstance(gathering, Fold) and gathering.removes:
+        return ", plus O(log n) for each changed row, with one call of add or remove"
+    more = ", with n calls of add" if isinstance(gathering, Fold) else ""
+    return f", plus O(n log n) for each changed group of n rows{more}"
 
 
 def _sorted_by(view: ViewDef, order: ReadOrder, places: Iterable[SortPlace]) -> Iterator[str]:
@@ -191,10 +196,27 @@ def _texts(block: Block, gathering: Gathering) -> list[str]:
         what = f"JSON of {', '.join(each)}"
     elif gathering.separator is not None:
         what = f"{'distinct ' if gathering.distinct else ''}{columns[-1]}, joined by {gathering.separator!r}"
+    if isinstance(gathering, Fold):
+        return _fold(gathering, group, columns, order)
     return [
         f"text      {what}, of the rows of each ({', '.join(group)}), in the order of ({order})",
         "          kept: a copy of the rows by group, after the first read of a change",
-        f"          update: the cost for the rows{_OF_TEXTS}",
+        f"          update: the cost for the rows{_more_for(gathering)}",
+    ]
+
+
+def _fold(fold: Fold, group: list[str], columns: list[str], order: str) -> list[str]:
+    """The lines about the values of a user's aggregate."""
+    arguments = ", ".join(columns[fold.marked :])
+    name = f"{fold.operation.partition('@')[0]}({'DISTINCT ' if fold.distinct else ''}{arguments})"
+    of = f"of the rows of each ({', '.join(group)})"
+    how, kept = f", in the order of ({order})", "a copy of the rows by group, after the first read of a change"
+    if fold.removes:
+        how, kept = "", "a state for each group, after the first read of a change; made again after a refused batch"
+    return [
+        f"value     {name} in Python, {of}{how}",
+        f"          kept: {kept}",
+        f"          update: the cost for the rows{_more_for(fold)}",
     ]
 
 

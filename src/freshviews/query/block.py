@@ -267,6 +267,25 @@ class Gathering:
 
 
 @dataclass(frozen=True)
+class Fold(Gathering):
+    """Values of a user's aggregate of plain Python instead of texts.
+
+    ``operation`` names the aggregate, whose result is of type ``returns`` (``types.python_aggregates``). The aggregate
+    gets the columns of each row, in the order of the rows. If ``marked``, the first column is none of its arguments,
+    and rows in which it is NULL are passed over, else rows in which an argument is NULL. Without other rows the value
+    is NULL. ``removes``: a value is removed from the state of a group, which is not folded again. ``names``: what the
+    groups are grouped by, for messages.
+    """
+
+    operation: str = ""
+    returns: SqlType = BIGINT
+    marked: bool = False
+    removes: bool = field(default=False, repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+    types: tuple[SqlType, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
 class Block:
     """A main query with its results and outputs.
 

@@ -203,7 +203,8 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
             if name not in catalog.functions:
                 raise SqlError(
                     f"view {view.name.split('#')[0]}: function {name} is registered in this process alone; CREATE "
-                    "FUNCTION ... USING python 'module:function' in the script lets workers import it"
+                    "FUNCTION ... USING python 'module:function', or of an aggregate CREATE AGGREGATE FUNCTION ... "
+                    "USING python 'module:class', in the script lets workers import it"
                 )
     return catalog
 

@@ -24,7 +24,9 @@ _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
 _OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output", *polls.OPTIONS[1:])
 """Options with names of our own: no source of Spark has one that differs from them by a letter."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_CREATE_FUNCTION = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?FUNCTION\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
+_CREATE_FUNCTION = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?((?:AGGREGATE\s+)?FUNCTION)\s+(?:IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE
+)
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 
 
@@ -85,7 +87,7 @@ def _functions(view: ViewDef | PlainView, catalog: Catalog) -> list[str]:
     for one in reversed([*catalog.functions.values()]):
         wanted.update(one.called if one.name.lower() in wanted else ())
     return [
-        _CREATE_FUNCTION.sub("CREATE FUNCTION IF NOT EXISTS ", one.sql, count=1)
+        _CREATE_FUNCTION.sub(r"CREATE \1 IF NOT EXISTS ", one.sql, count=1)
         for one in catalog.functions.values()
         if one.name.lower() in wanted
     ]

@@ -62,6 +62,7 @@ __all__ = [
     "frames",
     "interval",
     "json_text",
+    "python_aggregates",
     "python_functions",
     "sorting",
     "sqltype",

@@ -28,7 +28,7 @@ Value = str | int | float | bool | None
 ROWS = 1 << 16
 """Most rows of the arrays that a function of Arrow arrays gets."""
 
-_MARK = "@"
+MARK = "@"
 _TYPE = re.compile(r"([A-Z]+)(?:\((\d+), (\d+)\))?")
 _NO_STRINGS = Dictionary()
 
@@ -53,16 +53,16 @@ class PythonFunction:
     def operation(self) -> str:
         """The name of the operation that calls it."""
         kind = ("arrow" * self.arrow, "nulls" * self.nulls)
-        types = "; ".join(map(_written, (self.returns, *self.takes)))
-        return f"{self.name.lower()}{_MARK}{self.reference}|{types}|{' '.join(filter(None, kind))}"
+        types = written_types(self.returns, self.takes)
+        return f"{self.name.lower()}{MARK}{self.reference}|{types}|{' '.join(filter(None, kind))}"
 
     @cached_property
     def _readers(self) -> tuple[Callable[[Any], Any], ...]:
-        return tuple(map(_reader, self.takes))
+        return tuple(map(reader_of, self.takes))
 
     @cached_property
     def _writer(self) -> Callable[[Any], Value]:
-        return _writer(self.returns)
+        return writer_of(self.returns)
 
     def value(self, *given: Value) -> Value:
         """The result for one row. Raises ValueError with the function, its arguments and the reason."""
@@ -78,7 +78,7 @@ class PythonFunction:
         distinct = list(dict.fromkeys(rows))
         found = self._results(distinct) if self.arrow else None
         values = found if found is not None else [self._result(row) for row in distinct]
-        read = _reader(self.returns)
+        read = reader_of(self.returns)
         by_row = {row: read(value) for row, value in zip(distinct, values, strict=True)}
         return pa.array([by_row[row] for row in rows], _arrow(self.returns))
 
@@ -140,20 +140,20 @@ def _numbered(function: PythonFunction, number: int) -> PythonFunction:
 
 def is_operation(name: str) -> bool:
     """True for the name of an operation that calls a Python function."""
-    return _MARK in name
+    return MARK in name
 
 
 def function_of(operation: str) -> PythonFunction | None:
     """The function that an operation calls, imported if need be; None if it is no operation of a Python function.
 
     Raises FreshviewsError for a function that cannot be imported."""
-    name, mark, rest = operation.partition(_MARK)
+    name, mark, rest = operation.partition(MARK)
     if not mark:
         return None
     known = _known.get(operation)
     if known is None:
         reference, types, flags = rest.split("|")
-        returns, *takes = [_type(one) for one in types.split("; ")]
+        returns, takes = types_in(types)
         if reference.startswith("#"):
             raise FreshviewsError(f"function {name} is not known to this process; register it here, or name its module")
         try:
@@ -161,7 +161,7 @@ def function_of(operation: str) -> PythonFunction | None:
         except ValueError as error:
             where = "put the module on the Python path of this process"
             raise FreshviewsError(f"function {name}: {error}; {where}") from error
-        known = PythonFunction(name, tuple(takes), returns, function, "arrow" in flags, "nulls" in flags, reference)
+        known = PythonFunction(name, takes, returns, function, "arrow" in flags, "nulls" in flags, reference)
         _known[operation] = known
     return known
 
@@ -182,11 +182,18 @@ def imported(reference: str) -> Callable[..., Any]:
 
 def name_of(operation: str) -> str:
     """The name of an operation as EXPLAIN prints it: of a Python function without what finds it."""
-    return operation.partition(_MARK)[0]
+    return operation.partition(MARK)[0]
 
 
-def _written(kind: SqlType) -> str:
-    return "BINARY" if kind == BINARY else str(kind)
+def written_types(returns: SqlType, takes: Sequence[SqlType]) -> str:
+    """The types of the result and the arguments, as ``types_in`` reads them."""
+    return "; ".join("BINARY" if kind == BINARY else str(kind) for kind in (returns, *takes))
+
+
+def types_in(text: str) -> tuple[SqlType, tuple[SqlType, ...]]:
+    """The types of the result and of the arguments."""
+    returns, *takes = map(_type, text.split("; "))
+    return returns, tuple(takes)
 
 
 def _type(text: str) -> SqlType:
@@ -199,7 +206,7 @@ def _arrow(kind: SqlType) -> pa.DataType:
     return pa.binary() if kind == BINARY else arrow_type(kind)
 
 
-def _reader(kind: SqlType) -> Callable[[Any], Any]:
+def reader_of(kind: SqlType) -> Callable[[Any], Any]:
     """The Python value of a value in the form of literals."""
     if kind == BINARY:
         return lambda value: None if value is None else value.encode("latin-1")
@@ -209,7 +216,7 @@ def _reader(kind: SqlType) -> Callable[[Any], Any]:
     return lambda value: decode(number_code(kind, value))
 
 
-def _writer(kind: SqlType) -> Callable[[Any], Value]:
+def writer_of(kind: SqlType) -> Callable[[Any], Value]:
     """The form of literals of a Python value; raises TypeError, ValueError or OverflowError."""
     if kind == BINARY:
         return _bytes

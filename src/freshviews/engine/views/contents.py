@@ -37,7 +37,8 @@ def in_order(view: MaintainedView, source: MaintainedView, order: ReadOrder, row
 
 
 def not_readable(name: str, failure: Failure) -> FreshviewsError:
-    """The error for a view whose rows cannot be read."""
+    """The error for a view whose rows cannot be read, under the name that the user gave it."""
+    name = name.partition("#")[0]
     if failure.kind == "memory":
         return OutOfMemory(f"memory ran out while view {name} was read")
     return EvaluationError(

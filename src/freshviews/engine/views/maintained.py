@@ -419,7 +419,7 @@ class MaintainedView:
             prefix = f"{i + 1}." if len(self.blocks) > 1 else ""
             found |= {prefix + name: size for name, size in block.state.sizes().items()}
             if block.texts is not None:
-                found[f"{prefix}rows of texts"] = (block.texts.rows, block.texts.about_bytes)
+                found[f"{prefix}{block.texts.kept}"] = (block.texts.rows, block.texts.about_bytes)
         return found
 
     def bytes(self) -> int:

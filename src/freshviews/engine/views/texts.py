@@ -19,12 +19,13 @@ from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.json_text import in_json
+from freshviews.types.python_functions import Value
 
 _GROUP_BYTES = 200
 """Bytes of a group in a dict of arrays, without its rows."""
 
-_Made = tuple[str | None, ...]
-"""The texts of a group."""
+_Made = tuple[Value, ...]
+"""The texts of a group, or its value, in the form of literals."""
 
 
 class Texts:
@@ -40,6 +41,9 @@ class Texts:
     Codes of texts are not stored here. The old text of a group gets the same code as before, because a view that stores
     the code keeps the string in the dictionary.
     """
+
+    kept = "rows of texts"
+    """What ``rows`` counts."""
 
     def __init__(self, gathering: Gathering, dictionary: Dictionary) -> None:
         self._gathering = gathering
@@ -64,7 +68,7 @@ class Texts:
 
     def of(self, rows: Codes) -> Codes:
         """The texts of all groups. ``rows``: all rows of the block."""
-        return self._rendered(_by_group(consolidate(rows), self._gathering.groups), {})
+        return self._rendered(by_group(consolidate(rows), self._gathering.groups), {})
 
     def change(self, take: Callable[[], Codes], every: Callable[[], Codes]) -> Codes:
         """The change of the texts, consolidated. ``take`` returns the change of the rows since the last call, and
@@ -112,7 +116,7 @@ class Texts:
         """Copy all rows; returns the rows of the changed groups before the change."""
         self._rows = {}
         self._count = 0
-        self._put(_by_group(consolidate(rows), self._gathering.groups))
+        self._put(by_group(consolidate(rows), self._gathering.groups))
         return self._with(self._of_groups(change), change, -1)
 
     def _follow(self, change: Codes) -> Codes:
@@ -135,7 +139,7 @@ class Texts:
         assert self._rows is not None
         groups = self._gathering.groups
         self._count += len(rows)
-        for begin, end in pairwise(_bounds(rows, groups)):
+        for begin, end in pairwise(bounds_of(rows, groups)):
             self._rows[rows[begin, :groups].tobytes()] = rows[begin:end].copy()
 
     def _of_groups(self, change: Codes) -> Codes:
@@ -149,7 +153,7 @@ class Texts:
         """Rows with a change added, or subtracted, group by group."""
         signed = change.copy()
         signed[:, -1] *= sign
-        return _by_group(consolidate(np.concatenate([rows, signed])), self._gathering.groups)
+        return by_group(consolidate(np.concatenate([rows, signed])), self._gathering.groups)
 
     # Rendering
 
@@ -161,32 +165,43 @@ class Texts:
         gathering = self._gathering
         groups = gathering.groups
         rows = rows[rows[:, -1] > 0]
-        bounds = _bounds(rows, groups)
+        bounds = bounds_of(rows, groups)
         made = np.ones((len(bounds) - 1, groups + gathering.texts + 1), np.int64)
         made[:, :groups] = rows[bounds[:-1], :groups]
         keys = [key.tobytes() for key in made[:, :groups]]
         missing = np.array([known is None or key not in known for key in keys], np.bool_)
         found = iter(self._texts_of(rows[np.repeat(missing, np.diff(bounds))]))
         texts = [next(found) if lacks else known[key] for key, lacks in zip(keys, missing, strict=True)]  # type: ignore[index]
-        encode, decode = self._dictionary.encode, self._dictionary.decode
-        codes = [[NULL if text is None else encode(text) for text in one] for one in texts]
+        codes = [self._codes_of(one) for one in texts]
         made[:, groups:-1] = np.array(codes, np.int64).reshape(-1, gathering.texts)
         if known is None:
-            # The dictionary's own string objects take no further memory.
-            kept = (tuple(None if code == NULL else decode(code) for code in one) for one in codes)
-            self._texts |= dict(zip(keys, kept, strict=True))
+            self._texts |= dict(zip(keys, map(self._kept, texts, codes), strict=True))
         if gathering.whole and not len(made):
             return np.array([[NULL] * gathering.texts + [1]], np.int64)
         return made
 
+    def _codes_of(self, made: _Made) -> list[int]:
+        """The codes of the texts of a group."""
+        return [self._dictionary.encode(one) if isinstance(one, str) else NULL for one in made]
+
+    def _kept(self, made: _Made, codes: list[int]) -> _Made:
+        """The same texts. The dictionary's own string objects take no further memory."""
+        decode = self._dictionary.decode
+        return tuple(decode(code) if isinstance(one, str) else one for one, code in zip(made, codes, strict=True))
+
     def _texts_of(self, rows: Codes) -> list[_Made]:
         """The texts of each group of these rows."""
         gathering = self._gathering
-        bounds = _bounds(rows, gathering.groups)
+        bounds = bounds_of(rows, gathering.groups)
         sizes = np.diff(bounds)
         columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
         ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
         rows = rows[np.lexsort([*ranks[::-1], np.repeat(np.arange(len(sizes)), sizes)])]
+        return self._made_of(rows, bounds)
+
+    def _made_of(self, rows: Codes, bounds: Codes) -> list[_Made]:
+        """The texts of each group of rows in the order of the columns."""
+        gathering = self._gathering
         if gathering.listed:
             return self._relations(rows, bounds)
         try:
@@ -248,7 +263,7 @@ def _arrays(elements: list[str], bounds: Codes) -> Iterator[str]:
     return (f"[{', '.join(elements[begin:end])}]" for begin, end in pairwise(bounds.tolist()))
 
 
-def _by_group(rows: Codes, groups: int) -> Codes:
+def by_group(rows: Codes, groups: int) -> Codes:
     """The rows, those of each group together."""
     if groups == 0 or len(rows) < 2:
         return rows
@@ -257,7 +272,7 @@ def _by_group(rows: Codes, groups: int) -> Codes:
     return found
 
 
-def _bounds(rows: Codes, groups: int) -> Codes:
+def bounds_of(rows: Codes, groups: int) -> Codes:
     """The start of each group, and the end of the last one. The rows of a group must be consecutive."""
     differs = (rows[1:, :groups] != rows[:-1, :groups]).any(axis=1)
     begins = [0, *(np.flatnonzero(differs) + 1).tolist()] if len(rows) else []

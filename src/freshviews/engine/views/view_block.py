@@ -21,6 +21,7 @@ from freshviews.engine.blocks.native import widen_tables
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure, failures_of
+from freshviews.engine.views.folds import Folds, States
 from freshviews.engine.views.output import MESSAGES, Projection, consolidate, project, projection_of, reason
 from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.engine.views.texts import Texts
@@ -36,7 +37,7 @@ from freshviews.plan.strategy import Plan
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
-from freshviews.query.block import Block
+from freshviews.query.block import Block, Fold, Gathering
 from freshviews.ring import NARROW, REAL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import constant_code
@@ -383,9 +384,16 @@ def blocks_of(
         one = ViewBlock(plan, projection, compiled, state, lanes, host, evaluators, names, keys or (), count, inner)
         one.wide = wide
         if block.gathering is not None:
-            one.texts = Texts(block.gathering, dictionary)
+            one.texts = _texts_of(block.gathering, dictionary)
         made.append(one)
     return made
+
+
+def _texts_of(gathering: Gathering, dictionary: Dictionary) -> Texts:
+    """What makes the texts of groups, or their values."""
+    if not isinstance(gathering, Fold):
+        return Texts(gathering, dictionary)
+    return (States if gathering.removes else Folds)(gathering, dictionary)
 
 
 def _keys_of(block: Block) -> tuple[int, ...] | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from freshviews.catalog.known_functions import is_own_aggregate
 from freshviews.catalog.matrices import MATRICES
 from freshviews.catalog.rings import aggregate_over, bit_xor
 from freshviews.expr.nodes import Column, Expr, Literal
@@ -18,6 +19,7 @@ from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregat
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.halves import halves_of, whole_of_halves
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
+from freshviews.sql.blocks.calls.own_aggregates import call_of_aggregate
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
@@ -166,6 +168,8 @@ class Collector:
         name, arguments, distinct, keep = self._parts(node)
         if name in _OF_ANY and len(arguments) == 2 and isinstance(arguments[1], exp.Boolean):
             arguments = arguments[:1]  # the second argument of first(x, true) says that NULL is ignored
+        if is_own_aggregate(name):
+            return call_of_aggregate(name, arguments, distinct, self._scalar.bind, keep)
         name = _SYNONYMS.get(name, name)
         if name in JOINING:
             return joined_texts(node.this if isinstance(node, exp.Filter) else node, self._scalar.bind, keep)

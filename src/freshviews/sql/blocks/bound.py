@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import COFACTORS, SET, Frame, Gathering
+from freshviews.query.block import COFACTORS, SET, Fold, Frame, Gathering
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.expressions.logic import negation
 from freshviews.sql.names.marks import is_marked
@@ -49,7 +49,7 @@ class AggregateCall:
     @property
     def needs_several(self) -> bool:
         """True if a group with rows may have no value: one row has no covariance."""
-        return self.function in ("covariance", "correlation")
+        return self.function in ("covariance", "correlation") or isinstance(self.gathering, Fold)
 
     @property
     def label(self) -> str:

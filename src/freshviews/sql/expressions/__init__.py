@@ -8,7 +8,6 @@ __all__ = [
     "coerce",
     "expression",
     "functions",
-    "known_functions",
     "logic",
     "nulls",
 ]

@@ -65,15 +65,7 @@ def _counted(function: FunctionDef, count: int) -> str:
 
 def value_of(function: FunctionDef, given: Sequence[Expr | None], bind: BindBody) -> Expr:
     """The value of a call; ``given``: a value for each parameter, None for the DEFAULT. Raises Fault."""
-    values: dict[str, Expr] = {}
-    for parameter, value in zip(function.parameters, given, strict=True):
-        if value is None:
-            text, node = expression_of(parameter.default)
-            value = _bound(function, text, node, {}, bind)
-        try:
-            values[parameter.name.lower()] = cast(value, parameter.type)
-        except Fault as fault:
-            raise Fault(f"parameter {parameter.name} of {function.name} is {parameter.type}: {fault}") from None
+    values = values_of(function, given, bind)
     if function.operation:
         assert function.returns is not None
         made = call(function.operation, tuple(values.values()), function.returns)
@@ -84,6 +76,22 @@ def value_of(function: FunctionDef, given: Sequence[Expr | None], bind: BindBody
     if _size(made, {}) > MOST_OPERATIONS:
         raise Fault(too_large(function.name))
     return made
+
+
+def values_of(function: FunctionDef, given: Sequence[Expr | None], bind: BindBody) -> dict[str, Expr]:
+    """The values of the parameters, by lower-case name, cast to their types; ``given`` as in ``value_of``.
+
+    Raises Fault."""
+    values: dict[str, Expr] = {}
+    for parameter, value in zip(function.parameters, given, strict=True):
+        if value is None:
+            text, node = expression_of(parameter.default)
+            value = _bound(function, text, node, {}, bind)
+        try:
+            values[parameter.name.lower()] = cast(value, parameter.type)
+        except Fault as fault:
+            raise Fault(f"parameter {parameter.name} of {function.name} is {parameter.type}: {fault}") from None
+    return values
 
 
 def _bound(function: FunctionDef, text: SqlText, node: Node, values: dict[str, Expr], bind: BindBody) -> Expr:

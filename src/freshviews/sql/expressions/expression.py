@@ -12,6 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from freshviews.catalog.functions import FunctionDef
+from freshviews.catalog.known_functions import function_named
 from freshviews.expr.binary import unhex
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.sql.expressions import arithmetic, intervals, logic
@@ -30,7 +31,6 @@ from freshviews.sql.expressions.functions import (
     scalar,
     trimmed,
 )
-from freshviews.sql.expressions.known_functions import function_named
 from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText, is_list, string_of
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name

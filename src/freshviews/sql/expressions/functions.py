@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import e, pi
 
 from freshviews.catalog.catalog import near
+from freshviews.catalog.known_functions import function_names
 from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.number_formats import Format, format_of
@@ -18,7 +19,6 @@ from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
-from freshviews.sql.expressions.known_functions import function_names
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
 
@@ -44,8 +44,9 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         raise Refusal(
             f"function {name}",
             f"it is none of the {len(FUNCTIONS)} that are accepted{known}; a function of your own is known "
-            "after CREATE FUNCTION or, in this process, Database.function and freshviews.register_function; the "
-            "aggregate of your own ring after freshviews.register_ring, also in a module that FRESHVIEWS_RINGS names",
+            "after CREATE FUNCTION or, in this process, Database.function and freshviews.register_function; an "
+            "aggregate of your own after Database.aggregate and freshviews.register_aggregate; that of your own ring "
+            "after freshviews.register_ring, also in a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")

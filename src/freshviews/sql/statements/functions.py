@@ -5,9 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
 
 from freshviews.catalog.catalog import Catalog, Statement, unknown
-from freshviews.catalog.functions import DropFunction, FunctionDef, Parameter, function_in, python_function
+from freshviews.catalog.functions import (
+    DropFunction,
+    FunctionDef,
+    Parameter,
+    class_in,
+    function_in,
+    python_aggregate,
+    python_function,
+)
+from freshviews.catalog.known_functions import is_called
 from freshviews.catalog.rings import aggregate_over
 from freshviews.errors import NameProblem
 from freshviews.expr.nodes import Column, Expr
@@ -15,13 +25,14 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import bind_body
 from freshviews.sql.expressions.functions import FUNCTION_NAMES
-from freshviews.sql.expressions.known_functions import is_called
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.plainer import is_aggregate_definition
 from freshviews.sql.text.typenames import type_of
 from freshviews.types import SqlType
 
 _ACCEPTED = "CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1 is accepted"
 _PYTHON = "CREATE FUNCTION f(x INT) RETURNS INT USING python 'module:function' is accepted"
+_AGGREGATE = "CREATE AGGREGATE FUNCTION f(x INT) RETURNS INT USING python 'module:class' is accepted"
 
 
 def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statement, ...]:
@@ -48,8 +59,11 @@ def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple
     parameters = tuple(_parameters(text, head))
     returns = _returns(text, node)
     whole, body = text.whole(node).strip(), node.expression
+    aggregate = _is_aggregate(whole)
     if _language(text, node) == "PYTHON":
-        return (_python(text, node, name, parameters, returns),)
+        return (_python(text, node, name, parameters, returns, aggregate),)
+    if aggregate:
+        raise text.unsupported(head, "an AGGREGATE FUNCTION in SQL", _AGGREGATE)
     if not isinstance(body, exp.Return) or body.this is None:
         raise text.error(node, f"function {name} has no RETURN; {_ACCEPTED}")
     query = body.find(exp.Query)
@@ -166,17 +180,32 @@ def _language(text: SqlText, node: exp.Create) -> str:
     return language
 
 
+def _is_aggregate(statement: str) -> bool:
+    """True for CREATE AGGREGATE FUNCTION."""
+    tokens = Spark().tokenize(statement)
+    return any(is_aggregate_definition(tokens, at) for at in range(min(4, len(tokens))))
+
+
 def _python(
-    text: SqlText, node: exp.Create, name: str, parameters: tuple[Parameter, ...], returns: SqlType | None
+    text: SqlText,
+    node: exp.Create,
+    name: str,
+    parameters: tuple[Parameter, ...],
+    returns: SqlType | None,
+    aggregate: bool,
 ) -> FunctionDef:
     reference = node.expression
+    accepted = _AGGREGATE if aggregate else _PYTHON
     if returns is None:
         raise text.error(node, f"function {name} in Python needs RETURNS and a type")
     if not isinstance(reference, exp.Literal) or not reference.is_string:
-        raise text.error(node, f"function {name} names no function of Python; {_PYTHON}")
+        raise text.error(node, f"function {name} names no function of Python; {accepted}")
+    takes = tuple(one.type for one in parameters)
     try:
-        function = function_in(reference.name)
+        if aggregate:
+            made = python_aggregate(name, class_in(reference.name), takes, returns, reference=reference.name)
+        else:
+            made = python_function(name, function_in(reference.name), takes, returns, reference=reference.name)
     except ValueError as error:
         raise text.error(reference, f"function {name}: {error}") from None
-    made = python_function(name, function, tuple(one.type for one in parameters), returns, reference=reference.name)
     return replace(made, parameters=parameters, sql=text.whole(node).strip())

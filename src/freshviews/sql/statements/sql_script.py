@@ -28,6 +28,7 @@ from freshviews.catalog.catalog import (
 from freshviews.catalog.clock import CLOCK
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import FunctionDef
+from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.catalog.row_keys import KEY
 from freshviews.errors import NameProblem, hiding_secrets, short
@@ -38,7 +39,6 @@ from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query_expression import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, typed, uniquely_named
-from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     altered_table,

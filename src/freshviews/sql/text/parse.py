@@ -22,7 +22,7 @@ from freshviews.sql.text.fields import unread
 from freshviews.sql.text.names import is_no_alias, with_names
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.pipes import Pipes
-from freshviews.sql.text.plainer import plainer, with_joined_texts
+from freshviews.sql.text.plainer import plainer, with_joined_texts, without_aggregate
 from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, other_style, plain_message
 
 Node = exp.Expr
@@ -374,7 +374,7 @@ def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
     if alone is not None:
         raise SqlError(f"{alone[0]!a} is not valid Unicode; write the whole character", *sql.place(alone.start()))
     try:
-        tokens = with_names(with_joined_texts(Spark().tokenize(text), text))
+        tokens = with_names(with_joined_texts(without_aggregate(Spark().tokenize(text)), text))
         for before, token in zip([None, *tokens], tokens, strict=False):
             if token.token_type == TokenType.ALIAS and before and before.token_type == TokenType.SELECT:
                 raise SqlError("an expression is missing before AS", *sql.place(token.start))

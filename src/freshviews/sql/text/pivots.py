@@ -218,6 +218,9 @@ def _over(aggregate: Node, test: Node) -> Node:
     """An expression of aggregates over the rows that pass a test, NULL if there is none."""
     whole = exp.Paren(this=aggregate.copy())
     calls = [one for one in whole.find_all(exp.Anonymous) if is_aggregate_name(one.name.lower())]
+    if not calls:
+        # An aggregate of the user, unknown here; the FILTER of another function is refused.
+        calls = [one for one in whole.find_all(exp.Anonymous) if one.find_ancestor(exp.Anonymous) is None]
     for call in calls:
         around = call.parent
         if isinstance(around, exp.Filter):

@@ -65,6 +65,21 @@ def _check_star(star: exp.Star) -> None:
         raise Misuse(named, f"{what}; write *, or name the columns")
 
 
+def is_aggregate_definition(tokens: Sequence[Token], at: int) -> bool:
+    """True if a token is the AGGREGATE of CREATE [OR REPLACE] AGGREGATE FUNCTION."""
+    if [token.text.upper() for token in tokens[at : at + 2]] != ["AGGREGATE", "FUNCTION"]:
+        return False
+    before = [token.text.upper() for token in tokens[max(0, at - 3) : at]]
+    return before[-1:] == ["CREATE"] or before == ["CREATE", "OR", "REPLACE"]
+
+
+def without_aggregate(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens, with CREATE FUNCTION in the place of CREATE AGGREGATE FUNCTION, which the parser does not know."""
+    found = [at for at, token in enumerate(tokens) if token.text.upper() == "AGGREGATE"]
+    dropped = {at for at in found if is_aggregate_definition(tokens, at)}
+    return [token for at, token in enumerate(tokens) if at not in dropped] if dropped else list(tokens)
+
+
 def with_joined_texts(tokens: Sequence[Token], sql: str) -> list[Token]:
     """The tokens, with one string for each row of strings: ``'a' 'b'`` is ab, and ``'it''s'`` is it's."""
     made: list[Token] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from freshviews.catalog.known_functions import is_own_aggregate
 from freshviews.catalog.rings import aggregate_over
 
 AGGREGATES = frozenset(
@@ -17,7 +18,7 @@ AGGREGATES = frozenset(
         *("try_sum", "try_avg"),
     )
 )
-"""Accepted aggregate functions, besides those of registered rings."""
+"""Accepted aggregate functions, besides those of registered rings and of users."""
 
 GROUPINGS = frozenset(("grouping", "grouping_id"))
 """Functions that return the grouping set of a row."""
@@ -25,7 +26,7 @@ GROUPINGS = frozenset(("grouping", "grouping_id"))
 
 def is_aggregate_name(name: str) -> bool:
     """True if a function of this lower-case name is an aggregate."""
-    return name in AGGREGATES or aggregate_over(name) is not None
+    return name in AGGREGATES or aggregate_over(name) is not None or is_own_aggregate(name)
 
 
 def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:

@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
@@ -25,7 +26,6 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
-from freshviews.sql.expressions.known_functions import calling
 from freshviews.sql.statements.data import (
     Insert,
     change_of,

@@ -1,4 +1,5 @@
-"""Makes internal views for aggregates whose value is a text of all rows of a group, such as STRING_AGG.
+"""Makes internal views for aggregates whose value is made of all rows of a group: texts, such as STRING_AGG, and users'
+aggregates of plain Python, whose values take the place of texts.
 
 ::
 
@@ -17,13 +18,14 @@ from dataclasses import replace
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import may_fail
-from freshviews.query.block import SET, Block, Gathering
+from freshviews.expr.printer import print_expression
+from freshviews.query.block import SET, Block, Fold, Gathering
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, OptionalSource, Select, aggregate_ref, group_ref
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, key, null, refined, rejects_null, replaced
-from freshviews.sql.names.scope import Source
+from freshviews.sql.names.scope import Source, name_of
 from freshviews.types import BIGINT, BOOLEAN
 
 
@@ -184,8 +186,21 @@ def _texts(
     rows = block_of(_rows(select, aggregate, views))
     whole = select.kind == "global"
     made = replace(aggregate.gathering, groups=len(select.groups), whole=whole)
+    if isinstance(made, Fold):
+        # Rows of negative multiplicity are passed over, so a row that goes may never have been added.
+        sources = (*select.sources, *(one.source for one in select.absent))
+        removes = made.removes and not any(map(views.reads_trusted, sources))
+        of_groups = [one.expr for one in select.groups]
+        names, types = tuple(map(_shown, of_groups)), tuple(one.type for one in of_groups)
+        made = replace(made, removes=removes, names=names, types=types)
     nullable = aggregate_ref(0, aggregate, not whole).nullable
     groups = (ColumnDef(f"g{i}", one.expr.type, one.expr.nullable) for i, one in enumerate(select.groups, 1))
     texts = (ColumnDef(f"text{i or ''}", aggregate.type, nullable) for i in range(made.texts))
     columns = (*groups, *texts)
     return replace(views.source_of(views.view_of(columns, (replace(rows, gathering=made),))), alias=alias)
+
+
+def _shown(group: Expr) -> str:
+    """An expression of GROUP BY, for messages."""
+    named = replaced(group, lambda part: replace(part, name=name_of(part.name)) if isinstance(part, Column) else None)
+    return print_expression(named)

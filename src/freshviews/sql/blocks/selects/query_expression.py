@@ -168,6 +168,20 @@ class ViewBinder:
         found = self.catalog.relation(source.relation)
         return isinstance(found, TableDef) and not found.trusted
 
+    def reads_trusted(self, source: Source) -> bool:
+        """True if rows of the source are made of rows of a trusted table."""
+        own = {one.name: one for one in self.internal}
+        left, seen = [source.relation], set[str]()
+        while left:
+            name = left.pop()
+            found = own.get(name) or self.catalog.relation(name)
+            if isinstance(found, TableDef) and found.trusted:
+                return True
+            if isinstance(found, ViewDef) and name not in seen:
+                left += found.inputs
+            seen.add(name)
+        return False
+
     def keys_of(self, source: Source) -> tuple[tuple[str, ...], ...]:
         """The keys of a table or view, by the names of their columns."""
         found = next((one for one in self.internal if one.name == source.relation), None)

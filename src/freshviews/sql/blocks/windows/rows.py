@@ -457,7 +457,7 @@ class _Rows:
 
     def _texts_in_order(self, made: AggregateCall, order: tuple[Sort, ...]) -> AggregateCall:
         """STRING_AGG without an order of its own, in the order of the window."""
-        if made.gathering is None or made.gathering.distinct:
+        if made.gathering is None or made.gathering.separator is None or made.gathering.distinct:
             return made
         sorts = (*order, *(Sort(self.base.column(column), False, False) for column in self.base.columns))
         columns = (GatheredColumn(one.expr.type, one.descending, one.nulls_last) for one in sorts)

@@ -35,11 +35,22 @@ def calling(functions: Mapping[str, FunctionDef]) -> Iterator[Calls]:
 def function_named(name: str) -> FunctionDef | None:
     """The function of a user with this name, noted as called; those of the catalog come first."""
     calls = _calls.get(None)
-    key = name.lower()
-    found = registered(key) if calls is None else calls.functions.get(key) or registered(key)
+    found = _found(name)
     if found is not None and calls is not None:
-        calls.called[key] = None
+        calls.called[name.lower()] = None
     return found
+
+
+def is_own_aggregate(name: str) -> bool:
+    """True if a user's aggregate has this name; it is not noted as called."""
+    found = _found(name)
+    return found is not None and found.aggregate
+
+
+def _found(name: str) -> FunctionDef | None:
+    calls = _calls.get(None)
+    key = name.lower()
+    return registered(key) if calls is None else calls.functions.get(key) or registered(key)
 
 
 def is_called(name: str) -> bool:
