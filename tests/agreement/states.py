@@ -15,22 +15,29 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
+from unittest.mock import patch
 
-from freshviews import BatchError, Database
+from freshviews import BatchError, Database, InterruptedAfterCommit
 from freshviews.catalog.row_keys import row_keys
 from freshviews.engine.change import Change
+from freshviews.engine.commit import commit
+from freshviews.engine.tables import base_table
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import EvaluationError, PlanError, UnsupportedSql
+from freshviews.kernel.hash import base_store
 from freshviews.plan import STRATEGIES
 from tests.agreement.by_key import Call, calls_of, commit_by_key, may_change_by_key
 from tests.agreement.choices import Choices, seeded
@@ -82,13 +89,15 @@ then does not."""
 class Course:
     """How one database maintains the views: the strategy, after how many batches the views are created, the batch at
     which they are altered and their new strategy, and whether the database is reopened now and then. ``grown``: tables
-    get their columns with a DEFAULT just before the views are created."""
+    get their columns with a DEFAULT just before the views are created. ``interrupted``: Ctrl-C comes in the middle of
+    batches, which are then committed again."""
 
     strategy: str | None = None
     late: int = 0
     altered: tuple[int, str] | None = None
     durable: bool = False
     grown: bool = False
+    interrupted: bool = False
 
     @property
     def grows(self) -> bool:
@@ -106,6 +115,7 @@ class Totals:
     batches: int = 0
     updates: int = 0
     refused_batches: int = 0
+    interrupts: int = 0
     uncompared: int = 0
     nulls: int = 0
     peer_failed: int = 0
@@ -119,8 +129,9 @@ class Totals:
             f"{self.states:,} states of {self.views:,} views in {self.scenarios:,} scenarios, {self.comparisons:,} "
             f"comparisons with DuckDB, {seconds:.0f} s",
             f"{self.batches:,} batches of {self.updates:,} updates; {self.refused_batches:,} refused, as a scalar "
-            f"subquery has several rows; {self.uncompared:,} states below zero passed over; {self.nulls:,} states of "
-            f"tables with a NULL; {self.peer_failed:,} scenarios that DuckDB ends with an internal error",
+            f"subquery has several rows; {self.interrupts:,} times taken back after Ctrl-C; {self.uncompared:,} states "
+            f"below zero passed over; {self.nulls:,} states of tables with a NULL; {self.peer_failed:,} scenarios that "
+            "DuckDB ends with an internal error",
             "",
             "comparisons by strategy: " + ", ".join(f"{k} {n:,}" for k, n in self.by_strategy.most_common()),
             "databases: " + ", ".join(f"{k} {n:,}" for k, n in self.by_course.most_common()),
@@ -136,8 +147,9 @@ class Totals:
 class _Maintained:
     """A database, and the sums of the changes of its views."""
 
-    def __init__(self, found: Scenario, course: Course, directory: Path | None) -> None:
+    def __init__(self, found: Scenario, course: Course, directory: Path | None, totals: Totals) -> None:
         self.course = course
+        self._totals = totals
         self._scenario = found
         self._directory = directory
         self._batches = 0
@@ -151,7 +163,7 @@ class _Maintained:
             self._create()
         elif course.strategy is not None:
             # A strategy that cannot maintain the views says so at once.
-            _Maintained(found, replace(course, late=0, durable=False), None).database.close()
+            _Maintained(found, replace(course, late=0, durable=False), None, totals).database.close()
 
     @property
     def is_due(self) -> bool:
@@ -170,12 +182,30 @@ class _Maintained:
                 with suppress(PlanError, UnsupportedSql):
                     database.execute(f"ALTER VIEW {view.name} SET TBLPROPERTIES {properties}")
         self._batches += 1
-        self._commit(version)
+        if not (course.interrupted and self._is_in_spite_of_ctrl_c(version)):
+            self._commit(version)
         if self._directory is not None and self._batches % 7 == 0:
             database.close()
             self.database = collecting(Database(self._directory))
             if self.created:
                 self._subscribe()
+
+    def _is_in_spite_of_ctrl_c(self, version: Version) -> bool:
+        """Try to commit a batch while Ctrl-C comes, twice at most; returns whether a try succeeds."""
+        draw, made = random.Random(self._batches), self.database.version
+        for _ in range(2):
+            try:
+                with pressing(draw.randint(1, 12)):
+                    self._commit(version)
+                return True
+            except InterruptedAfterCommit as late:
+                assert late.version == self.database.version == made + 1
+                self.database._notices.deliver()
+                return True
+            except KeyboardInterrupt:
+                assert self.database.version == made
+                self._totals.interrupts += 1
+        return False
 
     def _commit(self, version: Version) -> None:
         """A batch of one table by ``insert``, ``delete`` or ``apply``; a batch of several tables by ``batch``; every
@@ -293,6 +323,31 @@ class _Maintained:
             self.database.view(view.name).subscribe(add)
 
 
+@contextmanager
+def pressing(every: int) -> Iterator[None]:
+    """Within this block a batch has pieces of at most three rows, and Ctrl-C comes in every n-th of the calls by which
+    tables and views take a piece or give it back, a view reads its change, and the log gets its record."""
+    calls = count(1)
+
+    def pressed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **named: Any) -> Any:
+            if not next(calls) % every:
+                signal.raise_signal(signal.SIGINT)
+            return function(*arguments, **named)
+
+        return run
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    views = [(MaintainedView, "apply"), (MaintainedView, "take_change")]
+    with ExitStack() as stack:
+        stack.callback(signal.signal, signal.SIGINT, before)
+        for place, name in [*views, (commit, "record_of"), (base_store, "add_rows")]:
+            stack.enter_context(patch.object(place, name, pressed(getattr(place, name))))
+        for module in (commit, base_table):
+            stack.enter_context(patch.object(module, "PIECE", 3))
+        yield
+
+
 def _difference(what: str, ours: Counter[Row], theirs: Counter[Row]) -> str:
     return f"{what} differ: only the first has {dict(ours - theirs)}, only the second {dict(theirs - ours)}"
 
@@ -312,7 +367,7 @@ class _Comparison:
             for i, course in enumerate(courses):
                 directory = Path(self._folder.name, str(i)) if course.durable else None
                 try:
-                    self.maintained.append(_Maintained(found, course, directory))
+                    self.maintained.append(_Maintained(found, course, directory, totals))
                 except PlanError:
                     # A strategy may refuse a view, the planner may not.
                     if course.strategy is None:
@@ -527,7 +582,7 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
     afterwards = () if any(t.trusted or t.window for t in found.tables) else ("late", "late", "altered", "altered")
     if afterwards and any(table.default for table in found.tables):
         afterwards = (*afterwards, *("grown",) * 8)
-    match choose.pick(("live", "live", "live", "durable", *afterwards)):
+    match choose.pick(("live", "live", "live", "durable", "interrupted", *afterwards)):
         case "late":
             courses[which] = replace(courses[which], late=choose.between(1, batches // 2))
             # Only existing views can refuse a batch.
@@ -540,12 +595,14 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
             courses[which] = replace(courses[which], altered=(batches // 2, choose.pick(tuple(STRATEGIES))))
         case "durable" if choose.chance(30):
             courses[which] = replace(courses[which], durable=True)
+        case "interrupted":
+            courses[which] = replace(courses[which], interrupted=True, durable=choose.chance(15))
     return list(dict.fromkeys(courses))
 
 
 def _kind(course: Course) -> str:
-    if course.grown:
-        return "grown"
+    if course.grown or course.interrupted:
+        return "grown" if course.grown else "interrupted"
     return "durable" if course.durable else "late" if course.late else "altered" if course.altered else "live"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.agreement import states
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_windows import windows_scenario
@@ -22,6 +23,17 @@ def test_long_streams_agree_with_duckdb_after_every_batch(seed: int) -> None:
 def test_window_functions_agree_with_duckdb_after_every_batch(seed: int) -> None:
     shown: list[str] = []
     assert not run_number(0, seed, Totals(), shown.append, (windows_scenario,)), "\n".join(shown)
+
+
+def test_views_agree_with_duckdb_after_batches_that_ctrl_c_took_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+    totals = Totals()
+    interrupted = [Course(interrupted=True), Course("higher_order", interrupted=True)]
+    monkeypatch.setattr(states, "_courses", lambda *drawn: interrupted)
+    monkeypatch.setattr(states, "_BATCHES", (10,))
+    for number in range(4):
+        assert not run_number(1, number, totals, shown.append), "\n".join(shown)
+    assert totals.interrupts > 20
 
 
 def test_a_run_is_determined_by_its_seed() -> None:

@@ -108,8 +108,8 @@ def test_parameters_are_passed_as_values_and_never_parsed_as_sql(db: fv.Database
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ([], "the SELECT has 1 parameters ?, but 0 values were passed"),
-        ([1, 2], "the SELECT has 1 parameters ?, but 2 values were passed"),
+        ([], "the SELECT has 1 parameter ?, but 0 values were passed"),
+        ([1, 2], "the SELECT has 1 parameter ?, but 2 values were passed"),
         ({"a": 1}, "the parameters are a dict, but the SELECT has no :name"),
         ("x", "parameters must be a list, a tuple or a dict, not 'x'"),
         ([[1]], "parameter 1: [1] is a list; a str, int,"),

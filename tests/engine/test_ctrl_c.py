@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,39 @@ def test_ctrl_c_after_a_commit_reports_the_version(change: str, monkeypatch: pyt
     assert late.value.version == db.version == CHANGES[change](other)
     assert late.value.__notes__ == [f"the batch is in: version {db.version}"]
     assert contents(db) == contents(other)
+
+
+CLOCK = """
+CREATE TABLE logins (name STRING, at TIMESTAMP);
+CREATE MATERIALIZED VIEW hour AS SELECT name FROM logins WHERE at > now() - INTERVAL '1' HOUR;
+CREATE MATERIALIZED VIEW day AS SELECT name FROM logins WHERE at > now() - INTERVAL '1' DAY;
+CREATE MATERIALIZED VIEW names AS SELECT name, COUNT(*) AS n FROM hour GROUP BY name;
+"""
+
+
+@pytest.mark.plain_python(only=True)
+@pytest.mark.parametrize("number", [1, 3, 5, 6])
+def test_ctrl_c_stops_an_advance_of_the_clock_or_reports_its_version(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stops between two of the six parts of the views; Ctrl-C in the last one is too late."""
+    start = datetime(2026, 1, 1)
+    db = fv.Database()
+    db.execute(CLOCK)
+    db.insert("logins", [(f"n{i % 7}", start + timedelta(minutes=i)) for i in range(300)])
+    db.advance(start)
+    later = start + timedelta(hours=3)
+    calls = press(monkeypatch, MaintainedView, "apply", number)
+    if number < 6:
+        stopped(db, lambda: db.advance(later))
+        assert db.clock == start and number <= len(calls)
+        monkeypatch.undo()
+        db.advance(later)
+    else:
+        with pytest.raises(fv.InterruptedAfterCommit) as late:
+            db.advance(later)
+        assert late.value.version == db.version
+    assert db.clock == later and len(db.view("hour")) == 179 and len(db.view("day")) == 300
 
 
 def test_ctrl_c_inside_a_subscriber_reports_the_version() -> None:

@@ -384,18 +384,23 @@ def test_a_foreign_key_may_name_the_columns_of_a_key_in_another_order() -> None:
         db.delete("p", [(1, 2)])
 
 
-def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("view, version", [("by_part", 2), ("inverse", 3)])
+def test_ctrl_c_stops_a_commit_between_two_views_and_waits_for_the_last(
+    view: str, version: int, db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     apply = MaintainedView.apply
 
     def interrupting(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Failure | None:
-        os.kill(os.getpid(), signal.SIGINT)
+        if self.view.name == view:
+            os.kill(os.getpid(), signal.SIGINT)
         return apply(self, batch, more, widens)
 
     monkeypatch.setattr(MaintainedView, "apply", interrupting)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as caught:
         db.insert("items", [(1, "bolt", 9)])
     monkeypatch.undo()
-    assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 15, 3)
+    assert isinstance(caught.value, fv.InterruptedAfterCommit) is (version == 3)
+    assert db.version == version and db.view("by_part")["bolt"] == (("bolt", 15, 3) if version == 3 else ("bolt", 6, 2))
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -200,7 +200,7 @@ def test_a_table_of_a_frame_keeps_column_names_and_nullability() -> None:
 @pytest.mark.parametrize(
     ("frame", "key", "message"),
     [
-        ([(1,)], (), "table t: a pandas or polars DataFrame, .* is expected, not a list; for other rows"),
+        ([(1,)], (), "table t: a pandas or polars DataFrame, .* is expected, not list; for other rows"),
         ({"a": [1]}, (), "not a dict"),
         (5, (), "not a int"),
         (pl.LazyFrame({"a": [1]}), (), "not a LazyFrame"),

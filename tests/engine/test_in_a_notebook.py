@@ -25,7 +25,14 @@ CELLS = [
     "view.explain()",
     "db.stats()",
     "db.execute('CREATE MATERIALIZED VIEW wrong AS SELECT prat FROM items')",
+    "import itertools, os, signal, threading\n"
+    "interrupt = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))\n"
+    "interrupt.start()\n"
+    "db.insert('items', ((i, 'bolt', 1) for i in itertools.count(3)))",
+    "db.version, len(db.table('items')), view['bolt'], db.insert('items', [(3, 'bolt', 1)])",
 ]
+WRONG, ENDLESS = 7, 8
+"""Cells that end by an error: the second by what an interrupt of the kernel sends to it."""
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +57,16 @@ def test_a_notebook_shows_every_kind_of_object(outputs: list[Any]) -> None:
 
 
 def test_a_notebook_traceback_has_the_place_in_the_sql(outputs: list[Any]) -> None:
-    error = outputs[-1]
+    error = outputs[WRONG]
     assert (error["output_type"], error["ename"]) == ("error", "SqlError")
     assert error["evalue"] == "line 1, column 42: unknown column prat; did you mean part?"
     printed = "\n".join(error["traceback"])
     assert "site-packages" not in printed and "src/freshviews" not in printed and len(printed.splitlines()) < 10
+
+
+def test_an_interrupt_of_the_kernel_stops_an_insert_and_applies_none_of_its_rows(outputs: list[Any]) -> None:
+    assert outputs[ENDLESS]["output_type"] == "error" and outputs[ENDLESS]["ename"] == "KeyboardInterrupt"
+    assert outputs[ENDLESS + 1]["data"]["text/plain"] == "(2, 2, ('bolt', 3), 3)"
 
 
 def test_the_traceback_in_a_script_has_the_line_of_the_call(tmp_path: Path) -> None:

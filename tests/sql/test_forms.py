@@ -147,6 +147,18 @@ def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Databas
     assert caught.value.column > 1
 
 
+def test_a_pivot_of_too_many_parts_is_refused_before_they_are_made(filled: Database) -> None:
+    terms, values = " + ".join(["b"] * 300), ", ".join(map(str, range(300)))
+    message = (
+        "PIVOT makes 300 columns with 275,100 names, constants and operations in all; at most 100,000 are accepted: "
+        "give IN fewer values, or compute long expressions in a subquery, at 'PIVOT'"
+    )
+    query = f"SELECT * FROM r PIVOT (SUM({terms}) AS s FOR a IN ({values}))"
+    for statement in (query, f"CREATE MATERIALIZED VIEW v AS {query}"):
+        with pytest.raises(SqlError, match=message):
+            filled.execute(statement)
+
+
 def test_a_pipe_may_have_hundreds_of_unions(filled: Database) -> None:
     query = "FROM s |> SELECT a " + "|> UNION ALL SELECT 1 " * 400
     with _database() as database:

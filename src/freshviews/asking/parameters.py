@@ -59,7 +59,10 @@ def _in_order(count: int, parameters: Parameters) -> list[tuple[str, Any]]:
     values = list(parameters or ())
     if len(values) != count:
         advice = "" if count else "; write ? or :name where a value belongs"
-        raise SqlError(f"the SELECT has {count} parameters ?, but {len(values)} values were passed{advice}")
+        raise SqlError(
+            f"the SELECT has {count} parameter{'s' * (count != 1)} ?, but {len(values)} "
+            f"value{'s were' if len(values) != 1 else ' was'} passed{advice}"
+        )
     return [(str(place + 1), value) for place, value in enumerate(values)]
 
 

@@ -866,7 +866,7 @@ class Database(Shown):
             state = self._relations.views.get(name.lower())
             if state is None or state.definition.internal:
                 if name.lower() in self._relations.tables:
-                    raise CatalogError(f"{name} is a table, not a view")
+                    raise CatalogError(f"{name} is a table, not a view; Database.table has it")
                 if name.lower() in self._relations.plain:
                     raise CatalogError(
                         f"view {name} is not materialised, so it has no rows to read; write CREATE OR REPLACE "
@@ -2084,7 +2084,7 @@ class Database(Shown):
         if table is None or table.definition.internal:
             _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
-                raise CatalogError(f"{name} is a view; only base tables take inserts and deletes")
+                raise CatalogError(f"{name} is a view, not a table; Database.view has it, and only tables take changes")
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
         return table
 

@@ -118,7 +118,7 @@ def frame_of(frame: Any, table: str) -> pa.Table | pa.RecordBatch:
         rows = accepted(frame, table)
     if rows is None or isinstance(rows, list):
         raise ArgumentError(
-            f"table {table}: a pandas or polars DataFrame, a pyarrow Table or a DuckDB relation is expected, not a "
+            f"table {table}: a pandas or polars DataFrame, a pyarrow Table or a DuckDB relation is expected, not "
             f"{type(frame).__name__}; for other rows execute CREATE TABLE, then insert them"
         )
     return rows

@@ -193,7 +193,10 @@ def run_views(way: General, run: Callable[[ViewState, General], CodeBatch | None
 
 
 def run_view(view: ViewState, way: General) -> CodeBatch | None:
-    """Run a view over the batches that it reads; returns its change, None if nothing reads it."""
+    """Run a view over the batches that it reads; returns its change, None if nothing reads it. Raises KeyboardInterrupt
+    if Ctrl-C came before."""
+    if INTERRUPTION.asked:
+        INTERRUPTION.raise_if_asked()
     start = time.perf_counter()
     maintained = view.maintained
     names = list(filter(way.batches.get, maintained.inputs))

@@ -106,6 +106,7 @@ class Threads:
 
     def _run(self, runs: Sequence[_Run], way: General) -> None:
         """Run views in threads until all have ended. Raises the error of one, else Refused if one fails."""
+        INTERRUPTION.raise_if_asked()
         for run in runs:
             run.prepare()
         try:

@@ -25,6 +25,9 @@ _PLACE = "\x1dplace"
 _NAME = "\x1dname"
 _NULL_OVER_NONE = ("sum", "avg", "mean", "min", "max", "any_value", "first", "last", "stddev", "variance")
 """Aggregates that are NULL over no rows, as each column of PIVOT is."""
+MOST_PARTS = 100_000
+"""Most parts of the columns that a PIVOT makes: names, constants, operations. A part takes about 1 KB until the view is
+planned."""
 _AN_ALIAS = "a name is missing, as in FOR c IN (1 + 1 AS two); only a constant has a name of its own"
 
 
@@ -65,6 +68,14 @@ class Pivots(DataStatements):
                 self.raise_error(f"FOR has {len(names)} columns; each value of IN needs as many", first)
         if is_unpivot and len(names) > 1:
             self.raise_error("FOR of UNPIVOT takes one name, of the column that names the others", first)
+        count = 0 if is_unpivot else _count_parts(made, names, values)
+        if count > MOST_PARTS:
+            self.raise_error(
+                f"PIVOT makes {len(made) * len(values):,} columns with {count:,} names, constants and operations in "
+                f"all; at most {MOST_PARTS:,} are accepted: give IN fewer values, or compute long expressions in a "
+                "subquery",
+                first,
+            )
         return self.expression(
             exp.Pivot(
                 expressions=made,
@@ -192,6 +203,18 @@ def _but(columns: Sequence[Node], *names: str) -> exp.Star:
     every = dict.fromkeys([*(one.name.lower() for one in columns if isinstance(one, exp.Column)), *names])
     named = [exp.column(exp.to_identifier(name, quoted=True)) for name in every if name != "*"]
     return exp.Star(except_=named)
+
+
+def _count_parts(aggregates: Sequence[Node], names: Sequence[Node], values: Sequence[Node]) -> int:
+    """The number of nodes in the columns that a PIVOT makes: each has an aggregate, and tests of a value by each call
+    and by the count of rows."""
+    tests = sum(map(_size, values)) + len(values) * sum(map(_size, names))
+    calls = sum(2 + sum(1 for _ in one.find_all(exp.Anonymous)) for one in aggregates)
+    return len(values) * sum(map(_size, aggregates)) + calls * tests
+
+
+def _size(node: Node) -> int:
+    return sum(1 for _ in node.walk())
 
 
 def _pivoted(select: exp.Select, pivot: exp.Pivot) -> None:
