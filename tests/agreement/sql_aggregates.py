@@ -119,8 +119,9 @@ _OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}
 def _moment(choose: Choices) -> str:
     """A variance or covariance, rounded: DuckDB adds in another way, so its last digits differ."""
     function = choose.pick(("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV", "COVAR_POP", "COVAR_SAMP", "REGR_SXX"))
-    both = "{0}, {1}" if function.startswith(("COVAR", "REGR")) else "{0}"
-    return f"round({function}({both}){{rows}}, 6)"
+    if function.startswith(("COVAR", "REGR")):
+        return f"round({function}({{0}}, {{1}}){{rows}}, 6)"
+    return f"round({function}({'DISTINCT ' if choose.chance(20) else ''}{{0}}){{rows}}, 6)"
 
 
 def by_texts(end: str) -> tuple[str, str]:

@@ -61,7 +61,7 @@ from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renam
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
-from freshviews.sql.names.star import columns_of, is_star, replacements_of
+from freshviews.sql.names.star import columns_of, is_star, replacements_of, values_of_star
 from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
@@ -437,7 +437,7 @@ class SelectBinder:
     def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text
         binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=self._subquery)
-        return Collector(binder, grouped, grouping)
+        return Collector(binder, grouped, grouping, lambda node: values_of_star(text, node, scope))
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
         """The grouping sets of GROUP BY. Its positions and aliases refer to the list as bound without grouping sets."""
