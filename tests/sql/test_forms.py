@@ -94,6 +94,8 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ("FROM r |> TABLESAMPLE (10 PERCENT)", "|> takes SELECT, EXTEND, SET"),
         ("FROM r |> EXTEND", "something is missing after EXTEND"),
         ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY ALL", "GROUP BY of |> AGGREGATE takes columns and expressions"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY 4", "the columns before |> AGGREGATE have the numbers 1 to 3"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY 1.5", "GROUP BY of |> AGGREGATE takes columns and expressions"),
         ("FROM r |> AGGREGATE b", "neither in GROUP BY nor inside an aggregate"),
         ("FROM r |> DROP zz", "unknown column zz"),
         ("FROM r |> SET zz = 1", "unknown column zz"),
