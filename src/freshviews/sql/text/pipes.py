@@ -219,16 +219,12 @@ def _item(query: Node, alias: exp.TableAlias | None = None) -> Node:
 
 
 def _by_position(group: Node) -> Node:
-    """A group of ``|> AGGREGATE``: a number, also one with an alias, is a column of FROM."""
-    number = group.unalias()
-    if not isinstance(number, exp.Literal) or not number.is_int:
+    """A group of ``|> AGGREGATE``: a number without an alias is a column of FROM."""
+    if not isinstance(group, exp.Literal) or not group.is_int:
         return group
-    column = exp.Column(this=exp.to_identifier(f"{POSITION}{number.this}", quoted=True))
-    column.meta.update(number.meta)
-    if number is group:
-        return column
-    number.replace(column)
-    return group
+    column = exp.Column(this=exp.to_identifier(f"{POSITION}{group.this}", quoted=True))
+    column.meta.update(group.meta)
+    return column
 
 
 def _is_of_table(item: Node) -> bool:
