@@ -135,7 +135,13 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         Text("MEDIAN(p.y)", "quantile_cont(CAST(p.y AS DOUBLE), 0.5)"),
         "MAX(p.x)",
     ),
-    "moments": ("round(VAR_POP(p.x), 6)", "round(COVAR_SAMP(p.x, q.x), 6)", "round(STDDEV(q.x + p.x), 6)", "MAX(p.x)"),
+    "moments": (
+        "round(VAR_POP(p.x), 6)",
+        "round(COVAR_SAMP(p.x, q.x), 6)",
+        "round(STDDEV(q.x + p.x), 6)",
+        "round(VAR_POP(DISTINCT p.x), 6)",
+        "MAX(p.x)",
+    ),
     "cofactors": (
         _matrix("cofactor", "p.x", "q.x"),
         _matrix("covar_matrix", "q.x", "p.x"),

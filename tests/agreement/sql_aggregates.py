@@ -63,10 +63,15 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
             return call("ratio", _moment(choose), expressions.any("int", 1), expressions.any("int", 1))
         if choose.chance(30):
             fraction, value = choose.pick(("0.0", "0.3", "0.5", "1.0")), expressions.any("int", 1)
-            spark = f"PERCENTILE_CONT({fraction}) WITHIN GROUP (ORDER BY {{0}}){{rows}}"
+            forms = [f"PERCENTILE_CONT({fraction}) WITHIN GROUP (ORDER BY {{0}})", f"PERCENTILE({{0}}, {fraction})"]
+            spark = choose.pick([*forms, "MEDIAN({0})"] if fraction == "0.5" else forms) + "{rows}"
             return call("ratio", spark, value, duck=f"quantile_cont(CAST({{0}} AS DOUBLE), {fraction}){{rows}}")
+        if choose.chance(30):
+            return call("ratio", "TRY_AVG({0}){rows}", expressions.any("int", 1), duck="AVG({0}){rows}")
+        if choose.chance(15) and (columns := [one for one in expressions.columns if one.kind == "int"]):
+            return call("ratio", "round(SKEWNESS({0}){rows}, 6)", choose.pick(columns), duck=_SKEWNESS)
         return call("ratio", "AVG({0}){rows}", expressions.any(choose.pick(("int", "double")), 1))
-    functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY", "ANY_VALUE", "FIRST", "LAST"))]
+    functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY", "ANY_VALUE", "FIRST", "LAST", "MODE"))]
     if kind == "int":
         functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS", "BIT_AND", "BIT_OR", "BIT_XOR"]
     elif kind in SUMMABLE:
@@ -89,6 +94,13 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         value, by = expressions.any(kind, 1), choose.pick(expressions.columns)
         spark, duck = by_texts(function[:3])
         return call(kind, spark, value, by, duck=duck, precision=value.precision, scale=value.scale)
+    if function == "MODE":
+        columns = [one for one in expressions.columns if one.kind == kind]
+        if not columns:
+            return call(kind, "MAX({0}){rows}", expressions.any(kind, 0))
+        value = choose.pick(columns)
+        spark = "MODE() WITHIN GROUP (ORDER BY {0}){rows}"
+        return call(kind, spark, value, duck=_MODE, precision=value.precision, scale=value.scale)
     if function in _OF_ANY:
         value = expressions.any(kind, 1)
         duck = f"{_OF_ANY[function]}({{0}}){{rows}}"
@@ -99,7 +111,9 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
     if function in ("MIN", "MAX", "BIT_AND", "BIT_OR", "BIT_XOR"):
         return call(kind, f"{function}({{0}}){{rows}}", argument, precision=argument.precision, scale=argument.scale)
     if kind != "decimal":
-        return call(kind, f"{function}({distinct}{{0}}){{rows}}", argument)
+        tried = "TRY_" if function == "SUM" and not distinct and choose.chance(25) else ""
+        duck = f"{function}({distinct}{{0}}){{rows}}"
+        return call(kind, f"{tried}{duck}", argument, duck=duck)
     if argument.precision > 18:
         return call(kind, "MAX({0}){rows}", argument, precision=argument.precision, scale=argument.scale)
     if function == "SUM":
@@ -151,14 +165,29 @@ def joined_texts(choose: Choices, expressions: Expressions) -> Term:
     return Term(Text(f"STRING_AGG({value.text.spark}, ', ' ORDER BY {key.spark}{last}){rows.spark}", duck), "string")
 
 
+_SQUARES = "(COUNT({0}){rows} * SUM({0} * {0}){rows} - SUM({0}){rows} * SUM({0}){rows})"
+_CUBES = (
+    "COUNT({0}){rows} * COUNT({0}){rows} * SUM({0} * {0} * {0}){rows}"
+    " - 3 * COUNT({0}){rows} * SUM({0}){rows} * SUM({0} * {0}){rows}"
+    " + 2 * SUM({0}){rows} * SUM({0}){rows} * SUM({0}){rows}"
+)
+_SKEWNESS = f"round(CAST({_CUBES} AS DOUBLE) / power(CAST(nullif({_SQUARES}, 0) AS DOUBLE), 1.5), 6)"
+"""Spark's SKEWNESS of integers; that of DuckDB is of a sample."""
+_KNOWN = "list_filter(list({0}){rows}, lambda one: one IS NOT NULL)"
+_TIMES = f"len(list_filter({_KNOWN}, lambda other: other = one))"
+_MODE = (
+    f"list_min(list_filter({_KNOWN}, lambda one: {_TIMES} = list_max(list_transform({_KNOWN}, lambda one: {_TIMES}))))"
+)
+"""The least of the most frequent values; DuckDB's MODE takes any of them."""
 _OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}
 
 
 def _moment(choose: Choices) -> str:
     """A variance or covariance, rounded: DuckDB adds in another way, so its last digits differ."""
     function = choose.pick(("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV", "COVAR_POP", "COVAR_SAMP", "REGR_SXX"))
-    both = "{0}, {1}" if function.startswith(("COVAR", "REGR")) else "{0}"
-    return f"round({function}({both}){{rows}}, 6)"
+    if function.startswith(("COVAR", "REGR")):
+        return f"round({function}({{0}}, {{1}}){{rows}}, 6)"
+    return f"round({function}({'DISTINCT ' if choose.chance(20) else ''}{{0}}){{rows}}, 6)"
 
 
 def by_texts(end: str) -> tuple[str, str]:

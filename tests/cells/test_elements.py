@@ -30,6 +30,7 @@ AGGREGATES = {
     "moments": "VAR_POP(a) AS v, STDDEV(z) AS s, CORR(z, y) AS c, REGR_SLOPE(b, a) AS g, COVAR_SAMP(d, a) AS w",
     "cofactors": f"COFACTOR(a, b) AS i, COFACTOR(z, b, y) {FINITE} AS f, COVAR_MATRIX(z, y) {FINITE} AS c",
     "rings": "GAUSS(a, b) AS g, MODULO(a, b) AS m, POLY(a, b) AS p, BINS(y) AS s, SUM(d) AS d",
+    "higher moments": "SKEWNESS(a) AS s, KURTOSIS(DISTINCT b) AS k",
 }  # fmt: skip
 GROUPS = {
     "": (JOIN, ""),

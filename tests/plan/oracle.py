@@ -38,6 +38,7 @@ from freshviews.query.block import (
     Output,
     Result,
     SortColumn,
+    argument_of_amount,
     counts_values,
     part_of,
     percentile_of,
@@ -588,7 +589,7 @@ def _result(
     name = result.components[0]
     distinct = next((d for d in block.distinct if d.name == name), None)
     if distinct is not None:
-        codes = [argument[0] for argument in sets[name]]
+        codes = [_amount(distinct, argument, dictionary) for argument in sets[name]]
         if result.function == "count":
             return len(sets[name])
         if not codes:
@@ -623,6 +624,14 @@ def _result(
         ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
         return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
     return encode(float(total) / float(number), DOUBLE)
+
+
+def _amount(distinct: DistinctAggregate, argument: Key, dictionary: Dictionary | None) -> int:
+    """What a sum of distinct arguments adds for one of them."""
+    if distinct.amount is None:
+        return argument[0]
+    named = {argument_of_amount(i, BIGINT).name: code for i, code in enumerate(argument)}
+    return evaluate(distinct.amount, named, dictionary)
 
 
 def _of_element(result: Result, block: Block, element: tuple[int, ...]) -> int:

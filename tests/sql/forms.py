@@ -35,6 +35,14 @@ FORMS: dict[str, list[tuple[Any, ...]]] = {
     ],
     "FROM r |> AGGREGATE SUM(b) AS s GROUP BY a + 1": [(2, 30), (3, 30), (4, None), (None, 40)],
     "FROM r |> AGGREGATE GROUP BY a": [(1,), (2,), (3,), (None,)],
+    "FROM r |> AGGREGATE SUM(b) AS s GROUP BY 1": [(1, 30), (2, 30), (3, None), (None, 40)],
+    "FROM r |> SELECT c, a |> AGGREGATE COUNT(*) AS n GROUP BY 2, 1": [
+        (1, "x", 1), (1, "y", 1), (2, "x", 1), (3, "z", 1), (None, "x", 1),
+    ],
+    "FROM r |> JOIN s USING (a) |> AGGREGATE COUNT(*) AS n GROUP BY 4": [(100, 2), (200, 1), (300, 1)],
+    "FROM r |> JOIN s ON r.a = s.a |> AGGREGATE SUM(b) AS t GROUP BY 4 |> AGGREGATE COUNT(*) AS n GROUP BY 2": [
+        (30, 1), (60, 1),
+    ],
     "FROM r |> AGGREGATE SUM(b) AS s GROUP BY a |> WHERE s > 10 |> AGGREGATE COUNT(*) AS n": [(3,)],
     "FROM r |> SELECT a, SUM(b) OVER (PARTITION BY a) AS x": [(1, 30), (1, 30), (2, 30), (3, None), (None, 40)],
     "FROM r |> SELECT a, SUM(b) OVER w AS x WINDOW w AS (PARTITION BY a)": [

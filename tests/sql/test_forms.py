@@ -94,6 +94,9 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ("FROM r |> TABLESAMPLE (10 PERCENT)", "|> takes SELECT, EXTEND, SET"),
         ("FROM r |> EXTEND", "something is missing after EXTEND"),
         ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY ALL", "GROUP BY of |> AGGREGATE takes columns and expressions"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY 4", "the columns before |> AGGREGATE have the numbers 1 to 3"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY 1 AS k", "GROUP BY of |> AGGREGATE takes columns and expressions"),
+        ("FROM r |> AGGREGATE SUM(b) AS s GROUP BY 1.5", "GROUP BY of |> AGGREGATE takes columns and expressions"),
         ("FROM r |> AGGREGATE b", "neither in GROUP BY nor inside an aggregate"),
         ("FROM r |> DROP zz", "unknown column zz"),
         ("FROM r |> SET zz = 1", "unknown column zz"),
@@ -111,7 +114,7 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
                 "SELECT r.* FROM r UNPIVOT (v FOR n IN (a, b))",
             )
         ),
-        ("SELECT * FROM r PIVOT (SUM(b) FOR c IN (1 + 1))", "a name is missing, as in FOR c IN"),
+        ("SELECT * FROM r PIVOT (SUM(b) FOR c IN (abs(-2)))", "a name is missing, as in FOR c IN"),
         ("SELECT * FROM r PIVOT (SUM(b) FOR (a, c) IN (1, 2))", "FOR has 2 columns"),
         ("SELECT * FROM r PIVOT (SUM(b))", "FOR is missing, as in PIVOT (SUM(b) FOR c IN ('x', 'y'))"),
         ("SELECT * FROM r PIVOT (a FOR c IN ('x'))", "neither in GROUP BY nor inside an aggregate"),
@@ -165,3 +168,37 @@ def test_a_pipe_may_have_hundreds_of_unions(filled: Database) -> None:
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query} |> AGGREGATE COUNT(*) AS n")
         _insert(database)
         assert list(database.view("v")) == filled.sql(f"{query} |> AGGREGATE COUNT(*) AS n").fetchall() == [(404,)]
+
+
+OWN_NAMES = {
+    "10L": "10", "2S": "2", "01": "1", "1.50BD": "1.50", "1e2BD": "100", ".5": "0.5", "5.": "5", "2.5F": "2.5",
+    "1e3": "1000.0", "1.5E-7": "1.5E-7", "10D": "10.0", "-1": "-1", "-(1)": "-1", "+1": "1", "-1e1": "-10.0",
+    "1 - 2": "-1", "2 * 3": "6", "CAST('1' AS INT)": "1", "CAST(1.50 AS DOUBLE)": "1.5",
+    "CAST(1 AS DECIMAL(5, 2))": "1.00", "CAST(1 AS STRING)": "1", "NULL": "null",
+}  # fmt: skip
+"""Spark's names of the columns of PIVOT for constants of numbers."""
+OF_TEXTS = {"'it''s'": "it's", "'a' || 'b'": "ab", "CAST(1.50 AS STRING)": "1.50"}
+OF_DATES = {"DATE '2020-1-2'": "2020-01-02"}
+OF_MOMENTS = {
+    "TIMESTAMP '2020-01-01'": "2020-01-01 00:00:00", "TIMESTAMP '2020-01-02 03:04:05.600'": "2020-01-02 03:04:05.6",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("INT", OWN_NAMES), ("STRING", OF_TEXTS), ("DATE", OF_DATES), ("TIMESTAMP", OF_MOMENTS),
+     ("BOOLEAN", {"true": "true", "NOT true": "false"})],
+)  # fmt: skip
+def test_a_column_of_pivot_has_the_text_of_its_constant_as_its_name(kind: str, names: dict[str, str]) -> None:
+    with Database() as database:
+        database.execute(f"CREATE TABLE p (x {kind}, n INT)")
+        for text, name in names.items():
+            query = f"SELECT * FROM p PIVOT (MAX(n) FOR x IN ({text}))"
+            database.execute(f"CREATE OR REPLACE MATERIALIZED VIEW v AS {query}")
+            assert database.view("v").to_arrow().column_names == [name], text
+
+
+def test_a_pivot_of_a_wrong_constant_is_refused() -> None:
+    with Database() as database, pytest.raises(SqlError, match="is not a date"):
+        database.execute("CREATE TABLE p (x DATE, n INT)")
+        database.execute("CREATE MATERIALIZED VIEW v AS SELECT * FROM p PIVOT (MAX(n) FOR x IN (DATE 'y'))")

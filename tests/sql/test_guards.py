@@ -31,6 +31,8 @@ def _view(query: str, properties: str = "") -> Database:
         ("SELECT k FROM t WHERE 1 IN (1, CAST('a' AS INT))", [(1,)]),
         ("SELECT k FROM t WHERE 1 BETWEEN 5 AND CAST('a' AS INT)", []),
         ("SELECT CASE 'a' WHEN 'a' THEN 1 WHEN CAST('b' AS INT) THEN 2 END AS n FROM t", [(1,)]),
+        ("SELECT CASE WHEN k > 0 THEN TRY_CAST('a' AS INT) END AS n FROM t", [(None,)]),
+        ("SELECT k FROM t WHERE CASE WHEN k > 0 THEN TRY_CAST('a' AS BIGINT) / k END IS NULL", [(1,)]),
     ],
 )
 def test_an_earlier_condition_may_exclude_a_failing_constant(query: str, rows: list[tuple[int, ...]]) -> None:

@@ -67,6 +67,13 @@ def of(column: str, *values: Any) -> list[tuple[Any, ...]]:
         ("regr_avgx(i, p), regr_avgy(p, i)", [(None, 1, None, None, Decimal("1.5"), None)], [Decimal("1.50000")] * 2),
         ("regr_avgx(i, p), regr_avgy(p, l)", [(None, 1, None, None, Decimal("1.5"), None)], [Decimal("1.50000"), None]),
         ("try_sum(l) FILTER (WHERE l < 9)", of("l", GREATEST, 8), [8]),
+        ("try_sum(DISTINCT l)", of("l", GREATEST, GREATEST, -1), [GREATEST - 1]),
+        ("try_sum(DISTINCT l), try_sum(DISTINCT l) FILTER (WHERE l < 9)", of("l", GREATEST, 1), [None, 1]),
+        ("var_pop(DISTINCT l)", of("l", 2**53, 2**53 + 1, 1), [2.0282409603651666e31]),
+        ("var_pop(DISTINCT x), var_samp(DISTINCT x)", of("x", math.nan, math.nan, 1.0), [math.nan, math.nan]),
+        ("var_pop(DISTINCT x)", of("x", 0.0, -0.0, 1.0), [0.25]),
+        ("var_pop(DISTINCT s)", of("s", "1", "1.0", "3"), [1.0]),
+        ("var_pop(DISTINCT NULL), var_pop(DISTINCT 1)", of("i", 2), [None, 0.0]),
     ],
 )
 def test_an_aggregate_has_the_value_of_spark(items: str, rows: Sequence[Any], answer: list[Any]) -> None:
@@ -105,7 +112,6 @@ def test_an_aggregate_has_the_type_of_spark(call: str, kind: str) -> None:
         ("bit_xor(p)", "bit_xor takes integers, not DECIMAL"),
         ("bit_xor(DISTINCT i)", "bit_xor of DISTINCT values is not supported"),
         ("skewness(i, i)", "skewness takes 1 argument, not 2"),
-        ("try_sum(DISTINCT l)", "try_sum of DISTINCT values is not supported"),
         ("try_sum(i, i)", "try_sum takes 1 argument, not 2"),
     ],
 )
@@ -155,3 +161,106 @@ def test_bit_xor_follows_joins_groups_and_grouping_sets() -> None:
                     for _ in range(right.count((k,))):
                         expected[group] = expected.get(group, 0) ^ x
             assert {g: x for g, x in database.view("v") if g is not None or expected} == expected
+
+
+PAIRS = [(1, -1, 2), (1, 1, 2), (1, 1, 2), (1, 2, 3), (1, None, 5), (2, None, 1), (3, 7, 1), (3, 7, None)]
+PAIRS += [(4, 5, 5), (4, 6, 6), (4, 6, 6)]
+NOTHING = [None] * 4
+OF_DISTINCT = {
+    "stddev(DISTINCT x)": [1.5275252316519468, None, None, 0.7071067811865476],
+    "stddev_pop(DISTINCT x) FILTER (WHERE y > 2)": [0.0, None, None, 0.5],
+    "variance(DISTINCT x)": [2.3333333333333335, None, None, 0.5],
+    "var_pop(DISTINCT x)": [1.5555555555555556, None, 0.0, 0.25],
+    "var_samp(DISTINCT x) FILTER (WHERE y > 2)": [None, None, None, 0.5],
+    "skewness(DISTINCT x)": [-0.3818017741606064, None, None, 0.0],
+    "kurtosis(DISTINCT x)": [-1.4999999999999998, None, None, -2.0],
+    "covar_pop(DISTINCT x, y)": [0.44444444444444436, None, 0.0, 0.25],
+    "covar_samp(DISTINCT x, y)": [0.6666666666666665, None, None, 0.5],
+    "corr(DISTINCT x, y)": [0.7559289460184544, None, None, 1.0],
+    "regr_count(DISTINCT x, y)": [3, 0, 1, 2],
+    "regr_sxx(DISTINCT x, y)": [0.5, None, 0.0, 0.5],
+    "regr_syy(DISTINCT x, y)": [4.666666666666667, None, 0.0, 0.5],
+    "regr_sxy(DISTINCT x, y)": [1.333333333333333, None, 0.0, 0.5],
+    "regr_slope(DISTINCT x, y)": [2.0, None, None, 1.0],
+    "regr_intercept(DISTINCT x, y)": [-4.0, None, None, 0.0],
+    "regr_r2(DISTINCT x, y)": [0.5714285714285713, None, None, 1.0],
+    "regr_avgx(DISTINCT x, y)": [2.5, None, 1.0, 5.5],
+    "regr_avgy(DISTINCT x, y)": [0.6666666666666666, None, 7.0, 5.5],
+}
+"""Spark's answers by group, over PAIRS. Functions of two arguments that read one take its distinct values."""
+
+
+def test_moments_of_distinct_values_have_the_values_of_spark() -> None:
+    with Database() as database:
+        database.execute("CREATE TABLE t (g INT, x INT, y INT)")
+        listed = ", ".join(f"{call} AS c{i}" for i, call in enumerate(OF_DISTINCT))
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT g, {listed} FROM t GROUP BY g")
+        passing = [(g, x, y) for g in (1, 4, 5) for x, y in ((-3, 2), (6, 6), (None, 1))]
+        database.insert("t", [*passing, *PAIRS, *passing])
+        database.delete("t", [*passing, *passing])
+        rows = sorted(database.view("v"))
+    assert [row[0] for row in rows] == [1, 2, 3, 4]
+    for call, *found in zip(OF_DISTINCT, *(row[1:] for row in rows), strict=True):
+        for value, answer in zip(found, OF_DISTINCT[call], strict=True):
+            assert value == (None if answer is None else pytest.approx(answer, rel=1e-14)), call
+
+
+def test_moments_of_distinct_values_share_one_store() -> None:
+    calls = "VAR_POP(DISTINCT x), KURTOSIS(DISTINCT x), AVG(DISTINCT CAST(x AS DOUBLE))"
+    with Database() as database:
+        database.execute("CREATE TABLE t (g INT, x INT)")
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT g, {calls} FROM t GROUP BY g")
+        stored = str(database.view("v").explain()).partition("stored:")[2]
+    assert stored.count(" rows ") == 2, "the view itself, and one store of values"
+
+
+STARS = [
+    ("COUNT(t.*)", 3),
+    ("COUNT(*, a)", 3),
+    ("COUNT(a, t.*)", 3),
+    ("COUNT(*, *)", 3),
+    ("COUNT(*, 1)", 3),
+    ("COUNT(ALL *)", 4),
+    ("COUNT(* EXCEPT (b))", 3),
+    ("COUNT(* EXCEPT (b, s))", 4),
+    ("COUNT(DISTINCT *)", 2),
+    ("COUNT(DISTINCT t.*, a)", 2),
+    ("COUNT(DISTINCT * EXCEPT (b, s))", 3),
+    ("COUNT(t.*) FILTER (WHERE a = 1)", 1),
+]
+STARS_OF_A_JOIN = [("COUNT(t.*, u.*)", 1), ("COUNT(u.*, 1)", 2), ("COUNT(DISTINCT u.*)", 1), ("COUNT(*, 1)", 1)]
+"""Spark's answers, over t and over t LEFT JOIN u. COUNT(*) alone counts the rows where a column is NULL, too."""
+STARRED = "CREATE TABLE t (a INT, b INT, d DOUBLE, s STRING); CREATE TABLE u (a INT, c INT);"
+
+
+@pytest.mark.parametrize(
+    ("source", "calls"),
+    [("t", STARS), ("t LEFT JOIN u ON t.a = u.a", STARS_OF_A_JOIN), ("t LEFT JOIN u USING (a)", STARS_OF_A_JOIN)],
+)
+def test_count_of_a_star_counts_the_rows_without_null(source: str, calls: list[tuple[str, int]]) -> None:
+    with Database() as database:
+        database.execute(STARRED)
+        listed = ", ".join(f"{call} AS c{i}" for i, (call, _) in enumerate(calls))
+        database.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {listed} FROM {source}")
+        row = (2, 3, -1.25, "x")
+        database.insert("t", [(1, 2, 2.5, "a"), (1, None, 3.5, None), row, row, (9, 9, 9.0, "y")])
+        database.insert("u", [(1, 2), (2, None), (None, 4)])
+        database.delete("t", [(9, 9, 9.0, "y")])
+        ((found),) = database.view("v")
+    assert dict(zip((call for call, _ in calls), found, strict=True)) == dict(calls)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("COUNT(w.*)", "unknown table w"),
+        ("COUNT(* EXCEPT (w))", "unknown column w"),
+        ("COUNT(* EXCEPT (a, b, d, s))", "count takes . or at least 1 argument"),
+        ("COUNT(* REPLACE (1 AS a))", "REPLACE in COUNT is not supported; .*EXCEPT"),
+        ("SUM(t.*)", "here is not supported; name the columns; . is accepted in SELECT and in COUNT"),
+        ("COUNT(t.*) OVER ()", "here is not supported"),
+    ],
+)
+def test_a_star_elsewhere_is_refused_with_the_remedy(call: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        view(f"SELECT {call} AS y FROM t", catalog(STARRED))

@@ -27,6 +27,7 @@ from freshviews.catalog.catalog import near, unknown
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
+from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
 from freshviews.types import SqlType
 
 _DUCKDB = DuckDB()
@@ -105,6 +106,7 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     schema = MappingSchema(columns, dialect="spark", normalize=False)
     for one in tree.find_all(exp.Coalesce):
         one.meta[_WRITTEN] = True
+    _name_positions(question, tree, schema)
     stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
     _check_stars(tree, stars, schema)
@@ -353,6 +355,30 @@ def _name_columns(question: Question, tree: Node) -> None:
             made.set("this", one)
             one = made
         one.meta[_NAME] = name
+
+
+def _name_positions(question: Question, tree: Node, schema: MappingSchema) -> None:
+    """Replace columns of ``|> AGGREGATE ... GROUP BY 1`` by their names. Those of inner queries come first."""
+    for column in reversed([one for one in tree.find_all(exp.Column) if is_position(one)]):
+        select, with_ = column.parent_select, tree.args.get("with_")
+        assert select is not None
+        read = exp.Select(
+            expressions=[exp.Star()],
+            from_=select.args["from_"].copy(),
+            joins=[join.copy() for join in select.args.get("joins") or ()],
+            with_=None if with_ is None else with_.copy(),
+        )
+        listed = qualify(read, dialect="spark", schema=schema).selects
+        place = int(column.name.removeprefix(POSITION))
+        if not 1 <= place <= len(listed):
+            raise question.text.error(column, wrong_position(place, len(listed)))
+        name, value = listed[place - 1].alias_or_name, listed[place - 1].unalias()
+        alone = [one.alias_or_name for one in listed].count(name) == 1
+        table = value.args.get("table") if isinstance(value, exp.Column) and not alone else None
+        named = exp.Column(this=exp.to_identifier(name, quoted=True), table=table)
+        if column.parent is select and column.arg_key == "expressions":
+            named.meta[_NAME] = name
+        column.replace(named)
 
 
 def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...]:

@@ -30,16 +30,18 @@ from freshviews.program.payload import COUNT, COUNTED, Component, Monomial, Valu
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, renamed, with_statements
-from freshviews.program.statements import Add, Balance, Body, If, Scan, Statement
+from freshviews.program.statements import Add, Balance, Body, If, Let, Scan, Statement
 from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
-from freshviews.query.block import FOLDED, MODES, SCANNED, Block, DistinctAggregate, counts_values
+from freshviews.query.block import FOLDED, MODES, SCANNED, Block, DistinctAggregate, argument_of_amount, counts_values
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
 _ENDS = ("min", "max")
 _SHARED = (*_ENDS, *FOLDED)
 """Aggregates that can be answered from a prefix of the index key."""
+AMOUNT = "@amount"
+"""The variable that holds what a sum adds for distinct arguments. No column has its name."""
 ROWS = "rows"
 """The component of a store that counts the rows of a finer store."""
 
@@ -295,7 +297,7 @@ def _attach_values(
             changes = [
                 change
                 for distinct in alike
-                for change in _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+                for change in _effect(distinct, result.name, group, (stores[store], within), key[free:], sign)
             ]
             yield from _of_group(changes, values, key[-1], sign, counted=values.brings and not in_z)
 
@@ -376,12 +378,11 @@ def _attach_values(
 def _of_group(changes: list[Statement], values: _Values, value: str, sign: int, counted: bool) -> Iterator[Statement]:
     """The changes of a group by a value; a NULL changes nothing. ``counted``: the value counts for the group."""
     count = Monomial((), sign)
-    first = changes[0]
-    assert isinstance(first, Add)
+    place, first = next((i, one) for i, one in enumerate(changes) if isinstance(one, Add))
     if not values.nullable:
         if counted:
             first = replace(first, components=(COUNT, *first.components), payload=(count, *first.payload))
-        yield from (first, *changes[1:])
+        yield from (*changes[:place], first, *changes[place + 1 :])
         return
     if counted:
         yield Add(first.view, first.key, (COUNT,), (count,))
@@ -404,18 +405,23 @@ def _effect(
     result: str,
     group: tuple[str, ...],
     source: tuple[str, tuple[str, ...]],
-    value: str,
+    value: tuple[str, ...],
     sign: int,
 ) -> Body:
-    """The change of a group when a value appears or vanishes. ``source`` is a store, and the key of the group in it,
-    which may be a prefix."""
+    """The change of a group when a value appears or vanishes: the variables of the arguments. ``source`` is a store,
+    and the key of the group in it, which may be a prefix."""
     number = Monomial((), sign)
     if distinct.kind == "count":
         return (Add(result, group, (distinct.name,), (number,)),)
     counted = number_of(distinct.name)
-    if distinct.kind == "sum":
-        amount = Monomial((Value(value, distinct.ring),), sign)
+    if distinct.kind == "sum" and distinct.amount is None:
+        amount = Monomial((Value(value[0], distinct.ring),), sign)
         return (Add(result, group, (distinct.name, counted), (amount, number)),)
+    if distinct.amount is not None:
+        to = Renaming({argument_of_amount(i, BIGINT).name: one for i, one in enumerate(value)})
+        computed = Let(AMOUNT, to.expression(distinct.amount))
+        amount = Monomial((Value(AMOUNT, distinct.ring),), sign)
+        return (computed, Add(result, group, (distinct.name, counted), (amount, number)))
     return (
         Add(result, group, (counted,), (number,)),
         Scan(result, group, distinct.name, *source, distinct.kind),

@@ -76,6 +76,11 @@ def part_of(name: str) -> tuple[str, tuple[int, ...]]:
     return component, tuple(map(int, entry.split()))
 
 
+def argument_of_amount(place: int, of: SqlType) -> Column:
+    """The name by which an amount reads an argument, which is not NULL. No column has it."""
+    return Column(f"@argument{place}", of, False)
+
+
 @dataclass(frozen=True)
 class DistinctAggregate:
     """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).
@@ -84,7 +89,8 @@ class DistinctAggregate:
     same order and names) followed by the arguments. NULL arguments are filtered out. ``kind``: one of SCANNED or MODES,
     the kind of a Percentile, ``count`` or ``sum``; ``ring`` as in Aggregate. MIN_BY and MAX_BY have two arguments, the
     ordering value of type ``by`` and the value of type ``type``, which may be NULL; the result is the value of the
-    least or greatest pair.
+    least or greatest pair. ``amount``: what ``sum`` adds for distinct arguments, over names by ``argument_of_amount``;
+    None for the one argument itself.
     """
 
     name: str
@@ -93,6 +99,8 @@ class DistinctAggregate:
     type: SqlType
     ring: str = "integer"
     by: SqlType | None = None
+    # An amount identifies an image in addition to the representation, which stays that of older versions.
+    amount: Expr | None = field(default=None, repr=False)
 
     @property
     def arguments(self) -> tuple[SqlType, ...]:

@@ -184,6 +184,7 @@ def _prints(catalog: Catalog) -> dict[str, str]:
         plain = replace(view, properties=(), sql="")
         beside = [] if view.combined is None else [str(view.combined)]
         beside += [str(block.gathering) for block in view.blocks if block.gathering is not None]
+        beside += [str(one.amount) for block in view.blocks for one in block.distinct if one.amount is not None]
         found[view.name.lower()] = _print(plain, [*beside, *(found[name.lower()] for name in view.inputs)])
     return found
 

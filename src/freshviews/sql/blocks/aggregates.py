@@ -15,7 +15,7 @@ from freshviews.catalog.matrices import MATRICES
 from freshviews.catalog.rings import aggregate_over, bit_xor
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
-from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregate_ref
+from freshviews.sql.blocks.bound import AggregateCall, aggregate_index, aggregate_ref, over_distinct
 from freshviews.sql.blocks.calls.cofactors import RELATION, category_in, columns_of_matrix, is_category
 from freshviews.sql.blocks.calls.halves import halves_of, whole_of_halves
 from freshviews.sql.blocks.calls.moments import MOMENTS, moment
@@ -30,6 +30,7 @@ from freshviews.sql.expressions.cast import cast, checked
 from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.marks import OUTER, is_marked
+from freshviews.sql.names.star import is_star
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import GROUPINGS, is_aggregate_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
@@ -54,13 +55,21 @@ class Collector:
     ``AggregateCall``.
     """
 
-    def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
+    def __init__(
+        self,
+        scalar: Binder,
+        grouped: bool,
+        grouping: Callable[[Node], Expr],
+        star: Callable[[Node], Sequence[Expr]] | None = None,
+    ) -> None:
+        """``star``: the columns that ``*`` or ``table.*`` denotes in COUNT; None if no star is accepted there."""
         self.calls: list[AggregateCall] = []
         self._places: dict[tuple[object, ...], int] = {}
         self._scalar = replace(scalar, clause="an aggregate function")
         self._grouped = grouped
         self._over = scalar.clause == "OVER"
         self._grouping = grouping
+        self._star = star
 
     def bind(self, node: Node) -> Expr:
         """Return the reference for an aggregate call, with or without FILTER, or the value of GROUPING."""
@@ -115,7 +124,8 @@ class Collector:
         """Refuse an aggregate over columns of enclosing queries alone: it belongs to an enclosing query."""
         if self._over or any(node.find_all(exp.Query)):
             return
-        columns = [self._scalar.bind(one) for one in node.find_all(exp.Column) if not is_unit(one)]
+        named = (one for one in node.find_all(exp.Column) if not (is_unit(one) or is_star(one)))
+        columns = [self._scalar.bind(one) for one in named]
         if columns and all(map(is_marked, columns)):
             text = self._scalar.text
             what = f"{text.of(node)} in a subquery, an aggregate of columns of the enclosing query alone,"
@@ -125,10 +135,8 @@ class Collector:
     def _moment(self, node: Node) -> Expr:
         """A variance, covariance or regression: an expression over references to sums."""
         name, arguments, distinct, keep = self._parts(node)
-        if distinct:
-            raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
         args = [keep(self._scalar.bind(argument)) for argument in arguments]
-        return moment(name, args, self._reference)
+        return moment(name, args, self._reference, distinct)
 
     def _try_sum(self, node: Node) -> Expr:
         """SUM; of BIGINT, NULL where it does not fit: the sums of both halves of the values always do."""
@@ -141,9 +149,11 @@ class Collector:
             if total.type.is_months:
                 return expression("try_check_range", (total, *map(integer, total.type.bounds)), total.type)
             return total
+        reference = self._reference
         if distinct:
-            raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
-        return whole_of_halves(*(self._reference(_over_one("sum", half, False, keep)) for half in halves_of(argument)))
+            (argument,), reference = over_distinct((keep(argument),), reference)
+            keep = _as_is
+        return whole_of_halves(*(reference(_over_one("sum", half, False, keep)) for half in halves_of(argument)))
 
     def _parts(self, node: Node) -> tuple[str, list[Node], bool, Callable[[Expr], Expr]]:
         """The name of a call, its arguments, True for DISTINCT, and the function that applies FILTER."""
@@ -214,10 +224,18 @@ class Collector:
     def _count(self, arguments: list[Node], distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
         if not arguments:
             raise Fault("count takes * or at least 1 argument")
-        if len(arguments) == 1 and isinstance(arguments[0], exp.Star) and not distinct:
+        if not distinct and arguments == [exp.Star()]:
             bound: list[Expr] = [Literal(1, INT)]
         else:
-            bound = [self._typed(self._scalar.bind(argument)) for argument in arguments]
+            # COUNT(t.*) and COUNT(*, x) count the rows where no column of the star is NULL.
+            columns: dict[object, Expr] = {}
+            for argument in arguments:
+                expanded = self._star is not None and is_star(argument)
+                for one in self._star(argument) if expanded else [self._scalar.bind(argument)]:
+                    columns.setdefault(key(one) if expanded else len(columns), self._typed(one))
+            bound = list(columns.values())
+            if not bound:
+                raise Fault("count takes * or at least 1 argument")
         return filtered(AggregateCall("count", tuple(bound), distinct, BIGINT), keep)
 
     def _counting(self, test: Expr, keep: Callable[[Expr], Expr]) -> AggregateCall:
@@ -306,4 +324,5 @@ def _only_where(test: Expr) -> Callable[[Expr], Expr]:
 
 def _identity(call: AggregateCall) -> tuple[object, ...]:
     kinds = tuple(arg.type for arg in call.args) if call.function != "count" else ()
-    return (call.function, call.entry, call.ring, call.gathering, call.distinct, kinds, *map(key, call.args))
+    amount = () if call.amount is None else key(call.amount)
+    return (call.function, call.entry, call.ring, call.gathering, call.distinct, amount, kinds, *map(key, call.args))

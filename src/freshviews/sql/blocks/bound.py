@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import COFACTORS, SET, Fold, Frame, Gathering
+from freshviews.query.block import COFACTORS, SET, Fold, Frame, Gathering, argument_of_amount
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.expressions.logic import negation
 from freshviews.sql.names.marks import is_marked
@@ -31,7 +31,8 @@ class AggregateCall:
     the function of an aggregate with a ``gathering``. ``entry``: for ``COFACTORS`` the number of the cofactor, by
     positions of arguments; for ``RINGS`` the number of the value, of the family ``ring``; for a ``gathering`` with
     several texts the position of the text. The arguments of such a call are the columns of its relations, which are
-    groups of the rows where no argument is NULL, then the values to sum.
+    groups of the rows where no argument is NULL, then the values to sum. ``amount``: what ``sum`` and ``avg`` take of
+    the distinct arguments, over names by ``argument_of_amount``; None for the one argument itself.
     """
 
     function: str
@@ -41,6 +42,12 @@ class AggregateCall:
     entry: tuple[int, ...] = ()
     ring: str = ""
     gathering: Gathering | None = None
+    amount: Expr | None = None
+
+    @property
+    def summed(self) -> Expr:
+        """What ``sum`` and ``avg`` take of a row, or of distinct arguments."""
+        return self.args[0] if self.amount is None else self.amount
 
     @property
     def nullable(self) -> bool:
@@ -257,6 +264,20 @@ def there_ref() -> Column:
 def is_of_place(expr: Expr) -> bool:
     """True if the name refers to the number of a row, or to the row beside it."""
     return isinstance(expr, Column) and expr.name.startswith((_NUMBER, _BESIDE, _THERE))
+
+
+def over_distinct(
+    args: Sequence[Expr], reference: Callable[[AggregateCall], Expr]
+) -> tuple[tuple[Expr, ...], Callable[[AggregateCall], Expr]]:
+    """Names for arguments, and the function that references a call over them: over the distinct values of the arguments
+    that are not NULL. ``reference`` returns the reference of any call."""
+    names = tuple(argument_of_amount(i, arg.type) for i, arg in enumerate(args))
+
+    def distinct(call: AggregateCall) -> Expr:
+        amount = None if call.args in ((), names[:1]) else call.summed
+        return reference(replace(call, args=tuple(args), distinct=True, amount=amount))
+
+    return names, distinct
 
 
 def grouping_ref() -> Column:

@@ -28,11 +28,13 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
         return retyped(try_cast(micros_of(expr), BIGINT), TIMESTAMP)
     if expr.type == STRING and isinstance(expr, Literal):
         try:
-            return cast(expr, to)
+            made = cast(expr, to)
         except NotHeld:
             raise
         except Fault:
             return null(to)
+        # In a branch that no row may take, a cast that fails is not an error yet.
+        return null(to) if may_fail(made) else made
     if expr.type == STRING:
         return replaced(cast(expr, to), lambda part: _attempt(part) if part != expr else None)
     low, high = _fitting(expr.type, to)

@@ -90,7 +90,7 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Any: ("ANY (subquery)", "join with the relation"),
     exp.All: ("ALL (subquery)", "join with the relation"),
-    exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT(*)"),
+    exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT"),
     exp.Lambda: ("a lambda", "scalar expressions over columns are accepted"),
     exp.SimilarTo: ("SIMILAR TO", "RLIKE takes a regular expression, as in s RLIKE '^(a|b).*$', and LIKE a pattern"),
     exp.Array: ("an array as a value", "columns have plain types; IN (1, 2) and = ANY (ARRAY[1, 2]) compare with each"),
@@ -174,6 +174,8 @@ class Binder:
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.bind(node.this)
         if isinstance(node, exp.Column):
+            if isinstance(node.this, exp.Star):
+                raise self.text.unsupported(node, *_REFUSED[exp.Star])
             return self.resolve(node)
         if isinstance(node, exp.Literal):
             return _literal(node)

@@ -14,6 +14,7 @@ from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
 from freshviews.sql.expressions.build import nodes_of, refined
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS, WITHOUT_PARENTHESES
 
 _SEPARATOR = "\x1f"
@@ -137,11 +138,20 @@ class Scope:
 
     def find(self, node: exp.Column) -> Entry | None:
         """The column of FROM that a name denotes; None if there is none or several."""
+        if is_position(node):
+            return self.at(node)
         found = self.named(node.name, node.table)
         return found[0] if len(found) == 1 else None
 
+    def at(self, node: exp.Column) -> Entry | None:
+        """The column of ``*`` whose position a node has; None if there is none."""
+        place = int(node.name.removeprefix(POSITION))
+        return self.visible[place - 1] if 1 <= place <= len(self.visible) else None
+
     def has(self, node: exp.Column) -> bool:
         """True if FROM has a column or table of this name, so that outer scopes are not searched."""
+        if is_position(node):
+            return True
         if node.table:
             return any(same(entry.alias, node.table) for entry in self.entries)
         return any(same(entry.name, node.name) for entry in self.visible)
@@ -160,6 +170,11 @@ class Scope:
             if (table or name.lower() not in self.aliases) and outer.has(node):
                 return outer.marked(node)
             further = (*further, *outer.known(node))
+        if is_position(node):
+            entry = self.at(node)
+            if entry is None:
+                raise text.error(node, wrong_position(int(name.removeprefix(POSITION)), len(self.visible)))
+            return entry.expr
         if node.args.get("db") is not None:
             raise text.error(node, f"{text.of(node)}: names have the form table.column")
         if table:

@@ -1,10 +1,11 @@
-"""Expands ``*``, ``table.*``, ``* EXCEPT (columns)`` and ``* REPLACE (value AS column)`` in a SELECT list."""
+"""Expands ``*``, ``table.*``, ``* EXCEPT (columns)`` and ``* REPLACE (value AS column)`` in a SELECT list or COUNT."""
 
 from __future__ import annotations
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import unknown
+from freshviews.expr.nodes import Expr
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.text.parse import Node, SqlText
 
@@ -27,6 +28,14 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
             raise text.error(column, unknown("column", column.name, (e.name for e in found)))
         found = tuple(e for e in found if e.name.lower() != column.name.lower())
     return found
+
+
+def values_of_star(text: SqlText, node: Node, scope: Scope) -> list[Expr]:
+    """The columns of a star among the arguments of COUNT."""
+    star = node.this if isinstance(node, exp.Column) else node
+    if star.args.get("replace"):
+        raise text.unsupported(node, "* REPLACE in COUNT", "*, table.* and * EXCEPT (columns) are accepted")
+    return [entry.expr for entry in columns_of(text, node, scope)]
 
 
 def replacements_of(text: SqlText, node: Node, scope: Scope) -> dict[str, Node]:

@@ -20,6 +20,18 @@ _OPERATORS = (
     "LIMIT and OFFSET"
 )
 _LAST = ("order", "limit", "offset")
+POSITION = "\x1dposition"
+"""The name of a column that is given by its position among the columns of FROM begins with this. No column's does."""
+
+
+def is_position(column: exp.Column) -> bool:
+    """True if a column is given by its position among those of FROM."""
+    return column.name.startswith(POSITION)
+
+
+def wrong_position(place: int, most: int) -> str:
+    """The message of a position that no column of FROM has."""
+    return f"GROUP BY {place}: the columns before |> AGGREGATE have the numbers 1 to {most}"
 
 
 class Pipes(Pivots):
@@ -104,7 +116,7 @@ class Pipes(Pivots):
             select.set("expressions", listed)
             select.set("having", exp.Having(this=exp.true()))
             return select
-        clause, groups = self._prev, self._list("GROUP BY")
+        clause, groups = self._prev, [_by_position(group) for group in self._list("GROUP BY")]
         for group in groups:
             what = group.unalias()
             if isinstance(what, (exp.Rollup, exp.Cube, exp.Literal)) or what.name.lower() in ("all", "grouping sets"):
@@ -204,6 +216,15 @@ def _item(query: Node, alias: exp.TableAlias | None = None) -> Node:
             own = not first.this.meta.get(HAS_OTHERS) and all(map(_is_of_table, query.expressions))
             made.meta[HAS_OTHERS] = not own
     return made
+
+
+def _by_position(group: Node) -> Node:
+    """A group of ``|> AGGREGATE``: a number without an alias is a column of FROM."""
+    if not isinstance(group, exp.Literal) or not group.is_int:
+        return group
+    column = exp.Column(this=exp.to_identifier(f"{POSITION}{group.this}", quoted=True))
+    column.meta.update(group.meta)
+    return column
 
 
 def _is_of_table(item: Node) -> bool:

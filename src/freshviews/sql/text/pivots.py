@@ -8,11 +8,14 @@ FROM that comes before them. If FROM has only one table, the columns keep the al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 
 from sqlglot import TokenType, exp
 
+from freshviews.expr import casts
 from freshviews.sql.text.data import DataStatements
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.refuse import is_aggregate_name
@@ -28,7 +31,7 @@ _NULL_OVER_NONE = ("sum", "avg", "mean", "min", "max", "any_value", "first", "la
 MOST_PARTS = 100_000
 """Most parts of the columns that a PIVOT makes: names, constants, operations. A part takes about 1 KB until the view is
 planned."""
-_AN_ALIAS = "a name is missing, as in FOR c IN (1 + 1 AS two); only a constant has a name of its own"
+_AN_ALIAS = "a name is missing, as in FOR c IN (abs(-2) AS two); only a constant has a name of its own"
 
 
 class Pivots(DataStatements):
@@ -136,17 +139,108 @@ def _listed(node: Node) -> list[Node]:
 
 def _own_name(value: Node) -> str | None:
     """The text of a constant, as Spark casts it to STRING; None if it is no constant."""
-    if isinstance(value, (exp.Paren, exp.Cast)):
-        return _own_name(value.this)
     if isinstance(value, exp.Tuple):
         names = [_own_name(one) for one in value.expressions]
         return None if None in names else f"{{{', '.join(map(str, names))}}}"
-    if isinstance(value, exp.Neg):
-        name = _own_name(value.this)
-        return None if name is None else f"-{name}"
-    if isinstance(value, (exp.Literal, exp.Boolean)):
-        return str(value.this).lower() if isinstance(value, exp.Boolean) else str(value.this)
-    return "null" if isinstance(value, exp.Null) else None
+    try:
+        return _text(_constant(value))
+    except LookupError:
+        return None
+    except ValueError:
+        # The cast is refused where it is bound.
+        return value.sql(dialect="spark")
+
+
+class _Float(float):
+    """A FLOAT, whose text has the digits of 32 bits."""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return casts.bool_to_string(value)
+    if isinstance(value, _Float):
+        return casts.float32_to_string(value)
+    if isinstance(value, float):
+        return casts.float_to_string(value)
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return "null" if value is None else str(value)
+
+
+def _constant(node: Node) -> Any:
+    """The value of a constant; dates and moments as their text. Raises LookupError if it is none, or another form."""
+    if isinstance(node, exp.Paren):
+        return _constant(node.this)
+    if isinstance(node, exp.Null):
+        return None
+    if isinstance(node, exp.Boolean):
+        return bool(node.this)
+    if isinstance(node, exp.Literal):
+        text = str(node.this)
+        if node.is_string:
+            return text
+        return float(text) if "e" in text.lower() else Decimal(text) if "." in text else int(text)
+    if isinstance(node, exp.Cast):
+        return _cast(_constant(node.this), node.to)
+    if isinstance(node, exp.Anonymous) and node.name == "positive" and len(node.expressions) == 1:
+        return _of_kind(_constant(node.expressions[0]), (int, float, Decimal))
+    if isinstance(node, exp.Neg):
+        number = _of_kind(_constant(node.this), (int, float, Decimal))
+        return (number.copy_negate() if number else number) if isinstance(number, Decimal) else type(number)(-number)
+    if isinstance(node, exp.Not):
+        return not _of_kind(_constant(node.this), (bool,))
+    if isinstance(node, exp.DPipe):
+        return "".join(_of_kind(_constant(side), (str,)) for side in (node.this, node.expression))
+    if type(node) in _OPERATIONS:
+        one, other = (_of_kind(_constant(side), (int,)) for side in (node.this, node.expression))
+        return _OPERATIONS[type(node)](one, other)
+    raise LookupError
+
+
+_OPERATIONS: dict[type[Node], Callable[[int, int], int]] = {
+    exp.Add: operator.add, exp.Sub: operator.sub, exp.Mul: operator.mul,
+}  # fmt: skip
+
+
+def _of_kind(value: Any, kinds: tuple[type, ...]) -> Any:
+    if (type(value) is bool and bool not in kinds) or not isinstance(value, kinds):
+        raise LookupError
+    return value
+
+
+def _cast(value: Any, to: exp.DataType) -> Any:
+    """The value of a CAST. Raises ValueError for a text that is not of the type."""
+    kind = to.this.name
+    if value is None:
+        return None
+    if kind in ("TEXT", "VARCHAR"):
+        return _text(value)
+    if isinstance(value, str):
+        if kind == "DATE":
+            return casts.date_to_string(casts.whole_date(value))
+        if kind.startswith("TIMESTAMP"):
+            return casts.timestamp_to_string(casts.whole_timestamp(value))
+        if kind == "BOOLEAN":
+            return casts.string_to_bool(value)
+        if kind in _INTEGERS:
+            return casts.string_to_int(value, -(2**63) + 1, 2**63 - 1)
+        if kind in ("FLOAT", "DOUBLE"):
+            value = casts.string_to_float(value)
+    if kind in ("FLOAT", "DOUBLE"):
+        number = _of_kind(value, (int, float, Decimal))
+        return _Float(number) if kind == "FLOAT" else float(number)
+    if kind in _INTEGERS:
+        return _of_kind(value, (int,))
+    if kind == "DECIMAL" and isinstance(value, (str, int, Decimal)) and not isinstance(value, bool):
+        scale = int(to.expressions[1].name) if len(to.expressions) > 1 else 0
+        try:
+            return Decimal(value).quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=80))
+        except InvalidOperation:
+            raise ValueError from None
+    raise LookupError
+
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INT", "BIGINT")
 
 
 def without_pivots(select: exp.Select) -> None:

@@ -372,7 +372,7 @@ class _Builder:
 
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
         name = self.named_results.take(call_.label)
-        argument = call_.args[0].type if call_.args else BIGINT
+        argument = call_.summed.type if call_.args else BIGINT
         if call_.function in COFACTORS:
             argument = product_of(call_.args, call_.entry)
         nullable = self.select.kind == "global" or call_.needs_several or any(arg.nullable for arg in call_.args)
@@ -392,9 +392,10 @@ class _Builder:
         args = [localised(arg, self.join.shared) for arg in call_.args]
         if not all(map(self.join.in_atom, args)):
             raise AcrossWithHost
-        real = kind == "sum" and args[0].type.is_float
-        args = [retyped(arg, DOUBLE) if real else arg for arg in args]
-        identity = (kind, *map(key, args))
+        amount = call_.amount if kind == "sum" else None
+        real = kind == "sum" and call_.summed.type.is_float
+        args = [retyped(arg, DOUBLE) if real and amount is None else arg for arg in args]
+        identity = (kind, () if amount is None else key(amount), *map(key, args))
         known = self.distinct.get(identity)
         if known is not None:
             return known.name
@@ -410,11 +411,11 @@ class _Builder:
         name = self.named_values.take(_label(kind.partition(" ")[0] if scanned else f"{kind}_distinct", call_))
         kind_type = BIGINT if kind == "count" else call_.args[0].type if scanned else call_.type
         if kind == "sum" and call_.function == "avg":
-            kind_type = DOUBLE if real else args[0].type
+            kind_type = DOUBLE if real else call_.summed.type
         # Atoms are added once every variable of the block is known; until then ``free`` holds the arguments.
         query, ring = Query("", tuple(chosen), ()), "real" if real else "integer"
         by = call_.args[1].type if kind in BY else None
-        self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by)
+        self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by, amount)
         return name
 
     def _counting(self, one: DistinctAggregate, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:

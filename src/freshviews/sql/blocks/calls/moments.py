@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.expr.ops import OPS
-from freshviews.sql.blocks.bound import AggregateCall
+from freshviews.sql.blocks.bound import AggregateCall, over_distinct
 from freshviews.sql.expressions import arithmetic, coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, key, null
 from freshviews.sql.expressions.cast import cast
@@ -163,6 +163,7 @@ _OF_TWO: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
     }
 )
 
+_SQUARES = ("regr_sxx", "regr_syy")
 _MEANS = ("regr_avgx", "regr_avgy")
 """Averages of one argument in the rows where neither is NULL; of decimals, a decimal."""
 
@@ -170,7 +171,9 @@ MOMENTS = frozenset((*_OF_ONE, *_OF_TWO, *_MEANS))
 """The functions by lower-case name."""
 
 
-def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall], Expr]) -> Expr:
+def moment(
+    name: str, args: Sequence[Expr], reference: Callable[[AggregateCall], Expr], distinct: bool = False
+) -> Expr:
     """The value of a function of ``MOMENTS`` over aggregate calls. Raises Fault for wrong arguments.
 
     All are functions of comoments. A comoment is the sum of ``(x - mean x) * (y - mean y)`` over the rows without NULL
@@ -179,20 +182,31 @@ def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall],
     ``comoment`` subtracts numbers of 106 bits, and deleted rows leave no rounding error.
 
     As in Spark, integers and decimals count as DOUBLE. A sample of one row has no variance (NULL), and a division by a
-    variance of 0 is NULL.
+    variance of 0 is NULL. ``distinct``: over the distinct values of the argument, or pairs of both. Functions that read
+    one argument alone, such as REGR_SXX, are over its distinct values in the rows where the other one is not NULL.
     """
     count = 1 if name in _OF_ONE else 2
     if len(args) != count:
         raise Fault(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
-    doubles = [null(DOUBLE) if arg.type == VOID else cast(arithmetic.numeric(name, arg), DOUBLE) for arg in args]
+    doubles: Sequence[Expr] = [
+        null(DOUBLE) if arg.type == VOID else cast(arithmetic.numeric(name, arg), DOUBLE) for arg in args
+    ]
     if count == 1:
+        if distinct:
+            doubles, reference = over_distinct(doubles, reference)
         (x,) = doubles
         return _OF_ONE[name](_Totals(x, x, (x,), reference))
     if name in _MEANS:
         decimals = [given if given.type.is_decimal else double for given, double in zip(args, doubles, strict=True)]
         arg, other = decimals if name == "regr_avgy" else decimals[::-1]
-        mean = AggregateCall("avg", (_null_where_null(arg, other),), False, coerce.mean_of(arg.type) or DOUBLE)
+        mean = AggregateCall("avg", (_null_where_null(arg, other),), distinct, coerce.mean_of(arg.type) or DOUBLE)
         return reference(mean)
+    if distinct and name in _SQUARES:
+        arg, other = doubles if name == "regr_syy" else doubles[::-1]
+        (x,), reference = over_distinct((_null_where_null(arg, other),), reference)
+        return _Totals(x, x, (x,), reference).xx
+    if distinct:
+        doubles, reference = over_distinct(doubles, reference)
     y, x = (_null_where_null(arg, other) for arg, other in (doubles, doubles[::-1]))
     given = tuple(sorted(doubles, key=lambda arg: str(key(arg))))
     return _OF_TWO[name](_Totals(x, y, given, reference))

@@ -26,6 +26,7 @@ from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import OUTER, unmarked
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in, name_of, table_scope
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.pipes import is_position
 from freshviews.sql.text.terms import has_subquery, terms_of
 
 Relation = Callable[[exp.Table, Names | None], "Select | Source"]
@@ -496,6 +497,8 @@ def columns_read(select: exp.Select, from_too: bool, but: Node | None = None) ->
     parts = [part for one in clauses for part in (one if isinstance(one, list) else [one]) if isinstance(part, Node)]
     stars = [star for part in parts for star in part.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
     if any(isinstance(star.parent, exp.Column) or star.parent_select is select for star in stars):
+        return None
+    if any(is_position(column) for part in parts for column in part.find_all(exp.Column)):
         return None
     joins = [join for part in parts for join in part.find_all(exp.Join)]
     if any((join.method or "").upper() == "NATURAL" for join in joins):

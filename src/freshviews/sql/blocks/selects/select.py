@@ -61,9 +61,10 @@ from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renam
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
-from freshviews.sql.names.star import columns_of, is_star, replacements_of
+from freshviews.sql.names.star import columns_of, is_star, replacements_of, values_of_star
 from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.pipes import is_position
 from freshviews.sql.text.terms import has_subquery, terms_of
 from freshviews.types import BIGINT, BINARY
 
@@ -437,7 +438,7 @@ class SelectBinder:
     def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text
         binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=self._subquery)
-        return Collector(binder, grouped, grouping)
+        return Collector(binder, grouped, grouping, lambda node: values_of_star(text, node, scope))
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
         """The grouping sets of GROUP BY. Its positions and aliases refer to the list as bound without grouping sets."""
@@ -480,7 +481,7 @@ class SelectBinder:
                 continue
             resolve = partial(within.resolve, text)
             binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
-            name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
+            name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node, scope)
             items.append(Item(name, binder.bind(node)))
             if items[-1].expr.type == BINARY:
                 raise text.unsupported(node, *NO_BINARY)
@@ -558,8 +559,11 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
     return refused
 
 
-def _own_name(text: SqlText, node: Node) -> str:
+def _own_name(text: SqlText, node: Node, scope: Scope) -> str:
     """The name of a column without AS: the column's own name, or the text of the expression."""
+    if isinstance(node, exp.Column) and is_position(node):
+        entry = scope.at(node)
+        return text.of(node) if entry is None else entry.name
     return node.name if isinstance(node, exp.Column) else text.of(node)
 
 
