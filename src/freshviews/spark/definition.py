@@ -11,7 +11,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.functions import unchecked
 from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.catalog.row_keys import row_keys
-from freshviews.errors import FreshviewsError, SqlError
+from freshviews.errors import FreshviewsError, SqlError, UnsupportedSql
 from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as
