@@ -4,6 +4,7 @@ __all__ = [
     "binary",
     "casts",
     "host_evaluation",
+    "intervals",
     "like",
     "nodes",
     "number_formats",
