@@ -13,6 +13,7 @@ from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import EVERY, GatheredColumn
 from freshviews.query.block import Frame as Between
+from freshviews.query.span import Span
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -182,21 +183,25 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
-        codes = tuple(map(_without_null, order))
-        keys = (*partition, *(one.expr for one in codes))
+        keys = (*partition, *(one.expr for one in order))
         # A place has a column for each bound that is not its own value.
-        bounds = {one: _without_null(_at_bound(order[0], one)).expr for one in (frame.low, frame.high) if _is_step(one)}
-        places, again = self._distinct_places((*keys, *bounds.values())), self._again
+        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
+        bounds = (moved_place(order[0].expr, one, order[0].descending) for one in steps)
+        places, again = self._distinct_places((*keys, *bounds)), self._again
         columns = tuple(map(places.column, places.columns))
         own = columns[len(partition) : len(keys)]
-        at = dict(zip(bounds, ((one,) for one in columns[len(keys) :]), strict=True))
-        tests: list[Expr] = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
-        if frame.low is not None:
-            backwards = tuple(replace(o, descending=not o.descending, nulls_last=not o.nulls_last) for o in codes)
-            tests += logic.conjuncts_of(_not_after(backwards, at.get(frame.low, own), again))
-        if frame.high is not None:
-            tests += logic.conjuncts_of(_not_after(codes, at.get(frame.high, own), again))
-        rows = Select("bag", (places, self._other), tuple(tests), ())
+        at: dict[FrameBound, tuple[Expr, ...] | None] = {None: None, 0: own}
+        at.update(zip(steps, ((one,) for one in columns[len(keys) :]), strict=True))
+        span = Span(
+            tuple(again(one.expr) for one in order),
+            own,
+            tuple(one.descending for one in order),
+            tuple(one.nulls_last for one in order),
+            at[frame.low],
+            at[frame.high],
+        )
+        tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
+        rows = Select("bag", (places, self._other), (*tests, span.condition), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
 
