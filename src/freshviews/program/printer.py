@@ -50,7 +50,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from freshviews.expr.nodes import Column

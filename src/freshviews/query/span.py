@@ -33,6 +33,15 @@ class Span:
     low: tuple[Expr, ...] | None
     high: tuple[Expr, ...] | None
 
+    def __str__(self) -> str:
+        row, place = _listed(self.row), _listed(self.place)
+        parts = ("" if one is None else place if one == self.place else _listed(one) for one in (self.low, self.high))
+        low, high = parts
+        flags = zip(self.descending, self.nulls_last, strict=True)
+        words = ((" desc" * d + ("" if d == n else " nulls last" if n else " nulls first")).strip() for d, n in flags)
+        order = "" if not any(found := tuple(words)) else f" ({', '.join(one or 'asc' for one in found)})"
+        return f"{low}{' <= ' * bool(low)}{row}{' <= ' * bool(high)}{high}{order}"
+
     @property
     def condition(self) -> Call:
         """The span as a condition. Its literals say how many columns the order has, their directions, and the kinds of
@@ -47,8 +56,12 @@ class Span:
 
 def span_of(query: Query) -> Span | None:
     """The span among the conditions of a query; None if there is none."""
-    made = next((one for one in query.conditions if isinstance(one, Call) and one.op == OPERATION), None)
-    if made is None:
+    return next((found for one in query.conditions if (found := as_span(one)) is not None), None)
+
+
+def as_span(made: Expr) -> Span | None:
+    """A condition as a span; None for another one."""
+    if not isinstance(made, Call) or made.op != OPERATION:
         return None
     width = _number(made.args[0])
     flags, kinds = map(_number, made.args[1 : width + 1]), map(_number, made.args[width + 1 : width + 3])
@@ -58,6 +71,11 @@ def span_of(query: Query) -> Span | None:
     low, high = (None if kind == _NONE else place if kind == _PLACE else (next(columns),) for kind in kinds)
     descending, nulls_last = zip(*directions, strict=True)
     return Span(row, place, descending, nulls_last, low, high)
+
+
+def _listed(exprs: tuple[Expr, ...]) -> str:
+    """One expression, or several in parentheses."""
+    return str(exprs[0]) if len(exprs) == 1 else f"({', '.join(map(str, exprs))})"
 
 
 def _number(expr: Expr) -> int:

@@ -43,7 +43,6 @@ from freshviews.program.statements import (
 from freshviews.query import block
 
 
-
 @dataclass(frozen=True)
 class _Side:
     """The bits of a bound of a range, and the function that has its address in the header."""

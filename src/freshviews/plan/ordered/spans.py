@@ -25,8 +25,10 @@ places of ``r(g, y, s, x)``::
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from freshviews.expr.nodes import Column, Expr
-from freshviews.plan.assemble import assembled
+from freshviews.plan.assemble import assemble
 from freshviews.plan.leaves import (
     Carrier,
     components_over,
@@ -44,8 +46,9 @@ from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body, Let, PlaceBound, Range, RangeLoop, RangeSum, Sum
 from freshviews.program.views import Order, View
-from freshviews.query.query import Query
+from freshviews.query.query import Atom, Query
 from freshviews.query.span import Span, span_of
+from freshviews.types import SqlType
 
 
 def is_spanned(request: Request) -> str | None:
@@ -80,41 +83,40 @@ class _Planner:
         self.values = tuple(v for v in query.free if v not in own)
         self.result = result_view(query)
         orders = (*self.orders, *(self.orders[0] for _ in self.columns))
-        self.places = self._view("places", (*self.place, *self.columns), orders)
-        values = tuple(Order(_type(query, v)) for v in self.values)
+        self.places = self._view(self.places_atom, (*self.place, *self.columns), orders)
+        # The names of the columns of computed places are of no importance.
+        of_rows = tuple(one.name if isinstance(one, Column) else self.namer.fresh("place") for one in span.row)
+        values = tuple(Order(_type_of(self.rows_atom, v)) for v in self.values)
+        rows = self._view(self.rows_atom, (*of_rows, *self.values), (*self.orders, *values))
         components = components_over(query, frozenset({self.rows_atom.name}))
         self.sums = not values and all(c.ring in ("integer", "real") for c in components)
-        self.rows = self._view("rows", (*self.place, *self.values), (*self.orders, *values), components)
+        summed = tuple(c.name for c in components) if self.sums else ()
+        self.rows = replace(rows, components=components, sums=summed)
 
-    def _view(self, name: str, key: tuple[str, ...], orders: tuple[Order, ...], components=COUNTED) -> View:
-        """A view of places or rows: their group, then their place and more, in order."""
+    def _view(self, atom: Atom, key: tuple[str, ...], orders: tuple[Order, ...]) -> View:
+        """The places or the rows: their group, then their place and more, in order."""
+        columns = list(self.group)
+        for one in key:
+            columns.append(self.namer.fresh(f"{one}_") if one in columns else one)
         group = tuple(range(len(self.group)))
-        named = self.namer.view(name)
-        sums = tuple(c.name for c in components) if name == "rows" and self.sums else ()
-        atom = self.places_atom if name == "places" else self.rows_atom
-        columns = (*self.group, *(self.namer.fresh(f"{one}_") for one in key))
-        indexes = (group,) if group else ()
-        return View(named, columns, components, indexes, orders, sums=sums, definition=f"{atom.relation}, in order")
+        indexes, what = ((group,) if group else ()), f"{atom.relation}, in the order of {', '.join(key)}"
+        return View(self.namer.view(atom.name), tuple(columns), COUNTED, indexes, orders, definition=what)
 
     def program(self) -> Program:
         triggers = (
             trigger(self.query, self.places_atom, self._on_place()),
             trigger(self.query, self.rows_atom, self._on_row()),
         )
-        update = "O(log N), and O(1) for each place whose frame has the row"
-        if not self.sums:
-            update = f"{update}; for a new place, O(1) for each row of its frame"
-        space = "O(N + |result|)" if not self.values else "O(N), and the values of each frame"
-        bounds = (("update", update), ("delay", "O(1)"), ("space", space))
-        views = (self.places, self.rows, self.result)
+        views, bounds = (self.places, self.rows, self.result), _OF_VALUES if self.values else _BOUNDS
         return Program(
             self.query.name, self.query.free, views, triggers, Held(RESULT), strategy="top_k", bounds=bounds
         )
 
     def _on_place(self) -> Body:
         """The trigger of a place: its frame is added to its result, or subtracted."""
-        low, high = (None if one is None else PlaceBound(tuple(map(_name, one))) for one in (self.span.low, self.span.high))
-        frame = Range(self.rows.name, self.group, low, high)
+        bounds = (self.span.low, self.span.high)
+        ends = (None if one is None else PlaceBound(tuple(map(_name, one))) for one in bounds)
+        frame = Range(self.rows.name, self.group, *ends)
         alias = self.namer.alias(self.rows.name)
         update = update_carrier(self.query, self.places_atom)
         own = (*self.place, *self.columns)
@@ -168,10 +170,25 @@ def _name(expr: Expr) -> str:
     return expr.name
 
 
-def _type(query: Query, variable: str):
-    """The type of a variable of the rows."""
-    atom = query.atoms[1]
+def _type_of(atom: Atom, variable: str) -> SqlType:
     return atom.columns[atom.variables.index(variable)].type
 
 
-STRATEGY = Strategy("top_k", assembled(plan))
+_BOUNDS = (
+    ("update", "O(log N), and O(1) for each place whose frame has the row"),
+    ("delay", "O(1)"),
+    ("space", "O(N + |result|)"),
+)
+_OF_VALUES = (
+    ("update", f"{_BOUNDS[0][1].replace('O(1)', 'O(log N)')}; for a new place, O(log N) for each row of its frame"),
+    ("delay", "O(1)"),
+    ("space", "O(N), and the distinct values of each frame"),
+)
+
+
+def _plan(request: Request) -> Program:
+    made = assemble(request.block, plan, bool(request.negative))
+    return replace(made, bounds=_OF_VALUES) if request.block.distinct else made
+
+
+STRATEGY = Strategy("top_k", _plan)
