@@ -67,11 +67,11 @@ def plan(query: Query) -> Program:
 
 
 class _Planner:
-    """Plans one query, of two atoms: the places, then the rows."""
+    """Plans one query, of two atoms: the rows, then the places."""
 
     def __init__(self, query: Query, span: Span) -> None:
         self.query, self.span = query, span
-        self.places_atom, self.rows_atom = query.atoms
+        self.rows_atom, self.places_atom = query.atoms
         self.namer = Namer(query)
         kinds = zip(span.place, span.descending, span.nulls_last, strict=True)
         self.orders = tuple(Order(one.type, descending, last) for one, descending, last in kinds)

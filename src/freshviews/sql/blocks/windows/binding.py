@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import Frame as Between
-from freshviews.query.block import counts_values
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -128,9 +127,6 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         raise text.unsupported(node, f"{inner.name.upper()} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
-    if frame is not None and any(counts_values(one.function) for one in collector.calls):
-        what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
-        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
     in_order = frame is not None and inner.find(exp.Order) is None
     return Window(node, partition, order, "", value, tuple(collector.calls), frame, joins_in_order=in_order)
 

@@ -198,12 +198,16 @@ class _Rows:
         made, keys = self._over_places(whole, value, calls, partition, exact)
         if shift == 0:
             return self._join_view_of(made, keys)
-        there, others = self._beside(keys, shift, partition, order)
         nothing = of_no_rows(value, calls)
-        found = self._join_view_of(made, others, nothing)
-        has_all = from_start == (shift > 0)
-        beyond = self._over_frame(None, value, calls, partition, ()) if has_all else nothing
-        return logic.choose([(there, found)], beyond)
+        # The total of a partition is joined with those rows alone whose frame has all its rows.
+        rows = Select("bag", (self.base,), (), ())
+        total = _grouped(rows, (*partition, integer(0)), (Item("v", value),), calls)
+        there, others = self._beside(keys, shift, partition, order)
+        branches = [(there, self._join_view_of(made, others, nothing))]
+        if from_start != (shift > 0):
+            return logic.choose(branches, nothing)
+        is_there = logic.choose([(there, integer(1))], integer(0))
+        return logic.choose(branches, self._join_view_of(total, (*partition, is_there), nothing))
 
     def _distinguished(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> tuple[Sort, ...]:
         """The order, with further columns until no two rows of a partition are equal in it."""
@@ -253,7 +257,8 @@ class _Rows:
             at[frame.high],
         )
         tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
-        rows = Select("bag", (places, self._other), (*tests, span.condition), ())
+        # The rows of a batch come before its places, which then read the sums of their frames.
+        rows = Select("bag", (self._other, places), (*tests, span.condition), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
 
