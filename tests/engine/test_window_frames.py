@@ -263,7 +263,7 @@ def steps_of_an_update(over: str, n: int, at: int, monkeypatch: pytest.MonkeyPat
 def test_an_update_visits_only_the_places_whose_frame_has_its_row(
     over: str, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small, large = (steps_of_an_update(over, n, at, monkeypatch) for n in (80, 160))
+    small, large = (steps_of_an_update(over, n, at, monkeypatch) for n in (70, 140))
     assert large - small <= 100, (small, large)
 
 

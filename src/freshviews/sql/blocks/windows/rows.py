@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.definitions import ViewDef
-from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.query.block import EVERY, GatheredColumn
 from freshviews.query.block import Frame as Between
 from freshviews.query.span import Span
@@ -167,15 +167,25 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> Expr:
         """An aggregate over the frame of each row."""
-        if frame is None or (not order and not frame.rows):
+        within = frozenset(map(key, partition))
+        varying = tuple(one for one in order if not _is_constant(one.expr, within))
+        if frame is None or (not varying and not frame.rows):
             select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
-            return self._join_view_of(select, partition)
+            found = self._join_view_of(select, partition)
+            if frame is None or frame.has_current:
+                return found
+            # A frame beside the one value of ORDER BY is empty; that of NULL has the rows with NULL.
+            known = call("is_not_null", (order[0].expr,), BOOLEAN)
+            return logic.choose([(known, of_no_rows(value, calls))], found)
         between = frame.between
         if between is not None and all(one.gathering is None for one in calls):
             return self._over_frames(between, value, calls, partition, order)
         if frame.rows and None in (frame.low, frame.high):
             return self._to_an_end(frame, value, calls, partition, order)
-        made, keys = (self._over_rows if frame.rows else self._over_places)(frame, value, calls, partition, order)
+        if frame.rows:
+            made, keys = self._over_rows(frame, value, calls, partition, order)
+        else:
+            made, keys = self._over_places(frame, value, calls, partition, varying)
         if frame.has_current:
             return self._join_view_of(made, keys)
         return self._join_view_of(made, keys, of_no_rows(value, calls))
@@ -193,18 +203,21 @@ class _Rows:
         from_start = frame.low is None
         shift = frame.high if from_start else frame.low
         assert isinstance(shift, int)
+        nothing, has_all = of_no_rows(value, calls), shift == 0 or from_start == (shift > 0)
         exact = self._distinguished(partition, order)
+        if not exact:
+            # Each partition has one row.
+            return self._over_frame(None, value, calls, partition, ()) if has_all else nothing
         whole = Frame(False, None, 0) if from_start else Frame(False, 0, None)
         made, keys = self._over_places(whole, value, calls, partition, exact)
         if shift == 0:
             return self._join_view_of(made, keys)
-        nothing = of_no_rows(value, calls)
         # The total of a partition is joined with those rows alone whose frame has all its rows.
         rows = Select("bag", (self.base,), (), ())
         total = _grouped(rows, (*partition, integer(0)), (Item("v", value),), calls)
         there, others = self._beside(keys, shift, partition, order)
         branches = [(there, self._join_view_of(made, others, nothing))]
-        if from_start != (shift > 0):
+        if not has_all:
             return logic.choose(branches, nothing)
         is_there = logic.choose([(there, integer(1))], integer(0))
         return logic.choose(branches, self._join_view_of(total, (*partition, is_there), nothing))
@@ -212,7 +225,8 @@ class _Rows:
     def _distinguished(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> tuple[Sort, ...]:
         """The order, with further columns until no two rows of a partition are equal in it."""
         names = {name_of(one.name) for one in (*partition, *(o.expr for o in order)) if isinstance(one, Column)}
-        sorts = list(order)
+        within = frozenset(map(key, partition))
+        sorts = [one for one in order if not _is_constant(one.expr, within)]
         columns = {column.name: column for column in self.base.columns}
         for name in self.numbers.columns:
             if any(names.issuperset(one) for one in self.numbers.keys):
@@ -239,6 +253,11 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
+        # A condition with a host function of columns of both sides would be computed after the join.
+        shared = {n.name for one in partition for n in nodes_of(one) if isinstance(n, Column)}
+        mixed = [o.expr for o in order if shared.intersection(columns_of(o.expr))]
+        computed = self._host_columns(mixed)
+        order = tuple(replace(one, expr=computed.get(key(one.expr), one.expr)) for one in order)
         keys = (*partition, *(one.expr for one in order))
         # A place has a column for each bound that is not its own value.
         steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
@@ -423,13 +442,18 @@ class _Rows:
 
     def _without_host(self, calls: tuple[AggregateCall, ...]) -> tuple[AggregateCall, ...]:
         """The calls over columns of the rows instead of host functions, which are not computed in a loop."""
-        host = {key(arg): arg for call_ in calls for arg in call_.args if has_host(arg)}
-        if not host:
-            return calls
-        items = (*self._all(), *(Item(f"value{i}", arg) for i, arg in enumerate(host.values(), 1)))
-        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
-        columns = dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
+        columns = self._host_columns([arg for call_ in calls for arg in call_.args])
         return tuple(replace(o, args=tuple(columns.get(key(arg), arg) for arg in o.args)) for o in calls)
+
+    def _host_columns(self, exprs: Sequence[Expr]) -> dict[Hashable, Expr]:
+        """Columns for those of the expressions that have host functions. The source of the rows is then a view that has
+        them."""
+        host = {key(one): one for one in exprs if has_host(one)}
+        if not host:
+            return {}
+        items = (*self._all(), *(Item(f"value{i}", one) for i, one in enumerate(host.values(), 1)))
+        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
+        return dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
 
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
@@ -626,6 +650,13 @@ def _is_of_place(window: Window) -> bool:
     if frame is None or frame.rows or window.skips or not frame.has_current:
         return False
     return (window.place == 1 and frame.low == 0) or (window.place < 0 and frame.high == 0)
+
+
+def _is_constant(expr: Expr, within: frozenset[Hashable]) -> bool:
+    """True if an expression has one value in each partition, by the expressions ``within`` PARTITION BY."""
+    if isinstance(expr, Literal) or key(expr) in within:
+        return True
+    return not isinstance(expr, Column) and all(_is_constant(arg, within) for arg in expr.args)
 
 
 def _less(value: Expr, by: Expr) -> Expr:
