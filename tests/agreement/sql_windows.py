@@ -41,6 +41,7 @@ _BY_VALUE = (
     "RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
     "RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
 )
+_COMPUTED = ("CAST({} AS STRING)", "CAST({} AS DOUBLE)", "{} % 2", "-{}")
 _AGGREGATES = ("COUNT(*)", "SUM({})", "SUM({})", "MIN({})", "MAX({})", "COUNT({})", "COUNT(DISTINCT {})")
 _SPELLED = {"FIRST_VALUE": ("FIRST", "ANY_VALUE"), "LAST_VALUE": ("LAST",)}
 
@@ -127,8 +128,10 @@ class _Query:
             one = choose.pick(self.columns)
             partition = f"PARTITION BY {choose.pick((one, one, f'{one} % 2'))} "
         spark, duck = [], []
-        for _ in range(choose.pick((0, 1, 1, 1, 2))):
+        for _ in range(choose.pick((0, 1, 1, 1, 2, 3))):
             column, how = choose.pick(self.columns), choose.between(0, len(_SPARK_ORDERS) - 1)
+            if choose.chance(20):
+                column = choose.pick(_COMPUTED).format(column)
             spark.append(column + _SPARK_ORDERS[how])
             duck.append(column + _DUCK_ORDERS[how])
         return _Spec(partition, tuple(spark), tuple(duck), (*self.columns, "copy"))
@@ -198,7 +201,7 @@ class _Query:
 
     def _frame(self, spec: _Spec) -> str:
         """A frame of a window with an order."""
-        if len(spec.spark) == 1 and self.choose.chance(30):
+        if len(spec.spark) == 1 and "STRING" not in spec.spark[0] and self.choose.chance(30):
             return f" {self.choose.pick(_BY_VALUE)}"
         return f" {self.choose.pick(_FRAMES)}"
 

@@ -221,3 +221,24 @@ def test_steps_of_an_update_grow_with_the_logarithm_of_the_group(call: str, monk
     most = {n: max(steps_of_updates(call, n, monkeypatch)) for n in (16, 128, 1024)}
     for n, steps in most.items():
         assert steps <= 32 * math.log2(n) + 40, most
+
+
+def test_percentiles_of_a_trusted_table_are_null_while_its_deletes_outweigh_its_inserts() -> None:
+    calls = "MEDIAN(x) AS a, PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY x) AS b, MODE(x) AS c"
+    calls += ", APPROX_PERCENTILE(x, 0.5) AS d"
+    with Database() as db:
+        db.execute("CREATE TABLE t (g INT NOT NULL, x INT) TBLPROPERTIES ('freshviews.trusted' = 'true')")
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT g, COUNT(*) AS n, {calls} FROM t GROUP BY g")
+        # Rows without a value keep the group.
+        db.insert("t", [(1, None)] * 5)
+        for deletes, inserts, expected in (
+            ([(1, 7)], [], (4, None, None, None, None)),
+            ([(1, 8), (1, 8)], [(1, 3)], (3, None, None, None, None)),
+            ([], [(1, 3)], (4, None, None, None, None)),
+            ([], [(1, 4), (1, 4)], (6, 3.5, 4.0, 3, 3)),
+            ([], [(1, 7), (1, 8), (1, 8)], (9, 3.5, 4.0, 3, 3)),
+        ):
+            with db.batch() as batch:
+                batch.delete("t", deletes)
+                batch.insert("t", inserts)
+            assert db.view("v")[1][1:] == expected

@@ -203,7 +203,6 @@ UNSUPPORTED = [
     ("SELECT r.a FROM r §RIGHT SEMI JOIN s ON r.a = s.a", "RIGHT SEMI JOIN"),
     ("SELECT a FROM r §LIMIT 3 UNION ALL SELECT a FROM s", "LIMIT in a SELECT of UNION, without parentheses,"),
     ("SELECT §product(a) AS x FROM r", "aggregate function product"),
-    ("SELECT §median(a) OVER (ORDER BY b) AS x FROM r", "MEDIAN OVER (... ORDER BY ...)"),
     ("SELECT §array_agg(a) AS x FROM r", "collects all values of a group"),
     ("SELECT §window(d, '1 day') AS x FROM r", "GROUP BY window"),
     ("SELECT sum(a) OVER (ORDER BY b ROWS 1 PRECEDING EXCLUDE §TIES) AS x FROM r", "EXCLUDE in a frame"),

@@ -7,7 +7,7 @@ An operation is one of three kinds:
   ``freshviews.expr.host_evaluation`` evaluates it before the compiled trigger runs;
 - **lazy**: has no function; each back end writes it as a conditional. ``case(cond, value, cond, value, ...,
   otherwise)`` and ``coalesce(a, b, ...)`` evaluate an argument only if it is needed. ``attempt(x)`` and ``failed(x)``
-  evaluate ``x`` without raising its error.
+  evaluate ``x`` without raising its error. ``in_frame`` is never evaluated: a strategy reads ranges instead.
 
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one decides
 the result, as Spark does.
@@ -31,6 +31,7 @@ attempt (x), failed (x)                            x, or NULL if x fails; TRUE i
 unless_counted (x, failed)                         x, or an error if ``failed``: a row of the group had an error
 unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
+in_frame (...)                                     a row is in the frame of a place (``query.span``)
 disjoint (x)                                       as is_true: of two tables' rows, at most one of the second passes
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
@@ -248,6 +249,7 @@ _ALL = [
     Op("coalesce", None, False, None, (1, None), "own"),
     Op("attempt", None, False, None, (1, 1), "own"),
     Op("failed", None, False, None, (1, 1), "never"),
+    Op("in_frame", None, False, None, (5, None), "never"),
     *_compiled("unless_failed unless_counted", 2, fallible=True, null="own"),
     # comparison and logic
     *_compiled("eq ne lt le gt ge eq_float ne_float lt_float le_float gt_float ge_float", 2),

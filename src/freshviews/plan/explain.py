@@ -17,6 +17,7 @@ from freshviews.program.results import Held
 from freshviews.program.views import Order
 from freshviews.query.block import SET, Block, Fold, Gathering, Selection
 from freshviews.query.query import Atom
+from freshviews.query.span import as_span
 from freshviews.ring import NARROW, REAL
 from freshviews.types import BIGINT
 
@@ -253,7 +254,7 @@ def _query(block: Block) -> str:
     query = block.query
     atoms = " * ".join(map(_atom, query.atoms))
     conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)
-    conditions += "".join(f" * [{c}]" for c in query.conditions)
+    conditions += "".join(f" * [{as_span(c) or c}]" for c in query.conditions)
     results = "".join(f"; {r.name} = {r.function}" for r in block.results)
     bound = f"SUM[{', '.join(query.bound)}] " if query.bound else ""
     return f"{query.name}({', '.join(query.free)}) = {bound}{atoms}{conditions}{results}"

@@ -6,7 +6,7 @@ from freshviews.plan.crown import crown
 from freshviews.plan.crown.free_connex_query import prepared
 from freshviews.plan.delta import change_propagation, first_order, higher_order, recompute, view_tree
 from freshviews.plan.eps import ivm_eps
-from freshviews.plan.ordered import threshold, top_k
+from freshviews.plan.ordered import spans, threshold, top_k
 from freshviews.plan.strategy import Necessity, Preference, Strategy
 from freshviews.plan.trie import incremental_trie_join, trie_join
 from freshviews.query.query import Query
@@ -45,7 +45,11 @@ def _other_strategies(query: Query) -> tuple[tuple[str, str], ...]:
 
 _BY_TRACE = "= 'incremental_trie_join': stores the join's trace; an update repeats only the part that changes"
 
-NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY), Necessity(threshold.selects, threshold.STRATEGY))
+NECESSITIES = (
+    Necessity(top_k.is_limited, top_k.STRATEGY),
+    Necessity(spans.is_spanned, spans.STRATEGY),
+    Necessity(threshold.selects, threshold.STRATEGY),
+)
 """Kinds of blocks that one strategy alone can maintain."""
 
 PREFERENCES = (

@@ -50,7 +50,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import assert_never
 
 from freshviews.expr.nodes import Column
@@ -64,6 +64,7 @@ from freshviews.program.statements import (
     Balance,
     Beside,
     Body,
+    Bound,
     Changed,
     Clear,
     Cross,
@@ -79,6 +80,7 @@ from freshviews.program.statements import (
     Loop,
     Move,
     Perform,
+    PlaceBound,
     Places,
     Range,
     RangeLoop,
@@ -91,6 +93,7 @@ from freshviews.program.statements import (
     Tally,
     Top,
     is_always,
+    variables_of,
 )
 from freshviews.program.upkeep import Settled
 from freshviews.program.views import View
@@ -417,13 +420,21 @@ class _Printer:
         self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def range(self, rows: Range) -> str:
-        """The rows of a range, with the name of the bounded column between its bounds."""
-        text = self.stores[rows.view].key[len(rows.prefix)]
-        if rows.low is not None:
-            text = f"{_name(rows.low.variable)} {'<' if rows.low.strict else '<='} {text}"
-        if rows.high is not None:
-            text = f"{text} {'<' if rows.high.strict else '<='} {_name(rows.high.variable)}"
-        return f"{rows.view}[{', '.join([*map(_name, rows.prefix), text])}]"
+        """The rows of a range, with the names of the bounded columns between the bounds."""
+        ordered = self.stores[rows.view].key[len(rows.prefix) :]
+
+        def columns(bound: Bound | PlaceBound | None) -> str:
+            first, number = (bound.first, len(bound.variables)) if isinstance(bound, PlaceBound) else (0, 1)
+            return _tuple(ordered[first : first + number])
+
+        low, high, texts = rows.low, rows.high, []
+        if low is not None:
+            texts.append(f"{_tuple(map(_name, variables_of(low)))} {_sign(low)} {columns(low)}")
+        if high is not None:
+            joined = bool(texts) and columns(low) == columns(high)
+            own = texts.pop() if joined else columns(high)
+            texts.append(f"{own} {_sign(high)} {_tuple(map(_name, variables_of(high)))}")
+        return f"{rows.view}[{', '.join([*map(_name, rows.prefix), *(texts or ordered[:1])])}]"
 
     def payload(
         self, known: tuple[str, ...], given: tuple[str, ...], payload: tuple[Monomial, ...], rows: Names
@@ -455,6 +466,16 @@ class _Printer:
 def _at(key: tuple[str, ...]) -> str:
     """The printed variables of a key."""
     return ", ".join(map(_name, key))
+
+
+def _tuple(names: Iterable[str]) -> str:
+    """One name, or several in parentheses."""
+    listed = tuple(names)
+    return listed[0] if len(listed) == 1 else f"({', '.join(listed)})"
+
+
+def _sign(bound: Bound | PlaceBound) -> str:
+    return "<" if isinstance(bound, Bound) and bound.strict else "<="
 
 
 def _name(variable: str) -> str:

@@ -436,23 +436,41 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class PlaceBound:
+    """A bound of a range of places: values of the ordered columns from the one at ``first`` on, included."""
+
+    variables: Reads
+    first: int = 0
+
+
+@dataclass(frozen=True)
 class Range:
     """The rows of an ordered view whose key begins with the values of ``prefix``, and whose next column lies between
     two bounds, or on one side of one.
 
     ``prefix`` has a variable for each column that is not ordered. NULL lies in no range, and a range with a bound that
     is NULL is empty.
+
+    A range of *places* has bounds of kind PlaceBound: rows between two places in the order of the view, which compares
+    several columns and NULL, too. A row with a greater place has a value at least as great in the columns of each
+    bound.
     """
 
     view: Annotated[str, Role.RANGE]
     prefix: Key
-    low: Bound | None = None
-    high: Bound | None = None
+    low: Bound | PlaceBound | None = None
+    high: Bound | PlaceBound | None = None
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The variables that it reads."""
-        return (*self.prefix, *(one.variable for one in (self.low, self.high) if one is not None))
+        ends = (one for one in (self.low, self.high) if one is not None)
+        return (*self.prefix, *(name for one in ends for name in variables_of(one)))
+
+
+def variables_of(bound: Bound | PlaceBound) -> tuple[str, ...]:
+    """The variables of a bound of a range."""
+    return bound.variables if isinstance(bound, PlaceBound) else (bound.variable,)
 
 
 @hashed_once

@@ -292,7 +292,10 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
             return word(first)
         case "bit_and":
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
-        case kind if kind in SCANNED or counts_values(kind):
+        case kind if counts_values(kind):
+            # Values of negative multiplicity are passed over: only with a number above 0 there is another one.
+            return f"value_result({word(first)}, max({word(first + '#n')}, 0))"
+        case kind if kind in SCANNED:
             return f"value_result({word(first)}, {word(first + '#n')})"
         case kind if real is not None:
             address = f"payload + {8 * place(first)}"

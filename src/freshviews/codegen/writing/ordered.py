@@ -3,6 +3,8 @@ and RangeLoop."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
 from freshviews.codegen.writing.context import Context
@@ -10,7 +12,17 @@ from freshviews.codegen.writing.payloads.integers import times
 from freshviews.kernel.memory.mem import bits
 from freshviews.kernel.ordered.index import TOP
 from freshviews.kernel.ordered.percentiles import DESCENDING, DISCRETE
-from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
+from freshviews.kernel.ordered.ranges import (
+    HAS_HIGH,
+    HAS_LOW,
+    HIGH_FIRST,
+    HIGH_STRICT,
+    HIGH_WORDS,
+    LOW_FIRST,
+    LOW_STRICT,
+    LOW_WORDS,
+    OF_PLACES,
+)
 from freshviews.kernel.ordered.threshold_tree import OVERFLOWN, SELECTED
 from freshviews.kernel.ordered.top import HELD, MOVED, NOW, NUMBER, OTHER, PLACE
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
@@ -19,6 +31,7 @@ from freshviews.program.statements import (
     Cross,
     Forget,
     Framed,
+    PlaceBound,
     Range,
     RangeLoop,
     RangeSum,
@@ -29,6 +42,20 @@ from freshviews.program.statements import (
 )
 from freshviews.query import block
 
+
+@dataclass(frozen=True)
+class _Side:
+    """The bits of a bound of a range, and the function that has its address in the header."""
+
+    given: int
+    strict: int
+    words: int
+    first: int
+    address: str
+
+
+_LOW = _Side(HAS_LOW, LOW_STRICT, LOW_WORDS, LOW_FIRST, "low_of")
+_HIGH = _Side(HAS_HIGH, HIGH_STRICT, HIGH_WORDS, HIGH_FIRST, "high_of")
 _ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last", "max_by": "ordered_last"}
 
 
@@ -216,6 +243,8 @@ def write_range_loop(context: Context, statement: RangeLoop) -> None:
     with context.loop(f"while {following} != 0:"):
         context.step()
         context.line(f"{row} = row_at({table}, {following} - 1)")
+        # The body of the last row may have read another range of the index.
+        _write_bounds(context, statement.rows, order)
         context.line(f"{following} = range_next({order}, {table}, {following}, {last}, {bounds})")
         for i, variable in enumerate(statement.key, len(statement.rows.prefix)):
             context.line(f"{context.variable(variable)} = load({row}, {i})")
@@ -228,7 +257,21 @@ def _range(context: Context, rows: Range) -> tuple[str, str, str]:
     table, order = context.table(rows.view), context.fresh(f"{rows.view}_order")
     context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")
     has, bounds = 0, []
-    for bound, given, strict in ((rows.low, HAS_LOW, LOW_STRICT), (rows.high, HAS_HIGH, HIGH_STRICT)):
-        has |= 0 if bound is None else given | bound.strict * strict
-        bounds.append("0" if bound is None else context.variable(bound.variable))
+    for bound, side in ((rows.low, _LOW), (rows.high, _HIGH)):
+        if bound is None:
+            bounds.append("0")
+        elif isinstance(bound, PlaceBound):
+            has |= OF_PLACES | side.given | len(bound.variables) << side.words | bound.first << side.first
+            bounds.append(f"{side.address}({order})")
+        else:
+            has |= side.given | bound.strict * side.strict
+            bounds.append(context.variable(bound.variable))
+    _write_bounds(context, rows, order)
     return order, f"{order}, {table}, {context.key(rows.prefix)}", f"{', '.join(bounds)}, {has}"
+
+
+def _write_bounds(context: Context, rows: Range, order: str) -> None:
+    """Store the bounds of a range of places where its kernels read them, in the header of the index."""
+    for bound, side in ((rows.low, _LOW), (rows.high, _HIGH)):
+        if isinstance(bound, PlaceBound):
+            context.line(f"write_key({side.address}({order}), {context.key(bound.variables)})")

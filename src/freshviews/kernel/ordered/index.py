@@ -23,7 +23,8 @@ WORDS = TOP + TOP_WORDS  # number of last key words with kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
 SUMS = FOLDS + 1  # number of components that are summed
 SLICES = SUMS + 1  # the hash index of the key words without a kind, or 0: see groups.py
-KINDS = SLICES + 1  # the kind of each of the last words; then room for the prefix of a search
+BOUNDS = SLICES + 1  # the first of the last words, which have the two bounds of a range of places
+KINDS = BOUNDS + 1  # the kind of each of the last words; then room for the prefix of a search
 # After the prefix, with room for a whole key, come the descriptions of folds, then of sums with a total of each: see
 # folds.py and sums.py.
 
@@ -50,9 +51,11 @@ def new_ordered(t: int, words: int, folds: int, extra: int) -> int:
     the dictionary that ``set_strings`` sets (``codes.string_slots``).
     """
     n = load(t, ORDERED)
-    o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS + extra)
+    bounds = KINDS + words + load(t, KEY) + folds * FOLD_WORDS + extra
+    o = allocate(bounds + 2 * words)
     if o == 0:
         return 0
+    store(o, BOUNDS, bounds)
     store(o, WORDS, words)
     store(o, FOLDS, folds)
     store(o, ROW_WORD, load(t, KEY) + load(t, PAYLOAD) + load(t, INDEXES) + n)
@@ -201,6 +204,18 @@ def tree_remove(o: int, t: int, number: int) -> None:
 def prefix_of(o: int) -> int:
     """Address of the prefix of a search, in the header."""
     return o + 8 * (KINDS + load(o, WORDS))
+
+
+@inlined
+def low_of(o: int) -> int:
+    """Address of the lower bound of a range of places, in the header."""
+    return o + 8 * load(o, BOUNDS)
+
+
+@inlined
+def high_of(o: int) -> int:
+    """Address of the upper bound of a range of places, in the header."""
+    return o + 8 * (load(o, BOUNDS) + load(o, WORDS))
 
 
 @outside

@@ -1,6 +1,7 @@
 """Reads an ordered index: the first and last row of a group, and the sums and the rows of a range.
 
-A range has the rows of a group whose next key word is between two bounds.
+A range has the rows of a group whose next key word is between two bounds. A *range of places* has the rows between two
+places in the order of the index: each bound has values of one or more ordered words in a row, compared in that order.
 
 A loop over a range::
 
@@ -42,10 +43,41 @@ HAS_LOW = 1
 LOW_STRICT = 2
 HAS_HIGH = 4
 HIGH_STRICT = 8
+OF_PLACES = 16  # a range of places: ``low`` and ``high`` are the addresses of the bounds, which are not strict
+LOW_WORDS = 5  # the bits from here on have the words of the lower bound,
+LOW_FIRST = 15  # the first ordered word that it bounds,
+HIGH_WORDS = 25  # the words of the upper bound,
+HIGH_FIRST = 35  # and the first one that it bounds
+_TEN_BITS = 1023
+
 
 @jit
-def _place_by_value(o: int, value: int, low: int, high: int, has: int) -> int:
-    """-1, 0 or 1: a value of the first word with a kind comes before a range, is in it, or comes after it."""
+def _compare_words(o: int, first: int, words: int, row: int, bound: int) -> int:
+    """-1, 0 or 1: ordered words of a row, from ``first`` on, come before those of a bound, equal them, or come after
+    them. ``row``: the address of the first ordered word."""
+    order = 0
+    i = 0
+    while order == 0 and i < words:
+        order = compare_codes(o, load(o, KINDS + first + i), load(row, first + i), load(bound, i))
+        i += 1
+    return order
+
+
+@jit
+def _place_by_value(o: int, row: int, low: int, high: int, has: int) -> int:
+    """-1, 0 or 1: a row comes before a range, is in it, or comes after it. ``row``: the address of its first word with
+    a kind."""
+    if has & OF_PLACES != 0:
+        if has & HAS_LOW != 0:
+            first = (has >> LOW_FIRST) & _TEN_BITS
+            if _compare_words(o, first, (has >> LOW_WORDS) & _TEN_BITS, row, low) < 0:
+                return -1
+        if has & HAS_HIGH != 0:
+            first = (has >> HIGH_FIRST) & _TEN_BITS
+            if _compare_words(o, first, (has >> HIGH_WORDS) & _TEN_BITS, row, high) > 0:
+                return 1
+        return 0
+    value = load(row, 0)
     if value == NULL:
         return -1
     kind = load(o, KINDS)
@@ -65,12 +97,14 @@ def _place_in_range(o: int, t: int, row: int, low: int, high: int, has: int) -> 
     """-1, 0 or 1: the row comes before a range, is in it, or comes after it. The prefix is in the header."""
     words = load(t, KEY) - load(o, WORDS)
     order = compare_prefix(row, prefix_of(o), words)
-    return order if order != 0 else _place_by_value(o, load(row, words), low, high, has)
+    return order if order != 0 else _place_by_value(o, row + 8 * words, low, high, has)
 
 
 @jit
 def _is_empty(o: int, low: int, high: int, has: int) -> bool:
-    """Whether no value is between the bounds: one is NULL, or the lower exceeds the upper."""
+    """Whether no value is between the bounds: one is NULL, or the lower exceeds the upper. False for places."""
+    if has & OF_PLACES != 0:
+        return False
     if (has & HAS_LOW != 0 and low == NULL) or (has & HAS_HIGH != 0 and high == NULL):
         return True
     if has & HAS_LOW == 0 or has & HAS_HIGH == 0:
@@ -86,7 +120,7 @@ def _next_outside(o: int, t: int, group: int, position: int, low: int, high: int
     rows = slice_rows(group)
     for i in range(position, load(group, ROWS_COUNT)):
         row = row_at(t, load32(rows, i))
-        if is_outside(o, row) and _place_by_value(o, load(row, word), low, high, has) == 0:
+        if is_outside(o, row) and _place_by_value(o, row + 8 * word, low, high, has) == 0:
             return load32(rows, i) + 1
     return 0
 
@@ -111,7 +145,7 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
 
     A range has the rows with a given prefix whose next key word is within one or two bounds. The sum of a range is
     added up from whole subtrees, in O(log n), expected. For a group outside the tree it is added up row by row. NULL
-    lies in no range. Sums need an ascending order with NULL first.
+    lies in no range, except one of places. Other ranges need an ascending order with NULL first.
     """
     for f in range(load(o, SUMS)):
         clear_total(o, sum_at(o, t, f))
@@ -122,7 +156,7 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
         rows = slice_rows(group)
         for i in range(load(group, ROWS_COUNT)):
             row = row_at(t, load32(rows, i))
-            if _place_by_value(o, load(row, word), low, high, has) == 0:
+            if _place_by_value(o, row + 8 * word, low, high, has) == 0:
                 _add_to_totals(o, t, load32(rows, i) + 1, 0)
         return
     top = load32(o + 8 * ROOT, 0)
@@ -138,7 +172,7 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
     child = load32(left_link(o, t, top), 0)
     while child != 0:
         right = load32(right_link(o, t, child), 0)
-        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & (HAS_LOW | LOW_STRICT)) == 0:
+        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & ~(HAS_HIGH | HIGH_STRICT)) == 0:
             _add_to_totals(o, t, child, right)
             child = load32(left_link(o, t, child), 0)
         else:
@@ -146,7 +180,7 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
     child = load32(right_link(o, t, top), 0)
     while child != 0:
         left = load32(left_link(o, t, child), 0)
-        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & (HAS_HIGH | HIGH_STRICT)) == 0:
+        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & ~(HAS_LOW | LOW_STRICT)) == 0:
             _add_to_totals(o, t, child, left)
             child = load32(right_link(o, t, child), 0)
         else:
@@ -157,7 +191,8 @@ def sum_of_range(o: int, t: int, group: int, low: int, high: int, has: int) -> N
 def sum_range(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int) -> None:
     """Write the totals of the rows whose key begins with ``prefix`` and whose next word is in a range to the header.
 
-    ``prefix`` has all key words without a kind. ``has``: bits that say which bounds exist, and which are strict.
+    ``prefix`` has all key words without a kind. ``has``: bits that say which bounds exist, and which are strict, or of
+    which words they are.
     """
     write_key(prefix_of(o), prefix)
     sum_of_range(o, t, group_of_prefix(o, prefix), low, high, has)

@@ -1,3 +1,3 @@
-"""Has strategies over ordered rows: for the first rows, and for the rows whose running sum is within a limit."""
+"""Has strategies over ordered rows: for the first rows, frames, and the rows whose running sum is within a limit."""
 
-__all__ = ["threshold", "top_k"]
+__all__ = ["spans", "threshold", "top_k"]

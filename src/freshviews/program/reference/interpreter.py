@@ -12,7 +12,7 @@ from freshviews.expr.nodes import words_in
 from freshviews.program.payload import COUNT, MULTIPLICITY
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
-from freshviews.program.reference.ordered_rows import in_order, is_between, scanned, values, window
+from freshviews.program.reference.ordered_rows import compare, in_order, is_between, scanned, values, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
 from freshviews.program.reference.tables import Tables, enter, leave
@@ -38,6 +38,7 @@ from freshviews.program.statements import (
     Loop,
     Move,
     Perform,
+    PlaceBound,
     Range,
     RangeLoop,
     RangeSum,
@@ -377,12 +378,18 @@ class State(Tables):
         view = self.program.view(rows.view)
         prefix, at = scope.values(rows.prefix), len(rows.prefix)
         assert len(view.prefix) == at, f"{view.name} is not ordered by the rest of its key"
-        low, high = (
-            None if one is None else (scope.variables[one.variable], one.strict) for one in (rows.low, rows.high)
-        )
-        found = (key for key in self.views[view.name] if key[:at] == prefix)
-        inside = (key for key in found if is_between(key[at], low, high, view.ordered[0], self.dictionary))
-        return in_order(inside, view.ordered, self.dictionary)
+        found = [key for key in self.views[view.name] if key[:at] == prefix]
+        for bound, sign in ((rows.low, 1), (rows.high, -1)):
+            if isinstance(bound, PlaceBound):
+                place, first = scope.values(bound.variables), at + bound.first
+                orders = view.ordered[bound.first : bound.first + len(place)]
+                places = ((key, key[first : first + len(place)]) for key in found)
+                found = [key for key, own in places if sign * compare(own, place, orders, self.dictionary) >= 0]
+            elif bound is not None:
+                edge = scope.variables[bound.variable], bound.strict
+                low, high = (edge, None) if sign > 0 else (None, edge)
+                found = [k for k in found if is_between(k[at], low, high, view.ordered[0], self.dictionary)]
+        return in_order(found, view.ordered, self.dictionary)
 
     def _leap(self, leap: Leap, scope: Scope) -> None:
         found = [self.tries[c.trie][len(c.key) - 1].get(scope.values(c.key[:-1]), []) for c in leap.cursors]

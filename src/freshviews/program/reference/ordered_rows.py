@@ -32,6 +32,13 @@ def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Diction
     return found
 
 
+def compare(a: Key, b: Key, orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
+    """-1, 0 or 1: place ``a`` comes before place ``b``, is equal to it, or comes after it."""
+    if a == b:
+        return 0
+    return -1 if in_order((b, a), orders, dictionary)[0] == a else 1
+
+
 def is_between(
     code: int,
     low: tuple[int, bool] | None,

@@ -154,7 +154,7 @@ class SubqueryBinder:
     """The columns that the SELECT mentions outside the current term."""
     rows: Source | None = None
     """The rows that window functions are computed over; None if they are not accepted here."""
-    numbers: Numbers = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=Numbers)
     """The numbers that these rows have so far."""
     around: tuple[Expr, ...] = ()
     """The columns of these rows that identify the row of the enclosing query to which they belong."""

@@ -3,7 +3,7 @@
     SUM(x) OVER (PARTITION BY p)              JOIN (SELECT p, SUM(x) AS v FROM t GROUP BY p) q ON q.p <=> t.p
     SUM(x) OVER (PARTITION BY p ORDER BY x)   JOIN (SELECT d.p, d.x, SUM(t.x) AS v
                                                     FROM (SELECT DISTINCT p, x FROM t) d
-                                                    JOIN t ON t.p <=> d.p AND t.x <= d.x GROUP BY d.p, d.x) q
+                                                    JOIN t ON t.p <=> d.p AND x in the frame of d.x GROUP BY d.p, d.x) q
                                                 ON q.p <=> t.p AND q.x <=> t.x
     RANK() OVER (PARTITION BY p ORDER BY x)   JOIN (the ranks of p, x in t) q ON q.p <=> t.p AND q.x <=> t.x
     ROW_NUMBER() OVER (...)                   (t with its numbers) in the place of t
@@ -11,8 +11,9 @@
     SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-A frame of ``RANGE`` with other bounds has other conditions in place of ``t.x <= d.x``. Strategy ``top_k`` maintains the
-views in the lines from RANK to FIRST_VALUE.
+Strategy ``top_k`` maintains the views in the lines after the first. ``x in the frame of d.x`` is a condition of
+``query.span``, for orders of any expressions. With ROWS, further columns end the order, so that no two rows are equal
+in it.
 """
 
 __all__ = ["binding", "nearest", "rows"]

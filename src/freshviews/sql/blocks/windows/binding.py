@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import Frame as Between
-from freshviews.query.block import counts_values
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -127,9 +126,6 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         raise text.unsupported(node, f"{inner.name.upper()} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
-    if frame is not None and any(counts_values(one.function) for one in collector.calls):
-        what = f"{inner.name.upper()} OVER (... ORDER BY ...)"
-        raise text.unsupported(node, what, "OVER (PARTITION BY ...) is accepted, and ORDER BY inside the aggregate")
     in_order = frame is not None and inner.find(exp.Order) is None
     return Window(node, partition, order, "", value, tuple(collector.calls), frame, joins_in_order=in_order)
 
@@ -250,15 +246,16 @@ def needs_all_columns(text: SqlText, node: exp.Window) -> bool:
 def number_equal_rows(text: SqlText, windows: Sequence[exp.Window]) -> bool:
     """True if window functions number equal rows in different ways, which must agree on the same row, or if a frame is
     bounded by numbers of rows, which must differ."""
-    return len({_numbering(text, one) for one in windows} - {None}) > 1 or any(_is_bounded(text, w) for w in windows)
+    return len({_numbering(text, one) for one in windows} - {None}) > 1 or any(_counts_rows(text, w) for w in windows)
 
 
-def _is_bounded(text: SqlText, node: exp.Window) -> bool:
-    """True for a frame of ROWS with two bounds."""
-    frame = _spec(text, node).args.get("spec")
-    if frame is None or _kind(frame) != "ROWS":
-        return False
-    return "UNBOUNDED" not in (str(frame.args.get(which)).upper() for which in ("start", "end"))
+def _counts_rows(text: SqlText, node: exp.Window) -> bool:
+    """True for a frame of ROWS with a bound, and for a neighbour among the rows that are not NULL."""
+    spec = _spec(text, node)
+    frame, name = spec.args.get("spec"), _function_of(node, spec)
+    if name in _SHIFTS:
+        return len(node.this.expressions) > 3
+    return name not in _RANKS and frame is not None and _kind(frame) == "ROWS" and not _is_whole(frame)
 
 
 def _numbering(text: SqlText, node: exp.Window) -> Hashable:

@@ -27,7 +27,7 @@ from freshviews.sql.blocks.joins.tree import Joined, free_alias
 from freshviews.sql.blocks.optional import EQUALITIES, equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.blocks.windows.binding import Window
-from freshviews.sql.blocks.windows.rows import joined_with
+from freshviews.sql.blocks.windows.rows import Numbers, joined_with
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Refusal, call, integer, nodes_of, null, replaced, retyped
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
@@ -113,7 +113,7 @@ def _with_ends(
     before = sign in ("ge", "gt")
     order = (Sort(value, False, False),)
     window = Window(node, tuple(keys), order, "", value, (), shift=1 if before else -1, default=null(value.type))
-    beside, joined = joined_with(window, base, (), Joined((base,)), views, lambda expr: expr, {})
+    beside, joined = joined_with(window, base, (), Joined((base,)), views, lambda expr: expr, Numbers())
     end = retyped(beside, BIGINT)
     if sign in ("ge", "le"):
         end = call("sub_int" if before else "add_int", (end, integer(1)), BIGINT)

@@ -7,12 +7,13 @@ SELECT and takes their place.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.definitions import ViewDef
-from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.query.block import EVERY, GatheredColumn
 from freshviews.query.block import Frame as Between
+from freshviews.query.span import Span
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import (
     AggregateCall,
@@ -52,11 +53,25 @@ from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
-Numbers = dict[Hashable, Expr]
-"""Row numbers, by partition and order."""
 
-_BEYOND = 2**62
-"""A bound beyond the codes of all types except BIGINT, doubles and strings."""
+@dataclass
+class Numbers:
+    """Describes the rows of the window functions of a SELECT.
+
+    ``known``: their numbers so far, by partition and order. ``columns``: the names of their columns before the first
+    function, which distinguish the rows that it needs apart; ``keys``: sets of these that do, without NULL.
+    """
+
+    known: dict[Hashable, Expr] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    keys: tuple[frozenset[str], ...] = ()
+
+    def begin(self, base: Source, views: Views) -> None:
+        """Note the columns of the rows, before the first function."""
+        if not self.columns:
+            names = {column.name for column in base.columns if not column.nullable}
+            self.columns = tuple(column.name for column in base.columns)
+            self.keys = tuple(frozenset(one) for one in views.keys_of(base) if names.issuperset(one))
 
 
 def joined_with(
@@ -77,6 +92,7 @@ def joined_with(
     this view by equal values; NULL equals NULL. A row number, or a value of a neighbouring row, is a column of a view
     of all rows. This view replaces the source.
     """
+    numbers.begin(base, views)
     return _Rows(base, views, joined, numbers).value(window, around, over)
 
 
@@ -89,7 +105,7 @@ def with_occurrence_numbers(joined: Joined, views: Views) -> Joined:
     known = {column.name for column in base.columns if not column.nullable}
     if any(known.issuperset(names) for names in views.keys_of(base)):
         return joined
-    rows = _Rows(base, views, joined, {})
+    rows = _Rows(base, views, joined, Numbers())
     rows.number(tuple(map(base.column, base.columns)), ())
     return rows.joined
 
@@ -151,23 +167,78 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> Expr:
         """An aggregate over the frame of each row."""
-        if frame is None or (not order and not frame.rows):
+        within = frozenset(map(key, partition))
+        varying = tuple(one for one in order if not _is_constant(one.expr, within))
+        if frame is None or (not varying and not frame.rows):
             select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
-            return self._join_view_of(select, partition)
-        if frame.rows and self._is_order_of_key(partition, order) and {frame.low, frame.high} == {None, 0}:
-            # Each place has one row.
-            frame = replace(frame, rows=False)
+            found = self._join_view_of(select, partition)
+            if frame is None or frame.has_current:
+                return found
+            # A frame beside the one value of ORDER BY is empty; that of NULL has the rows with NULL.
+            known = call("is_not_null", (order[0].expr,), BOOLEAN)
+            return logic.choose([(known, of_no_rows(value, calls))], found)
         between = frame.between
         if between is not None and all(one.gathering is None for one in calls):
             return self._over_frames(between, value, calls, partition, order)
-        made, keys = (self._over_rows if frame.rows else self._over_places)(frame, value, calls, partition, order)
+        if frame.rows and None in (frame.low, frame.high):
+            return self._to_an_end(frame, value, calls, partition, order)
+        if frame.rows:
+            made, keys = self._over_rows(frame, value, calls, partition, order)
+        else:
+            made, keys = self._over_places(frame, value, calls, partition, varying)
         if frame.has_current:
             return self._join_view_of(made, keys)
         return self._join_view_of(made, keys, of_no_rows(value, calls))
 
+    def _to_an_end(
+        self,
+        frame: Frame,
+        value: Expr,
+        calls: tuple[AggregateCall, ...],
+        partition: tuple[Expr, ...],
+        order: tuple[Sort, ...],
+    ) -> Expr:
+        """An aggregate over the rows from one end of the partition. No two rows are equal, so each has a place of its
+        own: the value of a row is that of the places up to the row at the bound of its frame, or from it on."""
+        from_start = frame.low is None
+        shift = frame.high if from_start else frame.low
+        assert isinstance(shift, int)
+        nothing, has_all = of_no_rows(value, calls), shift == 0 or from_start == (shift > 0)
+        exact = self._distinguished(partition, order)
+        if not exact:
+            # Each partition has one row.
+            return self._over_frame(None, value, calls, partition, ()) if has_all else nothing
+        whole = Frame(False, None, 0) if from_start else Frame(False, 0, None)
+        made, keys = self._over_places(whole, value, calls, partition, exact)
+        if shift == 0:
+            return self._join_view_of(made, keys)
+        # The total of a partition is joined with those rows alone whose frame has all its rows.
+        rows = Select("bag", (self.base,), (), ())
+        total = _grouped(rows, (*partition, integer(0)), (Item("v", value),), calls)
+        there, others = self._beside(keys, shift, partition, order)
+        branches = [(there, self._join_view_of(made, others, nothing))]
+        if not has_all:
+            return logic.choose(branches, nothing)
+        is_there = logic.choose([(there, integer(1))], integer(0))
+        return logic.choose(branches, self._join_view_of(total, (*partition, is_there), nothing))
+
+    def _distinguished(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> tuple[Sort, ...]:
+        """The order, with further columns until no two rows of a partition are equal in it."""
+        names = {name_of(one.name) for one in (*partition, *(o.expr for o in order)) if isinstance(one, Column)}
+        within = frozenset(map(key, partition))
+        sorts = [one for one in order if not _is_constant(one.expr, within)]
+        columns = {column.name: column for column in self.base.columns}
+        for name in self.numbers.columns:
+            if any(names.issuperset(one) for one in self.numbers.keys):
+                break
+            if name not in names:
+                sorts.append(Sort(self.base.column(columns[name]), False, False))
+                names.add(name)
+        return tuple(sorts)
+
     def _is_order_of_key(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> bool:
         """True if the order is one range (``_not_after``), and no two rows of a partition are equal in it."""
-        if len(order) != 1 or _without_null(order[0]).expr.nullable or order[0].expr.type == STRING:
+        if len(order) != 1 or order[0].expr.nullable or order[0].expr.type == STRING:
             return False
         exprs = (*partition, order[0].expr)
         known = {name_of(one.name) for one in exprs if isinstance(one, Column) and not one.nullable}
@@ -182,32 +253,42 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
-        codes = tuple(map(_without_null, order))
-        keys = (*partition, *(one.expr for one in codes))
+        # A condition with a host function of columns of both sides would be computed after the join.
+        shared = {n.name for one in partition for n in nodes_of(one) if isinstance(n, Column)}
+        mixed = [o.expr for o in order if shared.intersection(columns_of(o.expr))]
+        computed = self._host_columns(mixed)
+        order = tuple(replace(one, expr=computed.get(key(one.expr), one.expr)) for one in order)
+        keys = (*partition, *(one.expr for one in order))
         # A place has a column for each bound that is not its own value.
-        bounds = {one: _without_null(_at_bound(order[0], one)).expr for one in (frame.low, frame.high) if _is_step(one)}
-        places, again = self._distinct_places((*keys, *bounds.values())), self._again
+        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
+        bounds = (moved_place(order[0].expr, one, order[0].descending) for one in steps)
+        places, again = self._distinct_places((*keys, *bounds)), self._again
         columns = tuple(map(places.column, places.columns))
         own = columns[len(partition) : len(keys)]
-        at = dict(zip(bounds, ((one,) for one in columns[len(keys) :]), strict=True))
-        tests: list[Expr] = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
-        if frame.low is not None:
-            backwards = tuple(replace(o, descending=not o.descending, nulls_last=not o.nulls_last) for o in codes)
-            tests += logic.conjuncts_of(_not_after(backwards, at.get(frame.low, own), again))
-        if frame.high is not None:
-            tests += logic.conjuncts_of(_not_after(codes, at.get(frame.high, own), again))
-        rows = Select("bag", (places, self._other), tuple(tests), ())
+        at: dict[FrameBound, tuple[Expr, ...] | None] = {None: None, 0: own}
+        at.update(zip(steps, ((one,) for one in columns[len(keys) :]), strict=True))
+        span = Span(
+            tuple(again(one.expr) for one in order),
+            own,
+            tuple(one.descending for one in order),
+            tuple(one.nulls_last for one in order),
+            at[frame.low],
+            at[frame.high],
+        )
+        tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
+        # The rows of a batch come before its places, which then read the sums of their frames.
+        rows = Select("bag", (self._other, places), (*tests, span.condition), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
 
     def number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The numbers of the rows, whose source is then a view that has them."""
         which = (*map(key, partition), *((key(one.expr), one.descending, one.nulls_last) for one in order))
-        if which not in self.numbers:
+        if which not in self.numbers.known:
             limit = Limited(order, EVERY, 0, partition, "row_number")
             self._replace((Item("row_number", number_ref()),), limit)
-            self.numbers[which] = self.base.column(self.base.columns[-1])
-        return self.numbers[which]
+            self.numbers.known[which] = self.base.column(self.base.columns[-1])
+        return self.numbers.known[which]
 
     def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
         """Replace the rows by a view with further columns, which depend on the places of rows in an order."""
@@ -255,24 +336,31 @@ class _Rows:
     ) -> Expr:
         """The value of a row that is some rows before or after."""
         assert window.shift is not None and window.default is not None
-        there, beside = self._beside(over(window.value), window.shift, partition, order)
+        there, beside = self._value_beside(over(window.value), window.shift, partition, order)
         return logic.choose([(there, beside)], over(window.default))
 
-    def _beside(
+    def _value_beside(
         self, value: Expr, shift: int, partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> tuple[Expr, Expr]:
-        """A test of whether there is a row ``shift`` rows after each row, and its value. The source of the rows is then
-        a view that has, for each row, the columns of that other row."""
+        """A test of whether there is a row ``shift`` rows after each row, and its value."""
+        there, (beside,) = self._beside((value,), shift, partition, order)
+        return there, beside
+
+    def _beside(
+        self, values: tuple[Expr, ...], shift: int, partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> tuple[Expr, tuple[Expr, ...]]:
+        """A test of whether there is a row ``shift`` rows after each row, and its values. The source of the rows is
+        then a view that has, for each row, the columns of that other row."""
         if shift == 0:
-            return TRUE, value
-        own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
+            return TRUE, values
+        own = {n.name: n for value in values for n in nodes_of(value) if isinstance(n, Column)}
         limit = Limited(order, EVERY, 0, partition, shift=shift, beside=tuple(own.values()))
         wanted = [Item(name_of(one.name), beside_ref(i, one)) for i, one in enumerate(own.values())]
         self._replace((*wanted, Item("there", there_ref())), limit)
         *others, there = map(self.base.column, self.base.columns[-len(wanted) - 1 :])
         to = dict(zip(own, others, strict=True))
-        beside = replaced(value, lambda part: to.get(part.name) if isinstance(part, Column) else None)
-        return logic.compare("=", there, integer(1)), beside
+        beside = (replaced(one, lambda part: to.get(part.name) if isinstance(part, Column) else None) for one in values)
+        return logic.compare("=", there, integer(1)), tuple(beside)
 
     def _at_place(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
@@ -354,13 +442,18 @@ class _Rows:
 
     def _without_host(self, calls: tuple[AggregateCall, ...]) -> tuple[AggregateCall, ...]:
         """The calls over columns of the rows instead of host functions, which are not computed in a loop."""
-        host = {key(arg): arg for call_ in calls for arg in call_.args if has_host(arg)}
-        if not host:
-            return calls
-        items = (*self._all(), *(Item(f"value{i}", arg) for i, arg in enumerate(host.values(), 1)))
-        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
-        columns = dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
+        columns = self._host_columns([arg for call_ in calls for arg in call_.args])
         return tuple(replace(o, args=tuple(columns.get(key(arg), arg) for arg in o.args)) for o in calls)
+
+    def _host_columns(self, exprs: Sequence[Expr]) -> dict[Hashable, Expr]:
+        """Columns for those of the expressions that have host functions. The source of the rows is then a view that has
+        them."""
+        host = {key(one): one for one in exprs if has_host(one)}
+        if not host:
+            return {}
+        items = (*self._all(), *(Item(f"value{i}", one) for i, one in enumerate(host.values(), 1)))
+        self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
+        return dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
 
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
@@ -406,16 +499,16 @@ class _Rows:
             bound, far, place = frame.high, frame.low, 0
         if bound + place > frame.high:
             return nothing
-        there, beside = self._beside(value, bound + place, partition, order)
+        there, beside = self._value_beside(value, bound + place, partition, order)
         branches = [(there, beside)]
         is_inside = bound >= 0 if window.place > 0 else bound <= 0
         if not is_inside:
             if place:
-                begins, _ = self._beside(value, bound, partition, order)
+                begins, _ = self._value_beside(value, bound, partition, order)
                 branches = [(begins, logic.choose(branches, nothing))]
             reach = far - place if window.place > 0 else far
             reached = reach >= 0 if window.place > 0 else reach <= 0
-            test = TRUE if reached else self._beside(value, reach, partition, order)[0]
+            test = TRUE if reached else self._value_beside(value, reach, partition, order)[0]
             branches.append((test, self._at_place(window, over, partition, order)))
         return logic.choose(branches, nothing)
 
@@ -559,14 +652,11 @@ def _is_of_place(window: Window) -> bool:
     return (window.place == 1 and frame.low == 0) or (window.place < 0 and frame.high == 0)
 
 
-def _is_step(bound: FrameBound) -> bool:
-    return isinstance(bound, Step)
-
-
-def _at_bound(sort: Sort, step: FrameBound) -> Sort:
-    """The value of ORDER BY at a bound of a frame."""
-    assert isinstance(step, Step)
-    return replace(sort, expr=moved_place(sort.expr, step, sort.descending))
+def _is_constant(expr: Expr, within: frozenset[Hashable]) -> bool:
+    """True if an expression has one value in each partition, by the expressions ``within`` PARTITION BY."""
+    if isinstance(expr, Literal) or key(expr) in within:
+        return True
+    return not isinstance(expr, Column) and all(_is_constant(arg, within) for arg in expr.args)
 
 
 def _less(value: Expr, by: Expr) -> Expr:
@@ -616,26 +706,6 @@ def _grouped(
     bag = replace(rows, items=tuple(Item(name, one) for name, one in zip(names, keys, strict=True)))
     made = distinct_over(bag)
     return replace(made, kind="groups" if keys else "global", items=(*made.items, *items), aggregates=calls)
-
-
-def _without_null(sort: Sort) -> Sort:
-    """The same order with a number in the place of NULL, if the codes of the type leave one free."""
-    expr = sort.expr
-    if not expr.nullable or expr.type == BIGINT or expr.type == STRING or expr.type.is_float:
-        return sort
-    # NULL first in a rising order, or last in a falling one, is the least value of all.
-    beyond = integer(_BEYOND if sort.nulls_last != sort.descending else -_BEYOND)
-    return replace(sort, expr=logic.first_of((retyped(expr, BIGINT), beyond)))
-
-
-def _not_after(order: Sequence[Sort], places: Sequence[Expr], again: Callable[[Expr], Expr]) -> Expr:
-    """True for a row at a place or before it."""
-    moved = tuple(replace(one, expr=again(one.expr)) for one in order)
-    if len(order) == 1 and not order[0].expr.nullable:
-        # A range, which an ordered index answers.
-        return logic.compare(">=" if order[0].descending else "<=", moved[0].expr, places[0])
-    equal = [logic.null_safe_equal(one.expr, place) for one, place in zip(moved, places, strict=True)]
-    return logic.either(_before(moved, places), logic.all_of(equal))
 
 
 def _before(order: Sequence[Sort], places: Sequence[Expr]) -> Expr:
