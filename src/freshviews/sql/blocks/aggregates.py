@@ -149,7 +149,7 @@ class Collector:
             if total.type.is_months:
                 return expression("try_check_range", (total, *map(integer, total.type.bounds)), total.type)
             return total
-        reference = self._reference
+        reference: Callable[[AggregateCall], Expr] = self._reference
         if distinct:
             (argument,), reference = over_distinct((keep(argument),), reference)
             keep = _as_is
@@ -230,9 +230,9 @@ class Collector:
             # COUNT(t.*) and COUNT(*, x) count the rows where no column of the star is NULL.
             columns: dict[object, Expr] = {}
             for argument in arguments:
-                expanded = self._star is not None and is_star(argument)
-                for one in self._star(argument) if expanded else [self._scalar.bind(argument)]:
-                    columns.setdefault(key(one) if expanded else len(columns), self._typed(one))
+                star = self._star if is_star(argument) else None
+                for one in [self._scalar.bind(argument)] if star is None else star(argument):
+                    columns.setdefault(len(columns) if star is None else key(one), self._typed(one))
             bound = list(columns.values())
             if not bound:
                 raise Fault("count takes * or at least 1 argument")
