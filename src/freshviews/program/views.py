@@ -57,7 +57,8 @@ class View:
     ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one each;
     the view keeps its rows in these orders within the rest of the key. ``folds``: kinds of Scan over the last key
     column, which the view maintains in the subtrees of that order. ``sums``: components whose sums over these subtrees
-    the view maintains, for RangeSum; the order is then ascending, with NULL first. ``journal``: the view records old
+    the view maintains, for RangeSum; the order is then ascending, with NULL first, unless its ranges are of places.
+    ``journal``: the view records old
     payloads during a batch, from which its change is read. ``tally`` names the last component if it does not count for
     a row's presence: a row is absent if all other components are zero. ``running``: the values by which Cross selects
     rows. ``placed``: the view maintains the copies in the subtrees of its order, for Top, Numbered and Beside; its one
