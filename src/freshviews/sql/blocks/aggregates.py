@@ -142,7 +142,7 @@ class Collector:
         argument = self._scalar.bind(arguments[0])
         if argument.type != BIGINT:
             return self._reference(_over_one("sum", argument, distinct, keep))
-        reference = self._reference
+        reference: Callable[[AggregateCall], Expr] = self._reference
         if distinct:
             (argument,), reference = over_distinct((keep(argument),), reference)
             keep = _as_is
@@ -221,9 +221,10 @@ class Collector:
             # COUNT(t.*) and COUNT(*, x) count the rows where no column of the star is NULL.
             columns: dict[object, Expr] = {}
             for argument in arguments:
-                expanded = self._star is not None and is_star(argument)
-                for one in self._star(argument) if expanded else [self._scalar.bind(argument)]:
-                    columns.setdefault(key(one) if expanded else len(columns), self._typed(one))
+                if self._star is not None and is_star(argument):
+                    columns.update((key(one), one) for one in self._star(argument))
+                else:
+                    columns[len(columns)] = self._typed(self._scalar.bind(argument))
             bound = list(columns.values())
             if not bound:
                 raise Fault("count takes * or at least 1 argument")
