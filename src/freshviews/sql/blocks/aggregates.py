@@ -230,9 +230,10 @@ class Collector:
             # COUNT(t.*) and COUNT(*, x) count the rows where no column of the star is NULL.
             columns: dict[object, Expr] = {}
             for argument in arguments:
-                star = self._star if is_star(argument) else None
-                for one in [self._scalar.bind(argument)] if star is None else star(argument):
-                    columns.setdefault(len(columns) if star is None else key(one), self._typed(one))
+                if self._star is not None and is_star(argument):
+                    columns.update((key(one), one) for one in self._star(argument))
+                else:
+                    columns[len(columns)] = self._typed(self._scalar.bind(argument))
             bound = list(columns.values())
             if not bound:
                 raise Fault("count takes * or at least 1 argument")
