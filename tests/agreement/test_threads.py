@@ -16,6 +16,8 @@ from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
 from tests.agreement.sql_top import top_scenario
+from tests.agreement.sql_windows import windows_scenario
+from tests.agreement.states import Totals, run_number
 from tests.agreement.views_of_script import definitions_of
 from tests.in_threads import in_threads
 
@@ -66,3 +68,9 @@ def test_random_scenarios_run_lanes_in_parallel(monkeypatch: pytest.MonkeyPatch)
     for seed in (7, 12, 20, 22):
         check(scenario(seeded(seed)), (None,), database="live")
     assert max(sizes) > 2 and len(sizes) > 20
+
+
+@pytest.mark.seeds(20)
+def test_window_functions_in_threads_agree_with_duckdb(seed: int) -> None:
+    shown: list[str] = []
+    assert not run_number(3, seed, Totals(), shown.append, (windows_scenario,)), "\n".join(shown)

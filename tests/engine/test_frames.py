@@ -201,9 +201,9 @@ def test_a_table_of_a_frame_keeps_column_names_and_nullability() -> None:
     ("frame", "key", "message"),
     [
         ([(1,)], (), "table t: a pandas or polars DataFrame, .* is expected, not list; for other rows"),
-        ({"a": [1]}, (), "not a dict"),
-        (5, (), "not a int"),
-        (pl.LazyFrame({"a": [1]}), (), "not a LazyFrame"),
+        ({"a": [1]}, (), "not dict"),
+        (5, (), "not int"),
+        (pl.LazyFrame({"a": [1]}), (), "not LazyFrame"),
         (pa.table({"a": [[1]]}), (), "column a: values of the type list<.*> have no SQL type"),
         (pa.table({"a": [None]}), (), "table t, column a: only NULLs have no SQL type"),
         (pa.table({}), (), "table t: the frame has no columns"),

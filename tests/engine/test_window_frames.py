@@ -387,3 +387,34 @@ def test_a_frame_of_functions_of_strings_and_of_values_that_may_fail() -> None:
         with pytest.raises(BatchError, match=r"view v cannot be computed: 1.0 / .* fails for a row"):
             db.insert("t", [(3, "a"), (9, "x")])
         assert sorted(row[:4] for row in db.view("v")) == [(1, 2, 1, "ab"), (2, 2, 1, "ab"), (10, 3, 0, "bcd")]
+
+
+@pytest.mark.parametrize(
+    ("call", "rows"),
+    [
+        ("max_by(0, 1) OVER (ORDER BY x DESC)", [(0,), (0,)]),
+        ("max_by(x, 1) OVER (ORDER BY x DESC)", [(3.0,), (3.0,)]),
+        ("COUNT(DISTINCT 1) OVER (ORDER BY x)", [(1,), (1,)]),
+        ("COUNT(DISTINCT 1, 0) OVER (ORDER BY x)", [(1,), (1,)]),
+    ],
+)
+def test_aggregates_of_constants_over_frames_have_their_values(call: str, rows: list[tuple[object, ...]]) -> None:
+    db = Database()
+    db.execute(f"CREATE TABLE t (x DOUBLE); CREATE MATERIALIZED VIEW v AS SELECT {call} AS y FROM t")
+    db.insert("t", [(3.0,), (1.0,)])
+    assert list(db.view("v")) == rows
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT i, SUM(x) OVER (ORDER BY 10 / i) AS y FROM t", [(1, 3), (2, 2)]),
+        ("SELECT i, SUM(x) OVER (ORDER BY i, 10 / i DESC) AS y FROM t", [(1, 1), (2, 3)]),
+        ("SELECT i, SUM(MAX(x)) OVER (ORDER BY variance(i), i) AS y FROM t GROUP BY i", [(1, 1), (2, 3)]),
+    ],
+)
+def test_an_order_that_may_fail_is_computed_before_the_frames(query: str, rows: list[tuple[int, int]]) -> None:
+    db = Database()
+    db.execute(f"CREATE TABLE t (i INT, x INT); CREATE MATERIALIZED VIEW v AS {query}")
+    db.insert("t", [(1, 1), (2, 2)])
+    assert sorted(db.view("v")) == rows

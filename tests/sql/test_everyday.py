@@ -194,7 +194,6 @@ WRONG = [
     ("SELECT DISTINCT ON (k, x) k, d FROM t ORDER BY k, d, x", "x must come before d"),
     ("SELECT k FROM TUMBLE(t, ts)", "TUMBLE in FROM takes a table, a column and intervals, as in TUMBLE"),
     ("SELECT COUNT(*) AS n FROM t GROUP BY window(ts, '1 month')", "a window takes a constant interval above 0"),
-    ("SELECT variance(DISTINCT x) AS a FROM t", "aggregate over SELECT DISTINCT in FROM"),
     ("SELECT corr(x) AS a FROM t", "corr takes 2 arguments, not 1"),
     ("SELECT regexp_extract(s, '(', 1) AS a FROM t", "is not a regular expression"),
     ("SELECT to_date(s, 'YYYY') AS a FROM t", "at most yyyy"),

@@ -181,10 +181,10 @@ _MANY = 10_000_000
 BOMBS: list[tuple[pa.Array, str | None, str]] = [
     (pa.nulls(_MANY), None, "more than 4,194,304 parameters"),
     (pa.array([0] * 1000), "zstd", "are compressed"),
-    (pa.array(["x"] * 1000).dictionary_encode(), None, "of the type dictionary"),
-    (pa.array([[None]] * 3), None, "of the type list"),
-    (pa.RunEndEncodedArray.from_arrays(pa.array([_MANY], pa.int32()), pa.array([1])), None, "of the type run_end"),
-    (pa.array(["x"] * 3, pa.string_view()), None, "of the type string_view"),
+    (pa.array(["x"] * 1000).dictionary_encode(), None, "of type dictionary"),
+    (pa.array([[None]] * 3), None, "of type list"),
+    (pa.RunEndEncodedArray.from_arrays(pa.array([_MANY], pa.int32()), pa.array([1])), None, "of type run_end"),
+    (pa.array(["x"] * 3, pa.string_view()), None, "of type string_view"),
 ]
 
 

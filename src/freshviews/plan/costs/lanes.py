@@ -31,9 +31,11 @@ _FEEDS = (Role.DEFINES, Role.SUM)
 
 @dataclass(frozen=True)
 class _Scope:
-    """The views of the rows that enclosing statements bind, by alias; and the program's balancing."""
+    """The views of the rows that enclosing statements bind, by alias; the program's balancing; and its ordered views.
+    """
 
     balancing: Balancing | None = None
+    ordered: frozenset[str] = frozenset()
     rows: Mapping[str, str] = field(default_factory=dict)
 
     def within(self, statement: Statement) -> _Scope:
@@ -70,36 +72,40 @@ class Lanes:
 
 @dataclass(frozen=True)
 class _Part:
-    """Statements that stay together: the views that they change and read."""
+    """Statements that stay together: the views that they change and read, and the ordered ones among these."""
 
     changes: frozenset[str]
     reads: frozenset[str]
+    ordered: frozenset[str] = frozenset()
 
     def meets(self, other: _Part) -> bool:
-        """True if one part changes a view that the other reads or changes."""
-        return bool(self.changes & (other.changes | other.reads) or other.changes & self.reads)
+        """True if one part changes a view that the other reads or changes, or both use an ordered view."""
+        return bool(
+            self.changes & (other.changes | other.reads) or other.changes & self.reads or self.ordered & other.ordered
+        )
 
     def with_(self, other: _Part) -> _Part:
-        return _Part(self.changes | other.changes, self.reads | other.reads)
+        return _Part(self.changes | other.changes, self.reads | other.reads, self.ordered | other.ordered)
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
     """The lanes of a trigger; None if it has one, whose rows threads cannot share.
 
     A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that
-    another lane changes. So lanes may run over a batch at the same time, and each view gets the same additions in the
+    another lane changes, and no two lanes read the same ordered view, because a search in an order keeps what it looks
+    for beside the order. So lanes may run over a batch at the same time, and each view gets the same additions in the
     same order. The trigger of a self-join has one lane, because its statements read views that other statements change.
     Lanes are not valid for a batch that causes a major rebalancing.
 
     A row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost little.
 
-    Threads may share the rows of a lane that reads none of the views it adds to. Each thread adds to tables of its own,
-    which are added up in the end. That pays if a row costs more lookups than additions.
+    Threads may share the rows of a lane that reads none of the views it adds to, and no ordered view. Each thread adds
+    to tables of its own, which are added up in the end. That pays if a row costs more lookups than additions.
     """
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS:
         return None
-    scope = _Scope(program.balancing)
+    scope = _Scope(program.balancing, frozenset(view.name for view in program.views if view.ordered))
     parts = independent(trigger.body, scope)
     if not parts:
         return None
@@ -131,7 +137,7 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
 
 def _added(body: Body, part: _Part, cost: Cost) -> tuple[str, ...]:
     """The views to which a part with this body adds, if threads may share its rows, and should."""
-    if part.changes & part.reads or cost.lookups + cost.walked < cost.writes:
+    if part.changes & part.reads or part.ordered or cost.lookups + cost.walked < cost.writes:
         return ()
     for statement in visit(body):
         if _is_effect(statement) and not (isinstance(statement, Add) and not any(bodies(statement))):
@@ -180,7 +186,8 @@ def _parts(body: Body, around: frozenset[str], scope: _Scope) -> Iterator[_Part]
     for statement in body:
         if _is_effect(statement):
             found = _whole((statement,), scope)
-            yield _Part(found.changes, found.reads | around)
+            reads = found.reads | around
+            yield _Part(found.changes, reads, scope.ordered & (reads | found.changes))
             continue
         reads, known = around.union(uses(statement).views), scope.within(statement)
         for one in _summed(statement):

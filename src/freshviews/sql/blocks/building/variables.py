@@ -86,7 +86,11 @@ class Variables:
         known = all(self.find(n) for n in nodes_of(expr) if isinstance(n, Column)) and not has_host(expr)
         if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)) and self.join.in_atom(expr):
             return self.of(expr, wish)
-        args = tuple(self.over(arg, lazily or is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
+        # A constant stays one: some operations, as in_frame, describe themselves by constants.
+        args = tuple(
+            arg if isinstance(arg, Literal) else self.over(arg, lazily or is_lazy(expr.op, i))
+            for i, arg in enumerate(expr.args)
+        )
         return replace(expr, args=args)
 
     def _add(self, variable: Variable) -> int:

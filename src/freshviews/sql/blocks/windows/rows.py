@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.expr.ops import may_fail
 from freshviews.query.block import EVERY, GatheredColumn
 from freshviews.query.block import Frame as Between
 from freshviews.query.span import Span
@@ -253,10 +254,11 @@ class _Rows:
         order: tuple[Sort, ...],
     ) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
-        # A condition with a host function of columns of both sides would be computed after the join.
+        # A condition with a host function of columns of both sides would be computed after the join, and one that may
+        # fail is not a frame alone.
         shared = {n.name for one in partition for n in nodes_of(one) if isinstance(n, Column)}
-        mixed = [o.expr for o in order if shared.intersection(columns_of(o.expr))]
-        computed = self._host_columns(mixed)
+        mixed = [one for one in (o.expr for o in order) if has_host(one) and shared.intersection(columns_of(one))]
+        computed = self._as_columns([*mixed, *(o.expr for o in order if may_fail(o.expr))])
         order = tuple(replace(one, expr=computed.get(key(one.expr), one.expr)) for one in order)
         keys = (*partition, *(one.expr for one in order))
         # A place has a column for each bound that is not its own value.
@@ -442,18 +444,17 @@ class _Rows:
 
     def _without_host(self, calls: tuple[AggregateCall, ...]) -> tuple[AggregateCall, ...]:
         """The calls over columns of the rows instead of host functions, which are not computed in a loop."""
-        columns = self._host_columns([arg for call_ in calls for arg in call_.args])
+        columns = self._as_columns([arg for call_ in calls for arg in call_.args if has_host(arg)])
         return tuple(replace(o, args=tuple(columns.get(key(arg), arg) for arg in o.args)) for o in calls)
 
-    def _host_columns(self, exprs: Sequence[Expr]) -> dict[Hashable, Expr]:
-        """Columns for those of the expressions that have host functions. The source of the rows is then a view that has
-        them."""
-        host = {key(one): one for one in exprs if has_host(one)}
-        if not host:
+    def _as_columns(self, exprs: Sequence[Expr]) -> dict[Hashable, Expr]:
+        """Columns for expressions. The source of the rows is then a view that has them."""
+        made = {key(one): one for one in exprs}
+        if not made:
             return {}
-        items = (*self._all(), *(Item(f"value{i}", one) for i, one in enumerate(host.values(), 1)))
+        items = (*self._all(), *(Item(f"value{i}", one) for i, one in enumerate(made.values(), 1)))
         self._put(self.views.internal_view(uniquely_named(Bound((Select("bag", (self.base,), (), items),)))))
-        return dict(zip(host, map(self.base.column, self.base.columns[-len(host) :]), strict=True))
+        return dict(zip(made, map(self.base.column, self.base.columns[-len(made) :]), strict=True))
 
     def _in_frame(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
