@@ -144,7 +144,7 @@ def test_the_query_page_answers_selects_and_refuses_other_statements(site: Site)
         ("SELECT * FROM `../../etc/passwd`", 404, "unknown table or view"),
         ("SELECT * FROM read_csv('/etc/hostname')", 400, "FROM takes tables, views and subqueries"),
         ("SELECT nope FROM by_part", 400, "unknown column nope; there are part, n"),
-        ("SELECT part FROM by_part WHERE n = ?", 400, "the SELECT has 1 parameters"),
+        ("SELECT part FROM by_part WHERE n = ?", 400, "the SELECT has 1 parameter"),
         ("", 400, "a SELECT is expected"),
         ("SELECT * FROM by_part WHERE n = " + "1" * 5000, 400, "at most 4000 characters"),
     ]:

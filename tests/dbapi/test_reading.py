@@ -270,7 +270,7 @@ def test_a_parameter_of_another_style_is_refused_with_the_styles_that_are_accept
             call()
     with pytest.raises(fv.SqlError, match=r"\$1 is not supported; write \? or :name for a parameter"):
         db.sql("SELECT part FROM items WHERE id > $1", [1])
-    with pytest.raises(fv.SqlError, match=r"has 0 parameters \?, but 1 values were passed; write \? or :name"):
+    with pytest.raises(fv.SqlError, match=r"has 0 parameters \?, but 1 value was passed; write \? or :name"):
         db.sql("SELECT id % s FROM (SELECT id, 2 AS s FROM items)", [1])
 
 
