@@ -462,6 +462,11 @@ class Range:
     high: Bound | PlaceBound | None = None
 
     @property
+    def is_of_places(self) -> bool:
+        """True for a range of places."""
+        return isinstance(self.low, PlaceBound) or isinstance(self.high, PlaceBound)
+
+    @property
     def variables(self) -> tuple[str, ...]:
         """The variables that it reads."""
         ends = (one for one in (self.low, self.high) if one is not None)

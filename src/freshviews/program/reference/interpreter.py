@@ -379,16 +379,18 @@ class State(Tables):
         prefix, at = scope.values(rows.prefix), len(rows.prefix)
         assert len(view.prefix) == at, f"{view.name} is not ordered by the rest of its key"
         found = [key for key in self.views[view.name] if key[:at] == prefix]
-        for bound, sign in ((rows.low, 1), (rows.high, -1)):
+        edges: list[tuple[int, bool] | None] = [None, None]
+        for i, bound in enumerate((rows.low, rows.high)):
             if isinstance(bound, PlaceBound):
-                place, first = scope.values(bound.variables), at + bound.first
+                place, first, sign = scope.values(bound.variables), at + bound.first, -1 if i else 1
                 orders = view.ordered[bound.first : bound.first + len(place)]
                 places = ((key, key[first : first + len(place)]) for key in found)
                 found = [key for key, own in places if sign * compare(own, place, orders, self.dictionary) >= 0]
             elif bound is not None:
-                edge = scope.variables[bound.variable], bound.strict
-                low, high = (edge, None) if sign > 0 else (None, edge)
-                found = [k for k in found if is_between(k[at], low, high, view.ordered[0], self.dictionary)]
+                edges[i] = scope.variables[bound.variable], bound.strict
+        if not rows.is_of_places:
+            low, high = edges
+            found = [key for key in found if is_between(key[at], low, high, view.ordered[0], self.dictionary)]
         return in_order(found, view.ordered, self.dictionary)
 
     def _leap(self, leap: Leap, scope: Scope) -> None:
