@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,6 +70,13 @@ def examples(full: int) -> int:
 def in_turn(values: Sequence[T], number: int) -> Sequence[T]:
     """The values that case ``number`` of a table of cases runs with: one of them in ``make test-change``, else all."""
     return [values[number % len(values)]] if CHANGE else values
+
+
+def some(values: Iterable[T]) -> Sequence[T]:
+    """A tenth of the questions that Spark answered when they were recorded, in ``make test`` and ``make test-change``;
+    else all."""
+    every = 1 if TIER in ("full", "fuzz") else _SHARE_OF_A_RUN
+    return list(values)[::every]
 
 
 def seeds(full: int) -> range:

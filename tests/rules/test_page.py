@@ -5,6 +5,9 @@ from __future__ import annotations
 import doctest
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.plain_python(only=True)
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
 
 
