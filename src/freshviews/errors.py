@@ -24,6 +24,15 @@ def shown(value: object) -> str:
     return short(text)
 
 
+def said(error: BaseException) -> str:
+    """The type and the message of an error of a user's code, as a message shows it."""
+    try:
+        text = str(error)
+    except Exception:  # an error of a user may raise anything
+        text = "a message that cannot be shown"
+    return f"{type(error).__name__}: {text}"
+
+
 def refused(value: object, reason: object) -> str:
     """A value that a message quotes and why it is refused. What is said of NULL, or of no value, says so itself."""
     return str(reason) if value is None else f"{shown(value)}: {reason}"

@@ -486,3 +486,29 @@ def test_sql_takes_aggregates_of_modules_that_the_process_names(
         db.delete("t", [(1, "bolt")])
         assert list(db.view("v")) == [(1, "nut")]
         db.execute(f"DROP VIEW v; {create.replace('CREATE', 'CREATE OR REPLACE')}; DROP FUNCTION longest")
+
+
+class _Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class _Incomparable:
+    """A function that raises if it is compared."""
+
+    def __call__(self, state: int, value: int) -> int:
+        raise _Unprintable
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("not to be compared")
+
+    __hash__ = object.__hash__
+
+
+def test_objects_of_a_user_that_cannot_be_printed_or_compared_raise_errors_of_freshviews() -> None:
+    db = fv.Database()
+    for _ in range(2):
+        db.aggregate("strange", takes=["INT"], returns="INT", zero=int, add=_Incomparable(), output=int)
+    db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT strange(a) AS y FROM t")
+    with pytest.raises(EvaluationError, match="raised _Unprintable: a message that cannot be shown"):
+        db.insert("t", [(1,)])

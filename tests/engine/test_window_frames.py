@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.words import address
 from freshviews.engine.views import view_block
+from freshviews.errors import EvaluationError, SqlError
 from freshviews.kernel.ordered import index, places, ranges, sums
 from freshviews.plan.planner import plan_block
 from freshviews.types.dictionary import Dictionary
@@ -418,3 +420,80 @@ def test_an_order_that_may_fail_is_computed_before_the_frames(query: str, rows: 
     db.execute(f"CREATE TABLE t (i INT, x INT); CREATE MATERIALIZED VIEW v AS {query}")
     db.insert("t", [(1, 1), (2, 2)])
     assert sorted(db.view("v")) == rows
+
+
+def _rows_by_history(create: str, query: str, rows: list[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+    """The rows of a view over ``t``: after its rows came one by one, after some were deleted, and filled at once."""
+    found = []
+    kept = Database()
+    kept.execute(f"{create}; CREATE MATERIALIZED VIEW v AS {query}")
+    for row in rows:
+        kept.insert("t", [row])
+    found.append(sorted(kept.view("v"), key=str))
+    for row in rows[::2]:
+        kept.delete("t", [row])
+        kept.insert("t", [row])
+    found.append(sorted(kept.view("v"), key=str))
+    filled = Database()
+    filled.execute(create)
+    filled.insert("t", rows)
+    filled.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+    return [*found, sorted(filled.view("v"), key=str)]
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(38, 18)", "DECIMAL(9, 2)"])
+def test_a_bound_beside_a_decimal_of_any_scale_has_the_rows_of_spark(kind: str) -> None:
+    rows = [(1, 1, 1), (2, 2, 2), (3, 3, 4), (4, 5, 8), (5, None, 16)]
+    query = "SELECT id, SUM(x) OVER (ORDER BY d RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS s FROM t"
+    found = _rows_by_history(f"CREATE TABLE t (id INT, d {kind}, x INT)", query, rows)
+    assert found == [[(1, 7), (2, 7), (3, 14), (4, 8), (5, 16)]] * 3
+
+
+@pytest.mark.parametrize(
+    ("frame", "expected"),
+    [
+        ("ts RANGE BETWEEN CURRENT ROW AND INTERVAL '1' MONTH FOLLOWING", [15, 6, 12, 8, 16]),
+        ("ts DESC RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW", [15, 6, 12, 8, 16]),
+        ("ts RANGE BETWEEN INTERVAL '1' MONTH FOLLOWING AND UNBOUNDED FOLLOWING", [None, 8, 8, None, 31]),
+    ],
+)
+def test_months_beside_a_timestamp_have_the_same_rows_after_every_history(frame: str, expected: list[Any]) -> None:
+    days = [datetime(2026, 1, 30, 12), datetime(2026, 1, 31, 10), datetime(2026, 1, 31, 11), datetime(2026, 2, 28, 11)]
+    rows = [(i + 1, day, 2**i) for i, day in enumerate([*days, None])]
+    create = "CREATE TABLE t (id INT, ts TIMESTAMP, x INT)"
+    found = _rows_by_history(create, f"SELECT id, SUM(x) OVER (ORDER BY {frame}) AS s FROM t", rows)
+    assert found == [list(zip(range(1, 6), expected, strict=True))] * 3
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ("ORDER BY 1 RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING", None),
+        ("ORDER BY 1 RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING", None),
+        ("ORDER BY 1 RANGE BETWEEN 2 PRECEDING AND 1 FOLLOWING", 3),
+        ("ORDER BY CAST(NULL AS INT) RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING", 3),
+    ],
+)
+def test_a_frame_of_a_constant_order_has_all_rows_or_none(window: str, expected: int | None) -> None:
+    db = Database()
+    db.execute(f"CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(x) OVER ({window}) AS y FROM t")
+    db.insert("t", [(1,), (2,)])
+    assert list(db.view("v")) == [(expected,)] * 2
+
+
+@pytest.mark.parametrize("bound", ["Infinity", "NaN"])
+def test_a_bound_that_is_not_finite_is_refused(bound: str) -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (y DOUBLE)")
+    frame = f"RANGE BETWEEN CURRENT ROW AND CAST('{bound}' AS DOUBLE) FOLLOWING"
+    with pytest.raises(SqlError, match="must be a finite constant of 0 or more"):
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT SUM(y) OVER (ORDER BY y {frame}) AS s FROM t")
+
+
+def test_an_order_by_the_partition_that_fails_refuses_the_batch() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (y INT)")
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT SUM(y) OVER (PARTITION BY y ORDER BY 10 / y) AS s FROM t")
+    with pytest.raises(EvaluationError, match="division by zero"):
+        db.insert("t", [(0,)])
+    assert len(db.table("t")) == 0

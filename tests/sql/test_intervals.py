@@ -164,3 +164,31 @@ def test_a_date_beside_an_interval_of_days_stays_a_date() -> None:
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT d + i AS a, d - h AS b, d - (d + i) AS c FROM d")
         database.insert("d", [(date(2024, 2, 28), 2 * DAY, HOUR)])
         assert list(database.view("v")) == [(date(2024, 3, 1), datetime(2024, 2, 27, 23), -2 * DAY)]
+
+
+def test_a_difference_is_compared_with_any_interval() -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP)")
+    for name, size in (("short", "INTERVAL '10' DAY"), ("long", "INTERVAL '106751991' DAY")):
+        db.execute(f"CREATE MATERIALIZED VIEW {name} AS SELECT b FROM t WHERE b - a < {size}")
+    rows = [(datetime(2026, 1, 1), datetime(2026, 1, 2)), (datetime(2026, 1, 1), datetime(2026, 3, 2))]
+    db.insert("t", rows)
+    assert [len(db.view(name)) for name in ("short", "long")] == [1, 2]
+    with pytest.raises(SqlError, match="is not a number"):
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT '2026-01-03' - '2026-01-01' < INTERVAL '5' DAY AS y FROM t")
+
+
+@pytest.mark.parametrize("amount", ["1_000", "1.-5", "9" * 5000])
+def test_an_amount_of_an_interval_is_a_plain_number(amount: str) -> None:
+    db = Database()
+    db.execute("CREATE TABLE t (a INT)")
+    with pytest.raises(SqlError, match="is not a number of seconds"):
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT INTERVAL '{amount}' SECOND AS y FROM t")
+
+
+def test_a_function_of_numbers_takes_no_interval() -> None:
+    db = Database()
+    db.function("twice_of_number", lambda x: 2 * x, takes=["BIGINT"], returns="BIGINT")
+    db.execute("CREATE TABLE t (i INTERVAL DAY TO SECOND)")
+    with pytest.raises(SqlError, match="is BIGINT: CAST the INTERVAL DAY TO SECOND"):
+        db.execute("CREATE MATERIALIZED VIEW v AS SELECT twice_of_number(i) AS y FROM t")

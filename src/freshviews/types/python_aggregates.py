@@ -6,11 +6,11 @@ The name of an operation says which aggregate it is, as for functions (``python_
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
-from freshviews.errors import FreshviewsError, shown
+from freshviews.errors import FreshviewsError, said, shown
 from freshviews.types.python_functions import MARK, Value, imported, types_in, writer_of, written_types
 from freshviews.types.sqltype import SqlType
 
@@ -102,7 +102,7 @@ class PythonAggregate:
         return made
 
     def _raised(self, name: str, values: str, error: Exception) -> ValueError:
-        return ValueError(f"aggregate {self.name}: {name}({values}) raised {type(error).__name__}: {error}")
+        return ValueError(f"aggregate {self.name}: {name}({values}) raised {said(error)}")
 
 
 def lacking(made: type) -> str:
@@ -135,13 +135,20 @@ def remember(aggregate: PythonAggregate) -> PythonAggregate:
         number += 1
         named = _named(aggregate, f"#{number}")
         other = _known.get(named.operation)
-        if other is None or other.made == aggregate.made:
+        if other is None or _are_same(other.made, aggregate.made):
             break
     known = _known.get(named.operation)
     if known is None or (known.reference == aggregate.reference and isinstance(known.made, Methods)):
         # The class of a module takes the place of functions that would import it.
         known = _known[named.operation] = named
     return known
+
+
+def _are_same(one: type | Methods, other: type | Methods) -> bool:
+    """True if two aggregates consist of the same objects. Objects of a user may compare themselves in any way."""
+    if isinstance(one, Methods) and isinstance(other, Methods):
+        return all(getattr(one, each.name) is getattr(other, each.name) for each in fields(Methods))
+    return one is other
 
 
 def _named(one: PythonAggregate, reference: str) -> PythonAggregate:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.errors import FreshviewsError, shown
+from freshviews.errors import FreshviewsError, said, shown
 from freshviews.types.columns import arrow_type
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import BINARY, SqlType
@@ -89,7 +89,7 @@ class PythonFunction:
         try:
             found = self._of_arrays([values])[0] if self.arrow else self.function(*values)
         except Exception as error:
-            raise ValueError(f"{call} raised {type(error).__name__}: {error}") from error
+            raise ValueError(f"{call} raised {said(error)}") from error
         try:
             return self._writer(found)
         except (TypeError, ValueError, OverflowError) as error:

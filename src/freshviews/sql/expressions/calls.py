@@ -18,6 +18,7 @@ from freshviews.expr.nodes import Call, Expr
 from freshviews.sql.expressions.build import Fault, call
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.types import STRING
 
 MOST_OPERATIONS = 10_000
 """Most operations of a call, with the bodies of all functions in it."""
@@ -88,6 +89,8 @@ def values_of(function: FunctionDef, given: Sequence[Expr | None], bind: BindBod
             text, node = expression_of(parameter.default)
             value = _bound(function, text, node, {}, bind)
         try:
+            if value.type.is_interval and not (parameter.type.is_interval or parameter.type == STRING):
+                raise Fault(f"CAST the {value.type}")
             values[parameter.name.lower()] = cast(value, parameter.type)
         except Fault as fault:
             raise Fault(f"parameter {parameter.name} of {function.name} is {parameter.type}: {fault}") from None

@@ -243,15 +243,17 @@ class Binder:
         return self._special(node)
 
     def _apart(self, difference: Node, size: Node) -> tuple[Expr, Expr] | None:
-        """``a - b`` of two moments and an INTERVAL, as ``a`` and ``b + interval``; None for other comparisons."""
+        """``a - b`` of two moments and a constant INTERVAL, as ``a`` and ``b + interval``, which an order finds; None
+        for other comparisons, and for intervals so long that the sum may not be a TIMESTAMP."""
         difference = difference.unnest()
         if not isinstance(difference, exp.Sub) or not any(isinstance(one, exp.Interval) for one in size.walk()):
             return None
         length = self.bind(size)
-        if not length.type.is_interval or length.type.is_months:
+        micros = intervals.constant_micros(length)
+        if micros is None or abs(micros) > _LONGEST:
             return None
         a, b = self.bind(difference.this), self.bind(difference.expression)
-        if not {a.type, b.type} <= {DATE, TIMESTAMP, STRING}:
+        if not {a.type, b.type} <= {DATE, TIMESTAMP, STRING} or a.type == b.type == STRING:
             return None
         return cast(a, TIMESTAMP), intervals.shifted(cast(b, TIMESTAMP), length)
 
@@ -515,6 +517,8 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     return logic.any_of([found, *compared])
 
 
+_LONGEST = 100 * 366 * 86_400_000_000
+"""Microseconds of the longest interval that is added to the other side of a comparison: a century."""
 _CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?[0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
 
 

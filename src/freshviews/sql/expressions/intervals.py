@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from freshviews.expr.intervals import string_to_interval
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped
@@ -28,6 +30,7 @@ from freshviews.types import (
 MICROS_PER_DAY = FIELD_UNITS["DAY"]
 ONE_DAY = interval("DAY", "DAY")
 
+_AMOUNT = re.compile(r"(?P<sign>[+-])?(?P<whole>\d{0,30})(?:\.(?P<fraction>\d{0,30}))?", re.ASCII)
 _UNITS = {
     **{name: (name, factor) for name, factor in FIELD_UNITS.items()},
     "QUARTER": ("MONTH", 3),
@@ -57,16 +60,13 @@ def interval_of(amount: str, unit: str) -> Literal:
             "MINUTE, SECOND, MILLISECOND and MICROSECOND"
         )
     field, factor = _UNITS[name]
-    whole, _, fraction = amount.strip().partition(".")
-    try:
+    found = _AMOUNT.fullmatch(amount.strip())
+    if found is not None and (found["whole"] or found["fraction"]):
+        sign, whole, fraction = -1 if found["sign"] == "-" else 1, int(found["whole"] or "0"), found["fraction"]
         if not fraction:
-            return _constant(int(whole) * factor, interval(field, field))
+            return _constant(sign * whole * factor, interval(field, field))
         if name == "SECOND" and len(fraction) <= 9:
-            part = int(fraction.ljust(6, "0")[:6])
-            code = int(whole or "0") * factor + (-part if whole.startswith("-") else part)
-            return _constant(code, interval(field, field))
-    except ValueError:
-        pass
+            return _constant(sign * (whole * factor + int(fraction.ljust(6, "0")[:6])), interval(field, field))
     raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
 
 

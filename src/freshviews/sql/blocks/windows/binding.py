@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from sqlglot import exp
@@ -16,12 +17,12 @@ from freshviews.sql.blocks.bound import (
     Sort,
 )
 from freshviews.sql.expressions import arithmetic, logic
-from freshviews.sql.expressions.build import Fault, null
+from freshviews.sql.expressions.build import Fault, null, retyped
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import is_aggregate_name
-from freshviews.types import BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number", "ntile", "percent_rank", "cume_dist")
 _INSTEAD = (
@@ -377,8 +378,8 @@ def _checked(text: SqlText, value: Node, step: Step) -> Bound:
     """A bound of RANGE, which must be 0 or more; 0 is the place of the current row."""
     amount = step.amount
     size = _number(amount)
-    if size is None or size < 0:
-        raise text.error(value, f"a bound of RANGE must be a constant of 0 or more, not {text.of(value)}")
+    if size is None or not 0 <= size < inf:
+        raise text.error(value, f"a bound of RANGE must be a finite constant of 0 or more, not {text.of(value)}")
     return step if size else 0
 
 
@@ -387,6 +388,18 @@ def _number(amount: Expr) -> Any:
 
 
 def moved_place(place: Expr, step: Step, descending: bool) -> Expr:
-    """The value of ORDER BY at a bound of a frame. Raises Fault."""
-    made = (arithmetic.subtract if (step.sign < 0) != descending else arithmetic.add)(place, step.amount)
+    """The value of ORDER BY at a bound of a frame, of the same type. Raises Fault."""
+    moved, amount = arithmetic.subtract if (step.sign < 0) != descending else arithmetic.add, step.amount
+    if place.type.is_decimal:
+        # Of many digits, the sum of decimals would have another scale. A code is a number of units of the scale.
+        assert isinstance(amount, Literal) and amount.type.scale == place.type.scale
+        units = moved(retyped(place, BIGINT), Literal(amount.value, BIGINT))
+        return retyped(units, place.type)
+    made = moved(place, amount)
     return cast(made, place.type) if place.type.is_integer else made
+
+
+def is_in_order(place: SqlType, step: Step) -> bool:
+    """True if no greater place has a smaller bound. A TIMESTAMP plus months is at the end of a month for several days,
+    with the time of each day."""
+    return not (place == TIMESTAMP and step.amount.type.is_months)

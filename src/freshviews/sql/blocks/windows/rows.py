@@ -35,7 +35,7 @@ from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.blocks.windows.binding import Bound as FrameBound
-from freshviews.sql.blocks.windows.binding import Frame, Step, Window, moved_place
+from freshviews.sql.blocks.windows.binding import Frame, Step, Window, is_in_order, moved_place
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.build import (
     TRUE,
@@ -53,6 +53,9 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+
+_BEYOND = 2**62
+"""Greater than any TIMESTAMP, whose years have four digits."""
 
 
 @dataclass
@@ -141,7 +144,10 @@ class _Rows:
         """The value of a window function, and the join that has it."""
         partition = (*around, *(over(one) for one in window.partition if not isinstance(over(one), Literal)))
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
-        order = tuple(one for one in order if not isinstance(one.expr, Literal))
+        frame = window.frame
+        if frame is None or not any(isinstance(one, Step) for one in (frame.low, frame.high)):
+            # Else a frame may leave out the rows of the only place.
+            order = tuple(one for one in order if not isinstance(one.expr, Literal))
         calls = tuple(replace(one, args=tuple(map(over, one.args))) for one in window.calls)
         if window.shift == 0:
             return over(window.value), self.joined
@@ -260,9 +266,11 @@ class _Rows:
         mixed = [one for one in (o.expr for o in order) if has_host(one) and shared.intersection(columns_of(one))]
         computed = self._as_columns([*mixed, *(o.expr for o in order if may_fail(o.expr))])
         order = tuple(replace(one, expr=computed.get(key(one.expr), one.expr)) for one in order)
+        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
+        if not all(is_in_order(order[0].expr.type, one) for one in steps):
+            return self._over_moments(frame, value, calls, partition, order[0])
         keys = (*partition, *(one.expr for one in order))
         # A place has a column for each bound that is not its own value.
-        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
         bounds = (moved_place(order[0].expr, one, order[0].descending) for one in steps)
         places, again = self._distinct_places((*keys, *bounds)), self._again
         columns = tuple(map(places.column, places.columns))
@@ -280,6 +288,33 @@ class _Rows:
         tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
         # The rows of a batch come before its places, which then read the sums of their frames.
         rows = Select("bag", (self._other, places), (*tests, span.condition), ())
+        moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
+        return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
+
+    def _over_moments(
+        self, frame: Frame, value: Expr, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: Sort
+    ) -> tuple[Select, tuple[Expr, ...]]:
+        """As ``_over_places``, where a greater place may have a smaller bound: each row is compared with the bounds of
+        all places of its partition."""
+        beyond = integer(_BEYOND if order.nulls_last != order.descending else -_BEYOND)
+
+        def code(expr: Expr) -> Expr:
+            made = retyped(expr, BIGINT)
+            return logic.first_of((made, beyond)) if expr.nullable else made
+
+        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
+        keys, again = (*partition, code(order.expr)), self._again
+        bounds = (code(moved_place(order.expr, one, order.descending)) for one in steps)
+        places = self._distinct_places((*keys, *bounds))
+        columns = tuple(map(places.column, places.columns))
+        at: dict[FrameBound, Expr] = {0: columns[len(partition)]}
+        at.update(zip(steps, columns[len(keys) :], strict=True))
+        tests: list[Expr] = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
+        signs = ("<=", ">=") if order.descending else (">=", "<=")
+        for sign, bound in zip(signs, (frame.low, frame.high), strict=True):
+            if bound is not None:
+                tests.append(logic.compare(sign, again(keys[-1]), at[bound]))
+        rows = Select("bag", (places, self._other), tuple(tests), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
 
@@ -657,7 +692,7 @@ def _is_constant(expr: Expr, within: frozenset[Hashable]) -> bool:
     """True if an expression has one value in each partition, by the expressions ``within`` PARTITION BY."""
     if isinstance(expr, Literal) or key(expr) in within:
         return True
-    return not isinstance(expr, Column) and all(_is_constant(arg, within) for arg in expr.args)
+    return not (isinstance(expr, Column) or may_fail(expr)) and all(_is_constant(arg, within) for arg in expr.args)
 
 
 def _less(value: Expr, by: Expr) -> Expr:
