@@ -47,7 +47,7 @@ WRONG = [
     ("SELECT sum(a) OVER (ORDER BY a, b RANGE §1 PRECEDING) AS x FROM r", "needs one expression in ORDER BY"),
     ("SELECT sum(a) OVER (ORDER BY b RANGE §INTERVAL '1' DAY PRECEDING) AS x FROM r", "cannot be added to INT"),
     ("SELECT sum(a) OVER (ORDER BY d RANGE §INTERVAL '1' HOUR PRECEDING) AS x FROM r", "cannot be added to DATE"),
-    ("SELECT sum(a) OVER (ORDER BY b RANGE §-1 PRECEDING) AS x FROM r", "must be a finite constant of 0 or more, not -1"),
+    ("SELECT sum(a) OVER (ORDER BY b RANGE §-1 PRECEDING) AS x FROM r", "a finite constant of 0 or more, not -1"),
     ("SELECT sum(a) OVER (ORDER BY b RANGE BETWEEN §a PRECEDING AND CURRENT ROW) AS x FROM r",
      "must be a constant of 0 or more, not a"),
     ("SELECT §sum(a) RESPECT NULLS AS x FROM r", "SUM(...) RESPECT NULLS is not supported; ANY_VALUE, FIRST"),
