@@ -627,7 +627,7 @@ def _result(
 
 
 def _amount(distinct: DistinctAggregate, argument: Key, dictionary: Dictionary | None) -> int:
-    """What a sum of distinct arguments adds for one of them."""
+    """The amount that a sum of distinct arguments adds for one of them."""
     if distinct.amount is None:
         return argument[0]
     named = {argument_of_amount(i, BIGINT).name: code for i, code in enumerate(argument)}

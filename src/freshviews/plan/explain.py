@@ -104,7 +104,7 @@ def update_bound(view: ViewDef, plans: Iterable[Plan]) -> str:
 
 
 def _more_for(gathering: Gathering) -> str:
-    """What the texts or values of groups add to the bound of an update."""
+    """The cost that texts or values of groups add to the bound of an update."""
     if isinstance(gathering, Fold) and gathering.removes:
         return ", plus O(log n) for each changed row, with one call of add or remove"
     more = ", with n calls of add" if isinstance(gathering, Fold) else ""

@@ -20,7 +20,7 @@ Rows = Iterable[tuple[Sequence[Any], int]]
 
 @dataclass(frozen=True)
 class Methods:
-    """What an aggregate consists of: ``zero()`` makes a state, ``add(state, *values)`` and ``remove(state, *values)``
+    """The functions of an aggregate: ``zero()`` makes a state, ``add(state, *values)`` and ``remove(state, *values)``
     return the next one, and ``output(state)`` is the result. A state is never None."""
 
     zero: Callable[[], Any]

@@ -43,7 +43,7 @@ class Texts:
     """
 
     kept = "rows of texts"
-    """What ``rows`` counts."""
+    """The things that ``rows`` counts, in words."""
 
     def __init__(self, gathering: Gathering, dictionary: Dictionary) -> None:
         self._gathering = gathering

@@ -390,7 +390,7 @@ def blocks_of(
 
 
 def _texts_of(gathering: Gathering, dictionary: Dictionary) -> Texts:
-    """What makes the texts of groups, or their values."""
+    """An object that makes the texts of groups, or their values."""
     if not isinstance(gathering, Fold):
         return Texts(gathering, dictionary)
     return (States if gathering.removes else Folds)(gathering, dictionary)

@@ -46,7 +46,7 @@ class AggregateCall:
 
     @property
     def summed(self) -> Expr:
-        """What ``sum`` and ``avg`` take of a row, or of distinct arguments."""
+        """The value of a row, or of distinct arguments, that ``sum`` and ``avg`` take."""
         return self.args[0] if self.amount is None else self.amount
 
     @property
