@@ -46,6 +46,8 @@ def ring_of(factor: Expr) -> str:
 
 def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
     """The variables of a row that the body reads outside of lifts that are split: they stay in the key of a group."""
+    payloads = [p for s in visit(body) if isinstance(s, Into | Add | Emit) for p in s.payload]
+    whole = {f.name for p in payloads for f in p.factors if isinstance(f, Value) and not _is_number(f)}
     kept: frozenset[str] = frozenset()
     while True:
         summed = opened - kept
@@ -53,7 +55,7 @@ def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
         for statement in visit(body):
             if not isinstance(statement, Let):
                 found.update(summed.intersection(variables_read(statement)))
-            elif products_of(statement.expr, summed) is None:
+            elif statement.variable in whole or products_of(statement.expr, summed) is None:
                 found.update(summed.intersection(columns_of(statement.expr)))
         if not found:
             return kept
@@ -127,7 +129,7 @@ class Linear:
             return
         own = [f for f in monomial.factors if _is_of(f, carriers)]
         lifted = [f for f in monomial.factors if isinstance(f, Value) and f.name in self.products]
-        if len(own) != 1 or len(lifted) > 1:
+        if len(own) != 1 or len(lifted) > 1 or not all(map(_is_number, lifted)):
             raise _NotLinear
         (row,) = own
         assert isinstance(row, ComponentOf)
@@ -212,6 +214,11 @@ class Linear:
 
         made = transform(body, change)
         return (*(Let(name, expr) for expr, name in lets.items()), *made)
+
+
+def _is_number(factor: Value) -> bool:
+    """Whether a value is an element of the integers or of the doubles: its lift may be split into a sum of products."""
+    return factor.ring in ("integer", "real")
 
 
 def _is_of(factor: ComponentOf | Value, aliases: frozenset[str]) -> bool:
