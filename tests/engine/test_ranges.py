@@ -52,7 +52,8 @@ WALKS = (
     "SELECT r.g, MAX(q.v) AS m FROM r JOIN q ON q.p < r.p GROUP BY r.g",
     "SELECT r.p, q.v FROM r JOIN q ON q.p < r.p AND q.v > r.v",
     "SELECT r.v, COUNT(*) AS n FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.p > r.p) GROUP BY r.v",
-    "SELECT r.g, BIT_XOR(q.v - r.v) AS x, SKEWNESS(q.s - r.s) AS s FROM r, q WHERE r.g = q.g AND q.p < r.p GROUP BY r.g",
+    "SELECT r.g, BIT_XOR(q.v - r.v) AS x, SKEWNESS(q.s - r.s) AS s FROM r JOIN q ON r.g = q.g AND q.p < r.p"
+    " GROUP BY r.g",
     "SELECT r.g, COUNT(*) AS n FROM r, q, q AS o WHERE r.p < q.p AND q.v < o.v GROUP BY r.g",
 )
 
