@@ -23,6 +23,7 @@ def answer(sql: str, rows: pa.Table) -> pa.Table:
     return run(found, {name: rows.select(columns) for name, _, columns in found.reads}, values)
 
 
+@pytest.mark.full
 def test_a_select_has_the_types_and_rows_of_spark() -> None:
     different, refused, wider = set(), set(), set()
     for table, sql, types, rows in ANSWERS:

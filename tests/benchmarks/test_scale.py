@@ -38,6 +38,7 @@ def test_the_simulation_routes_rows_as_a_grid_of_cells_does(workload: Workload, 
 
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
+@pytest.mark.full
 def test_the_simulation_of_cells_measures_rows_bytes_and_seconds(workload: Workload) -> None:
     found = simulated(workload, 2_000, 4)
     assert found.sent >= 1 and found.largest >= found.mean > 0 and found.bytes > 0

@@ -89,6 +89,7 @@ def test_answers_on_epinions_equal_the_published_answers() -> None:
 
 
 @pytest.mark.parametrize("case", ["axf", "bsp", "bsv"])
+@pytest.mark.full
 def test_sums_of_the_order_book_fit_64_bits(case: str) -> None:
     found = keep_fresh(orderbook.stream(case))
     assert "refused" not in found and len(found["answers"]) == 10

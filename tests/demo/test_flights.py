@@ -116,6 +116,7 @@ def test_the_files_of_the_last_corrections_do_not_count_as_a_month(tmp_path: Pat
     assert [file.name for file in (tmp_path / "in" / "planes").iterdir()] == ["month-01.csv"]
 
 
+@pytest.mark.full
 def test_every_view_of_the_demo_equals_duckdb_after_the_replay(tmp_path: Path) -> None:
     data = tables()
     make_folders(tmp_path, data)

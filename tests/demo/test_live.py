@@ -18,6 +18,7 @@ from demo.live import worker
 pytestmark = pytest.mark.plain_python
 
 
+@pytest.mark.full
 def test_the_demo_worker_mirrors_the_view_in_sqlite(tmp_path: Path) -> None:
     assert worker.run(tmp_path / "mirror.sqlite", 0.5)
 

@@ -68,6 +68,7 @@ def db() -> fv.Database:
 
 
 @pytest.mark.parametrize("strategy", [None, *(one for one in STRATEGIES if not one.startswith("ivm_eps"))])
+@pytest.mark.full
 def test_aggregates_follow_random_inserts_and_deletes(strategy: str | None) -> None:
     db = fv.Database()
     db.aggregate("listed", takes=["INT"], returns="STRING")(Listed)
@@ -171,6 +172,7 @@ def test_an_aggregate_stands_where_others_do(db: fv.Database, query: str, expect
     assert sorted(db.view("v"), key=str) == sorted(expected, key=str)
 
 
+@pytest.mark.full
 def test_values_of_every_type_reach_an_aggregate_and_return() -> None:
     db = fv.Database()
     types: dict[str, Any] = {

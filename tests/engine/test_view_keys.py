@@ -64,6 +64,7 @@ def change(db: fv.Database, chosen: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.full
 def test_a_view_finds_rows_by_key_prefix_and_column(db: fv.Database, seed: int) -> None:
     chosen = random.Random(seed)
     for _ in range(6):

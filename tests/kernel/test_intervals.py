@@ -31,6 +31,7 @@ def contains(row: Row, question: Row) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(6 if PURE_PYTHON else 40))
+@pytest.mark.full
 def test_stabs_find_and_remove_the_intervals_that_contain_a_value(seed: int) -> None:
     order = random.Random(seed)
     prefix, context = seed % 3, order.randrange(3)

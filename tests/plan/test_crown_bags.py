@@ -210,6 +210,7 @@ def test_a_property_of_the_view_chooses_the_strategy_of_its_bags(inner: str) -> 
         assert reported == Counter(found)
 
 
+@pytest.mark.full
 def test_traced_bags_survive_a_restart(tmp_path: Path) -> None:
     """The trace is rebuilt from the rows of the bag; the change of an update is reported when its derivations are."""
     rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]

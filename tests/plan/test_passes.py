@@ -91,6 +91,7 @@ def test_random_queries_have_the_same_views_in_passes_as_table_by_table(name: st
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order"))
+@pytest.mark.full
 def test_a_path_through_a_hub_is_initialised_in_linear_time(name: str) -> None:
     """All edges meet in one node, so there are as many paths of two edges as pairs of edges."""
     made = query("Q() = E(a, b), E(b, c), E(c, d)")

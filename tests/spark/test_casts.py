@@ -16,6 +16,7 @@ def _asked(to: SqlType) -> str:
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_spark_casts_texts_to_the_recorded_values(spark: Any) -> None:
     texts = [(i, text) for i, (text, _) in enumerate(TEXTS)]
     spark.createDataFrame(texts, "i int, s string").createOrReplaceTempView("q")

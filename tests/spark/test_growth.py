@@ -96,6 +96,7 @@ def held(folder: Path, view: str) -> Counter[tuple[Any, ...]]:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("provider", ["parquet", "csv"])
+@pytest.mark.full
 def test_a_table_may_get_columns_and_wider_types(spark: Any, tmp_path: Path, provider: str) -> None:
     (tmp_path / "in").mkdir()
     by_shop = {"by_shop": "SELECT shop, SUM(amount) AS amount, COUNT(*) AS n FROM sales GROUP BY shop"}

@@ -155,6 +155,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.full
 def test_a_refused_version_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()

@@ -237,6 +237,7 @@ def test_a_missing_s3_server_or_bucket_is_named(
         check_store(store_of("s3://no-such-server/x"))
 
 
+@pytest.mark.full
 def test_a_missing_google_bucket_or_azure_container_is_named(
     gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
