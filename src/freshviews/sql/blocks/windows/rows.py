@@ -193,7 +193,7 @@ class _Rows:
             made, keys = self._over_rows(frame, value, calls, partition, order)
         else:
             made, keys = self._over_places(frame, value, calls, partition, varying)
-        if frame.has_current:
+        if frame.has_current and not _takes_values_once(frame, calls):
             return self._join_view_of(made, keys)
         return self._join_view_of(made, keys, of_no_rows(value, calls))
 
@@ -218,7 +218,7 @@ class _Rows:
         whole = Frame(False, None, 0) if from_start else Frame(False, 0, None)
         made, keys = self._over_places(whole, value, calls, partition, exact)
         if shift == 0:
-            return self._join_view_of(made, keys)
+            return self._join_view_of(made, keys, nothing if _takes_values_once(whole, calls) else None)
         # The total of a partition is joined with those rows alone whose frame has all its rows.
         rows = Select("bag", (self.base,), (), ())
         total = _grouped(rows, (*partition, integer(0)), (Item("v", value),), calls)
@@ -286,10 +286,28 @@ class _Rows:
             at[frame.high],
         )
         tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
+        other = self._other
+        if _takes_values_once(frame, calls):
+            other = self._rows_of_values(frame, calls[0].args, partition, order)
+            calls = tuple(replace(one, distinct=False) for one in calls)
         # The rows of a batch come before its places, which then read the sums of their frames.
-        rows = Select("bag", (self._other, places), (*tests, span.condition), ())
+        rows = Select("bag", (other, places), (*tests, span.condition), ())
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
+
+    def _rows_of_values(
+        self, frame: Frame, args: tuple[Expr, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Source:
+        """For each list of values without NULL, the row of the partition that is in all frames that have one with these
+        values: the first, or, if the frames end with the partition, the last one. Under the alias of ``_other``."""
+        known = tuple(call("is_not_null", (one,), BOOLEAN) for one in args if one.nullable)
+        if frame.high is None:
+            order = tuple(Sort(one.expr, not one.descending, not one.nulls_last) for one in order)
+        ties = tuple(Sort(item.expr, False, False) for item in self._all())
+        groups = (*partition, *(one for one in args if not isinstance(one, Literal)))
+        made = Select("bag", (self.base,), known, self._all(), limit=Limited((*order, *ties), 1, 0, groups))
+        view = self.views.internal_view(uniquely_named(Bound((made,))))
+        return replace(self.views.source_of(view), alias=self._other.alias)
 
     def _over_moments(
         self, frame: Frame, value: Expr, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: Sort
@@ -664,6 +682,18 @@ class _Rows:
         self.joined = replace(self.joined, left=(*self.joined.left, LeftJoin(Joined((source,)), same)))
         there, found = (replace(one, nullable=True) for one in columns[-2:])
         return logic.choose([(call("is_not_null", (there,), BOOLEAN), found)], missing)
+
+
+def _takes_values_once(frame: Frame, calls: tuple[AggregateCall, ...]) -> bool:
+    """True if the calls are over the same distinct values, of frames of which each place has all that the places before
+    it have, or all that those after it have: a value then counts at one of its rows."""
+    first = calls[0] if calls else None
+    if first is None or (frame.low is None) == (frame.high is None):
+        return False
+    return all(
+        one.distinct and one.args == first.args and one.amount is None and one.function in ("count", "sum", "avg")
+        for one in calls
+    )
 
 
 def _is_of_partition(window: Window) -> bool:
