@@ -42,7 +42,10 @@ _BY_VALUE = (
     "RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING",
 )
 _COMPUTED = ("CAST({} AS STRING)", "CAST({} AS DOUBLE)", "{} % 2", "-{}")
-_AGGREGATES = ("COUNT(*)", "SUM({})", "SUM({})", "MIN({})", "MAX({})", "COUNT({})", "COUNT(DISTINCT {})")
+_AGGREGATES = (
+    "COUNT(*)", "SUM({})", "SUM({})", "MIN({})", "MAX({})", "COUNT({})", "COUNT(DISTINCT {})", "SUM(DISTINCT {})",
+    "BIT_AND({})", "BIT_OR({})",
+)  # fmt: skip
 _SPELLED = {"FIRST_VALUE": ("FIRST", "ANY_VALUE"), "LAST_VALUE": ("LAST",)}
 
 

@@ -126,8 +126,9 @@ FACTS = [(i % 10, i % 7, i) for i in range(60)]
 
 def drafts(db: fv.Database) -> list[int]:
     """The numbers of threads that shared the rows of a lane, by lane, in the last batch of each trigger."""
-    (made,) = db._relations.views["v"].maintained.blocks
-    return [len(lane._parts) for one in made.lanes._divided for lane in one._lanes or () if lane.drafted]
+    made = [block for view in db._relations.views.values() for block in view.maintained.blocks]
+    divided = [one for block in made for one in block.lanes._divided]
+    return [len(lane._parts) for one in divided for lane in one._lanes or () if lane.drafted]
 
 
 @pytest.mark.parametrize("aggregate", ["SUM(x)", "SUM(CAST(x AS DOUBLE) / 7)", "COUNT(*)", "COFACTOR(x, p, q)"])
@@ -184,6 +185,25 @@ def test_threads_never_share_a_lane_of_an_ordered_view() -> None:
     for one in made.lanes._divided:
         for lane in one._lanes or ():
             assert not ordered & {view.name for view in lane._views}
+
+
+def test_threads_share_the_rows_of_frames_and_each_searches_for_itself(ran: list[int]) -> None:
+    one, several = databases = [fv.Database(threads=count) for count in (1, 2)]
+    draw = Random(3)
+    stored: list[tuple[int, ...]] = []
+    for db in databases:
+        db.execute("CREATE TABLE t (id INT PRIMARY KEY, g INT NOT NULL, y INT NOT NULL, x INT)")
+        frame = "OVER (PARTITION BY g ORDER BY y RANGE BETWEEN UNBOUNDED PRECEDING AND 3 PRECEDING)"
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, SUM(x) {frame} AS s FROM t")
+    for _ in range(6):
+        gone = [stored.pop(draw.randrange(len(stored))) for _ in range(min(len(stored), 10))]
+        come = [(draw.randrange(10**6), draw.randrange(3), draw.randrange(100), draw.randrange(50)) for _ in range(90)]
+        stored += come
+        for db in databases:
+            db.insert("t", come)
+            db.delete("t", gone)
+        assert sorted(several.view("v"), key=str) == sorted(one.view("v"), key=str)
+    assert ran and max(drafts(several)) == 2
 
 
 def test_sums_that_overflow_in_a_thread_are_added_again_in_one_thread(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -19,7 +20,13 @@ from freshviews.engine.views import view_block
 from freshviews.errors import EvaluationError, SqlError
 from freshviews.kernel.ordered import index, places, ranges, sums
 from freshviews.plan.planner import plan_block
+from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
+from tests.agreement.choices import seeded
+from tests.agreement.evaluators import Engine, Interpreter, change_of, updates_of
+from tests.agreement.random_tables import versions
+from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+from tests.agreement.views_of_script import definitions_of
 from tests.sql.printed import catalog, views
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
@@ -497,3 +504,79 @@ def test_an_order_by_the_partition_that_fails_refuses_the_batch() -> None:
     with pytest.raises(EvaluationError, match="division by zero"):
         db.insert("t", [(0,)])
     assert len(db.table("t")) == 0
+
+
+GROWING = [
+    "MIN(c) OVER (PARTITION BY b ORDER BY a)",
+    "MAX(c) OVER (ORDER BY b DESC, a RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+    "MIN_BY(c, b) OVER (ORDER BY a RANGE BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING)",
+    "BIT_AND(c) OVER (ORDER BY a DESC RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)",
+    "MAX_BY(c, b) OVER (PARTITION BY c ORDER BY a)",
+    "BIT_OR(c) OVER (ORDER BY b RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
+]
+
+
+@pytest.mark.parametrize("call", GROWING)
+def test_folds_over_frames_have_the_values_of_the_interpreted_program(call: str) -> None:
+    table = BaseTable("r", tuple(TableColumn(name, "INT", name != "a") for name in "abc"))
+    view = NamedView("v", Text.same(f"SELECT a, b, c, {call} AS w FROM r"))
+    for seed in range(3):
+        scenario = Scenario((table,), (view,), versions(seeded(seed), (table,), False))
+        definitions = definitions_of(scenario).under(None)
+        engine = Engine(definitions)
+        (name,) = (one.name for one in definitions.views if one.blocks[0].distinct)
+        (block,) = definitions.relations[name].blocks
+        program = engine.views[name].plans[0].program
+        interpreter = Interpreter(block, program, definitions)
+        at = [one.name for one in program.view("Q").components].index(block.distinct[0].name)
+        before: dict[str, Counter[tuple[int, ...]]] = {one: Counter() for one in definitions.relations}
+        for version in scenario.versions:
+            batches = {one: definitions.batch(one, updates) for one, updates in version}
+            engine.apply(batches)
+            after = {one: Counter(rows) for one, rows in before.items()}
+            for one, batch in batches.items():
+                after[one].update(dict(updates_of(batch)))
+                after[one] = Counter({key: m for key, m in after[one].items() if m})
+            after |= {one.name: engine.contents(one.name, 100) for one in definitions.views}
+            interpreter.apply({one: change_of(one, before[one], after[one], definitions) for one in after})
+            rows = interpreter.state.views["Q"].items()
+            found = {(*key, words[at] if words[at + 1] else NULL) for key, words in rows}
+            assert found == {(*row[: len(program.free)], row[-1]) for row in after[name]}
+            before = after
+        engine.close()
+
+
+def steps_and_stored_rows(call: str, n: int, monkeypatch: pytest.MonkeyPatch) -> tuple[int, int]:
+    """The steps of an insert and a delete in the middle of n places, and the number of stored rows."""
+
+    def steps() -> int:
+        blocks = [block for one in db._relations.views.values() for block in one.maintained.blocks]
+        return sum(int(one.state.status[STATUS_STEPS]) for one in blocks)
+
+    with monkeypatch.context() as patch, Database(threads=1) as db:
+        patch.setattr(view_block, "compile_block", partial(compile_block, counted=True))
+        db.execute("CREATE TABLE t (id INT PRIMARY KEY, x INT, y INT)")
+        db.insert("t", [(2 * i, i * 7919 % 1000, i % 10) for i in range(n)])
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS m FROM t")
+        before = steps()
+        db.insert("t", [(n + 1, 500, 5)])
+        db.delete("t", [(n + 1, 500, 5)])
+        sizes = [one.maintained.sizes() for one in db._relations.views.values()]
+        return steps() - before, sum(rows for one in sizes for rows, _ in one.values())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "MIN(x) OVER (ORDER BY id)",
+        "MAX(x) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
+        "COUNT(DISTINCT y) OVER (ORDER BY id)",
+        "BIT_OR(y) OVER (ORDER BY id DESC)",
+    ],
+)
+def test_a_frame_from_an_end_stores_no_values_and_an_update_visits_the_places_whose_value_changes(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (few, small), (many, large) = (steps_and_stored_rows(call, n, monkeypatch) for n in (60, 240))
+    assert many <= few + 4
+    assert large <= 4 * small

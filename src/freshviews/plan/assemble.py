@@ -141,7 +141,7 @@ def assemble(
         return main
     assert isinstance(main.result, Held)
     result = main.view(main.result.view)
-    extra = tuple(c for d in block.distinct for c in _components(d))
+    extra = tuple(c for d in block.distinct for c in components_of(d))
     result = replace(result, components=(*result.components, *extra))
     views = [result if v.name == result.name else v for v in main.views]
     triggers = list(main.triggers)
@@ -250,7 +250,8 @@ def _bounds(joined: Program) -> tuple[tuple[str, str], ...]:
     return tuple((what, "O(N + |result without NOT EXISTS|)" if what == "space" else o) for what, o in joined.bounds)
 
 
-def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
+def components_of(distinct: DistinctAggregate) -> tuple[Component, ...]:
+    """The components of the result that a distinct aggregate is read from."""
     number = Component(number_of(distinct.name), "integer")
     if distinct.kind == "count":
         return (Component(distinct.name, "integer"),)

@@ -356,11 +356,11 @@ class _Printer:
             case RangeSum(alias, place, coefficient):
                 sign = {1: "+= ", -1: "-= "}.get(coefficient, f"+= {coefficient} * ")
                 self.line(f"{alias} {sign}{self.range(place)}")
-            case RangeLoop(place, key, alias, body, only):
+            case RangeLoop(place, key, alias, body, only, steady):
                 self.held[alias] = place.view
                 scope = {**rows, alias: self.views[place.view]}
-                which = f"{only} of " if only else ""
-                self.block(f"for {', '.join([*key, alias])} in {which}{self.range(place)}:", body, scope)
+                which, until = f"{only} of " if only else "", ", until nothing changes" if steady else ""
+                self.block(f"for {', '.join([*key, alias])} in {which}{self.range(place)}{until}:", body, scope)
             case Add(view, key, components, payload, appear, vanish, stay, alias):
                 self.line(f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}")
                 if alias:
@@ -377,8 +377,12 @@ class _Printer:
                 self.line(f"balance {view}[{', '.join(key)}]")
             case Perform(procedure, arguments, sign):
                 self.line(f"{procedure}({', '.join(arguments)}) * {sign}")
-            case Scan(view, key, component, source, within, kind):
-                self.line(f"{view}[{_at(key)}].{component} = {kind} of {source}[{', '.join(within)}]")
+            case Scan(view, key, component, source, within, kind, low, high, known):
+                also = f", {known}" if known else ""
+                place = f"{source}[{', '.join(within)}]"
+                if low or high:
+                    place = self.range(Range(source, within, low, high))
+                self.line(f"{view}[{_at(key)}].{component}{also} = {f'{kind} of {place}' if kind else 'none'}")
             case Top(alias, grown, first, last, key, change, body):
                 view, place = self.held[alias], _places(first, last)
                 head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"

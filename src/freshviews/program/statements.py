@@ -278,6 +278,14 @@ class Emit:
     payload: Payload
 
 
+@dataclass(frozen=True)
+class PlaceBound:
+    """A bound of a range of places: values of the ordered columns from the one at ``first`` on, included."""
+
+    variables: Reads
+    first: int = 0
+
+
 @hashed_once
 @dataclass(frozen=True)
 class Scan:
@@ -289,6 +297,11 @@ class Scan:
     the first or the last one), or, for a shorter ``within``, ``min`` or ``max``. If ``source`` is
     ``placed``, ``kind`` is that of a Percentile of ``query.block``, over the copies of the rows. The component is zero
     if there are no rows. The row of ``view`` is created if it is absent.
+
+    With ``low`` or ``high``, only rows between these places count, as in a Range of places, and ``kind`` is a fold that
+    ``source`` declares, ``min_by`` and ``max_by`` among them: the last column of the row with the least or greatest
+    last two columns. The component ``known`` of ``view`` then becomes 1 if the value is there and not NULL, else 0, and
+    with it the value. Without a ``kind`` both become 0.
     """
 
     view: ChangedView
@@ -297,6 +310,10 @@ class Scan:
     source: ReadView
     within: Key
     kind: str
+    # The representation stays that of images of older versions.
+    low: PlaceBound | None = field(default=None, repr=False)
+    high: PlaceBound | None = field(default=None, repr=False)
+    known: str = field(default="", repr=False)
 
 
 @hashed_once
@@ -436,14 +453,6 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class PlaceBound:
-    """A bound of a range of places: values of the ordered columns from the one at ``first`` on, included."""
-
-    variables: Reads
-    first: int = 0
-
-
-@dataclass(frozen=True)
 class Range:
     """The rows of an ordered view whose key begins with the values of ``prefix``, and whose next column lies between
     two bounds, or on one side of one.
@@ -495,7 +504,11 @@ class RangeSum:
 @dataclass(frozen=True)
 class RangeLoop:
     """Runs the body for each row of a range, or for one row if ``only`` is ``first`` or ``last``. ``key`` names the
-    variables that it binds to the ordered columns."""
+    variables that it binds to the ordered columns.
+
+    With ``steady`` the loop ends after a row where no Scan with a component ``known``, directly in the body, has
+    changed anything. The view then has no index by its prefix, so that its rows are visited in order.
+    """
 
     rows: Range
     key: Annotated[Variables, Role.BINDS, Columns(after=True)]
@@ -503,6 +516,7 @@ class RangeLoop:
     body: Annotated[Body, Runs(Often.EACH)]
     # The representation stays that of images of older versions.
     only: str = field(default="", repr=False)
+    steady: bool = field(default=False, repr=False)
 
 
 Statement = (

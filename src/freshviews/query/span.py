@@ -6,7 +6,7 @@ evaluates it, by ranges of an ordered index.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.query.query import Query
@@ -41,6 +41,17 @@ class Span:
         words = ((" desc" * d + ("" if d == n else " nulls last" if n else " nulls first")).strip() for d, n in flags)
         order = "" if not any(found := tuple(words)) else f" ({', '.join(one or 'asc' for one in found)})"
         return f"{low}{' <= ' * bool(low)}{row}{' <= ' * bool(high)}{high}{order}"
+
+    @property
+    def has_place(self) -> bool:
+        """True if each place is within its own bounds by their kind; False if that depends on values."""
+        return all(one is None or one == self.place for one in (self.low, self.high))
+
+    @property
+    def reversed(self) -> Span:
+        """The same rows, in the opposite order."""
+        descending, nulls_last = (tuple(not flag for flag in one) for one in (self.descending, self.nulls_last))
+        return replace(self, descending=descending, nulls_last=nulls_last, low=self.high, high=self.low)
 
     @property
     def condition(self) -> Call:

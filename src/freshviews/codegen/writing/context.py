@@ -42,7 +42,8 @@ class Context:
     view and key of a lookup, the slice and the position in it where the row most likely is. ``memos`` has the memo of
     each Sum that is remembered. ``changing`` are the views that the function itself changes, None if unknown;
     ``products`` has the variable of each computed product of values and of rows of other views. ``enough`` is a
-    variable that is not zero once the loops of the innermost Sum may end. ``doubles`` has the variables that are words
+    variable that is not zero once the loops of the innermost Sum may end; ``moved`` one that becomes 1 where a Scan
+    changes anything, for a steady RangeLoop. ``doubles`` has the variables that are words
     of memory: an address and a place (``payloads.doubles``); ``elements`` those that are the words of an element from
     there on.
 
@@ -77,6 +78,7 @@ class Context:
     changing: frozenset[str] | None = None
     products: Mapping[Factors, str] = field(default_factory=dict)
     enough: str = ""
+    moved: str = ""
     doubles: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     elements: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     kept: tuple[str, ...] = ()

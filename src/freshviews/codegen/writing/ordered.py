@@ -3,7 +3,7 @@ and RangeLoop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
@@ -61,6 +61,9 @@ _ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last
 
 def write_scan(context: Context, statement: Scan) -> None:
     """Set a component to an aggregate of the rows of a group, or to 0 where the group has no row."""
+    if statement.known:
+        _write_scan_of_range(context, statement)
+        return
     view, source = context.views[statement.view], context.views[statement.source]
     table = context.table(source.name)
     value = context.fresh(statement.component)
@@ -77,6 +80,28 @@ def write_scan(context: Context, statement: Scan) -> None:
         context.line(f"{value} = ordered_fold({arguments}, {source.folds.index(statement.kind)})")
     row = write_target(context, view, statement.key)
     context.line(f"store({row}, {row_layout(view).offsets[statement.component]}, {value})")
+    write_removal(context, view, row)
+
+
+def _write_scan_of_range(context: Context, statement: Scan) -> None:
+    """Set a component to a fold of the rows of a range, and another one to 1, or both to 0 where it has no value."""
+    view, source = context.views[statement.view], context.views[statement.source]
+    value, known = context.fresh(statement.component), context.fresh(statement.known)
+    if statement.kind:
+        _, place, bounds = _range(context, Range(source.name, statement.within, statement.low, statement.high))
+        context.line(f"{value} = range_fold({place}, {bounds}, {source.folds.index(statement.kind)})")
+    else:
+        context.line(f"{value} = NULL")
+    context.line(f"{known} = 1 if {value} != NULL else 0")
+    context.line(f"{value} = {value} if {known} != 0 else 0")
+    row, offsets = write_target(context, view, statement.key), row_layout(view).offsets
+    words = ((offsets[statement.component], value), (offsets[statement.known], known))
+    if context.moved:
+        changed = " or ".join(f"load({row}, {offset}) != {word}" for offset, word in words)
+        with context.block(f"if {changed}:"):
+            context.line(f"{context.moved} = 1")
+    for offset, word in words:
+        context.line(f"store({row}, {offset}, {word})")
     write_removal(context, view, row)
 
 
@@ -248,7 +273,15 @@ def write_range_loop(context: Context, statement: RangeLoop) -> None:
         context.line(f"{following} = range_next({order}, {table}, {following}, {last}, {bounds})")
         for i, variable in enumerate(statement.key, len(statement.rows.prefix)):
             context.line(f"{context.variable(variable)} = load({row}, {i})")
-        context.with_alias(statement.alias, view).body(statement.body)
+        inside = context.with_alias(statement.alias, view)
+        if not statement.steady:
+            inside.body(statement.body)
+            return
+        moved = context.fresh(f"{statement.alias}_moved")
+        context.line(f"{moved} = 0")
+        replace(inside, moved=moved).body(statement.body)
+        with context.block(f"if {moved} == 0:"):
+            context.line("break")
 
 
 def _range(context: Context, rows: Range) -> tuple[str, str, str]:

@@ -34,9 +34,10 @@ from freshviews.codegen.module import Function, order
 from freshviews.engine.blocks.calls import Call
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.codes.words import address
+from freshviews.engine.codes.words import address, words_at
 from freshviews.kernel.hash import merging, pending, table
-from freshviews.kernel.memory.mem import store
+from freshviews.kernel.memory.mem import load, store
+from freshviews.kernel.ordered import index as ordered
 from freshviews.plan.costs.degrees import Assumed
 from freshviews.plan.costs.lanes import lanes_of
 from freshviews.program.views import View
@@ -65,7 +66,8 @@ class Lanes:
     trigger ran in lanes since ``use`` set several threads; its error may differ from that of one thread.
 
     No lane reads a table that another lane changes. Each lane has its own copy of the words that a trigger writes
-    besides tables: status, scratch room, shapes. Deferred rows that a lane reads are flushed before the lanes begin.
+    besides tables: status, scratch room, shapes; and of the headers of ordered tables that it only reads, where a
+    search keeps what it looks for. Deferred rows that a lane reads are flushed before the lanes begin.
 
     If a lane only adds to tables that it does not read, threads share its rows, a chunk at a time. Each thread adds to
     tables of its own, the *drafts*. In the end the drafts are added to the tables of the state. Results, images and
@@ -173,21 +175,22 @@ class Divided:
         if found is None:
             return ()
         added = [lane.added if all(addable(program.view(name)) for name in lane.added) else () for lane in found.lanes]
+        searched = [lane.searched for lane in found.lanes]
         if len(added) == 1 and not added[0]:
             return ()
         self._cost = found.cost
         compiled = compile_lanes(program, state.compiled.source, call.number, [lane.trigger for lane in found.lanes])
         self._flushed = [program.places[view] for view in compiled.flushed]
         shapes = list(chain.from_iterable(compiled.shapes))
-        triggers = zip(compiled.triggers, added, strict=True)
-        return [_Lane(one, shapes, names, call.columns, state) for one, names in triggers]
+        triggers = zip(compiled.triggers, added, searched, strict=True)
+        return [_Lane(one, shapes, names, others, call.columns, state) for one, names, others in triggers]
 
 
 class _Lane:
     """A lane of a trigger, and the memory that it writes besides tables.
 
-    ``drafted``: the places of the views to which it adds, if threads share its rows. ``columns``: of the whole
-    trigger's block.
+    ``drafted``: the places of the views to which it adds, if threads share its rows; ``searched``: those of the ordered
+    views that it only reads. ``columns``: of the whole trigger's block.
     """
 
     def __init__(
@@ -195,6 +198,7 @@ class _Lane:
         trigger: CompiledTrigger,
         shapes: Sequence[int],
         added: Sequence[str],
+        searched: Sequence[str],
         columns: Sequence[str],
         state: BlockState,
     ) -> None:
@@ -207,6 +211,7 @@ class _Lane:
         self._shapes = shapes
         self._scratch = state.scratch
         self.drafted = [state.program.places[name] for name in added]
+        self._searched = [state.program.places[name] for name in searched]
         self._views = [state.program.views[place] for place in self.drafted]
         self._layouts = [np.array(payload_layout(view.components), np.int64) for view in self._views]
         self._runs: list[_Run] = []
@@ -224,7 +229,7 @@ class _Lane:
         size = max(CHUNK, n // (CHUNKS * count)) if count > 1 else n
         waiting = deque((start, min(size, n - start)) for start in range(0, n, size))
         for part in self._parts:
-            part.begin(state.words, self._block, self.drafted if count > 1 else ())
+            part.begin(state.words, self._block, self.drafted if count > 1 else (), self._searched)
         return [partial(part.run, waiting) for part in self._parts]
 
     def end(self, state: BlockState) -> list[Callable[[], None]]:
@@ -266,13 +271,15 @@ class _Run:
         self._shapes = np.array(shapes or [0], np.int64)
         self._state = self._block = np.zeros(0, np.int64)
         self._views = views
+        self._headers: list[Codes] = []
+        """Headers of ordered tables, of its own."""
         self.drafts: list[int] = []
         """Tables of its own."""
         self._free = weakref.finalize(self, _free_tables, self.drafts)
 
-    def begin(self, state: Codes, block: Codes, drafted: Sequence[int]) -> None:
+    def begin(self, state: Codes, block: Codes, drafted: Sequence[int], searched: Sequence[int]) -> None:
         """Prepare a run over the columns of the lane's block. ``drafted``: the places of tables to replace by
-        drafts."""
+        drafts; ``searched``: of those that get headers of their own."""
         self._block = block.copy()
         self._state = state.copy()
         self._state[STATUS] = address(self.status)
@@ -282,6 +289,11 @@ class _Run:
             self.drafts += map(_new_draft, self._views)
         for place, draft in zip(drafted, self.drafts, strict=False):
             self._state[FIRST_TABLE + place] = draft
+        self._headers.clear()
+        for place in searched:
+            made = _own_headers(int(state[FIRST_TABLE + place]))
+            self._headers += made
+            self._state[FIRST_TABLE + place] = address(made[0])
         self.status[:] = 0
         self.status[STATUS_ROW] = -1
         self.status[STATUS_SHAPES] = address(self._shapes)
@@ -311,6 +323,20 @@ def _new_draft(view: View) -> int:
     handle: int = table.new_table(layout.key, layout.payload, 0, 0, 0)
     store(handle, table.EAGER_BELOW, pending.NEVER)
     return handle
+
+
+def _own_headers(handle: int) -> list[Codes]:
+    """A copy of the header of a table with an ordered index, the list of its ordered indexes, and their headers. It is
+    valid while the table does not change."""
+    made = words_at(handle, 1, table.HEADER)[0]
+    orders = words_at(load(handle, table.ORDERED_LIST), 1, load(handle, table.ORDERED))[0]
+    headers = []
+    for i, one in enumerate(orders):
+        words = load(int(one), ordered.BOUNDS) + 2 * load(int(one), ordered.WORDS)
+        headers.append(words_at(int(one), 1, words)[0])
+        orders[i] = address(headers[-1])
+    made[table.ORDERED_LIST] = address(orders)
+    return [made, orders, *headers]
 
 
 def _free_tables(handles: Sequence[int]) -> None:

@@ -14,7 +14,7 @@ from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered import threshold_tree
-from freshviews.kernel.ordered.folds import MODE, MODE_LAST, ordered_fold_at
+from freshviews.kernel.ordered.folds import GREATEST_ROW, LEAST_ROW, MODE, MODE_LAST, ordered_fold_at
 from freshviews.kernel.ordered.groups import leave_small_outside
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
 from freshviews.kernel.widen import widen_table
@@ -22,7 +22,7 @@ from freshviews.program.views import Order, View
 from freshviews.types.dictionary import Dictionary
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
-_FOLDS |= {"mode": MODE, "mode_last": MODE_LAST}
+_FOLDS |= {"mode": MODE, "mode_last": MODE_LAST, "min_by": LEAST_ROW, "max_by": GREATEST_ROW}
 
 _VALUES = {
     "before": threshold_tree.BEFORE,

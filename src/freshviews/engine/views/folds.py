@@ -123,26 +123,17 @@ class States(Folds):
     def about_bytes(self) -> int:
         return (_STATE_BYTES + 8 * self._fold.groups) * self.rows
 
-    def change(self, take: Callable[[], Codes], every: Callable[[], Codes]) -> Codes:
-        try:
-            change = by_group(consolidate(take()), self._fold.groups)
-            if not len(change):
-                return np.empty((0, self._fold.groups + 2), np.int64)
-            if self._states is None:
-                rows = by_group(consolidate(every()), self._fold.groups)
-                self._states = {}
-                self._apply(rows)
-                gone = self._before(rows, change)
-            else:
-                gone = self._rows_of(self._groups_of(change))
-                self._apply(change)
-            come = self._rows_of(self._groups_of(change))
-        except BaseException:
-            # The change may have been taken without reaching the states.
-            self.forget()
-            raise
-        gone[:, -1] = -1
-        return consolidate(np.concatenate([gone, come]))
+    def _before_and_after(self, change: Codes, every: Callable[[], Codes]) -> tuple[Codes, Codes]:
+        change = by_group(change, self._fold.groups)
+        if self._states is None:
+            rows = by_group(consolidate(every()), self._fold.groups)
+            self._states = {}
+            self._apply(rows)
+            gone = self._before(rows, change)
+        else:
+            gone = self._rows_of(self._groups_of(change))
+            self._apply(change)
+        return gone, self._rows_of(self._groups_of(change))
 
     def pass_over(self, take: Callable[[], Codes], forget: Callable[[], None]) -> None:
         if self._states is not None:

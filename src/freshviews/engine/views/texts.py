@@ -77,16 +77,20 @@ class Texts:
             change = consolidate(take())
             if not len(change):
                 return np.empty((0, self._gathering.groups + self._gathering.texts + 1), np.int64)
-            before = self._begin(every(), change) if self._rows is None else self._follow(change)
-            gone = self._rendered(before, self._texts)
-            self._forget_texts(change)
-            come = self._rendered(self._of_groups(change))
+            gone, come = self._before_and_after(change, every)
         except BaseException:
             # The change may have been taken without reaching the copy.
             self.forget()
             raise
         gone[:, -1] = -1
         return consolidate(np.concatenate([gone, come]))
+
+    def _before_and_after(self, change: Codes, every: Callable[[], Codes]) -> tuple[Codes, Codes]:
+        """The texts of the groups of a change, before it and after it. ``every`` returns all rows after it."""
+        before = self._begin(every(), change) if self._rows is None else self._follow(change)
+        gone = self._rendered(before, self._texts)
+        self._forget_texts(change)
+        return gone, self._rendered(self._of_groups(change))
 
     def pass_over(self, take: Callable[[], Codes], forget: Callable[[], None]) -> None:
         """Follow a change of the rows if nothing reads the change of the texts. ``take`` returns the change of the

@@ -2,7 +2,7 @@
 
 Most folds combine the last key words of these rows. MODE and MODE_LAST instead find the row with the greatest count,
 the first word of the payload. Their result is the number of that row plus 1. Among rows with equal counts, MODE finds
-the first row and MODE_LAST the last.
+the first row and MODE_LAST the last. LEAST_ROW and GREATEST_ROW likewise find a row, by its last two key words.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ from freshviews.kernel.ordered.places import copies_of
 
 MODE = 6
 MODE_LAST = 7
-"""Kinds of folds, after those of ``btree.folds``."""
+LEAST_ROW = 8
+GREATEST_ROW = 9
+"""Kinds of folds, after those of ``btree.folds``. From MODE on a fold finds a row."""
 
 
 @inlined
@@ -36,21 +38,36 @@ def ordered_fold_at(o: int, t: int, f: int) -> int:
 
 
 @inlined
-def _own(t: int, fold: int, child: int) -> int:
+def own_of(t: int, fold: int, child: int) -> int:
     """The word of a row that a fold combines."""
     return child if load(fold, KIND) >= MODE else load(row_at(t, child - 1), load(t, KEY) - 1)
 
 
 @inlined
-def _below(o: int, t: int, child: int, f: int) -> int:
+def below_of(o: int, t: int, child: int, f: int) -> int:
     """A fold of a whole subtree."""
     return load(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f)
 
 
 @jit
-def _combine(o: int, t: int, fold: int, a: int, b: int) -> int:
+def _compare_pairs(o: int, t: int, a: int, b: int) -> int:
+    """-1, 0 or 1: the last two key words of row number + 1 ``a`` come before those of ``b``, equal them, or come after
+    them."""
+    kinds = KINDS + load(o, WORDS)
+    last = load(t, KEY) - 1
+    one = row_at(t, a - 1)
+    other = row_at(t, b - 1)
+    order = compare_codes(o, load(o, kinds - 2), load(one, last - 1), load(other, last - 1))
+    return order if order != 0 else compare_codes(o, load(o, kinds - 1), load(one, last), load(other, last))
+
+
+@jit
+def combine_of(o: int, t: int, fold: int, a: int, b: int) -> int:
     """Combine two values of a fold; the rows of ``a`` come before those of ``b``."""
     kind = load(fold, KIND)
+    if kind >= LEAST_ROW:
+        order = _compare_pairs(o, t, a, b)
+        return a if (order < 0) == (kind == LEAST_ROW) else b
     if kind >= MODE:
         more = copies_of(t, row_at(t, b - 1)) - copies_of(t, row_at(t, a - 1))
         return b if more > 0 or (more == 0 and kind == MODE_LAST) else a
@@ -67,11 +84,11 @@ def fold_row(o: int, t: int, child: int) -> None:
     right = load32(right_link(o, t, child), 0)
     for f in range(load(o, FOLDS)):
         fold = ordered_fold_at(o, t, f)
-        value = _own(t, fold, child)
+        value = own_of(t, fold, child)
         if left != 0:
-            value = _combine(o, t, fold, _below(o, t, left, f), value)
+            value = combine_of(o, t, fold, below_of(o, t, left, f), value)
         if right != 0:
-            value = _combine(o, t, fold, value, _below(o, t, right, f))
+            value = combine_of(o, t, fold, value, below_of(o, t, right, f))
         store(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f, value)
 
 
@@ -88,15 +105,15 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
             top = load32(right_link(o, t, top) if order > 0 else left_link(o, t, top), 0)
     if top == 0:
         return 0
-    value = _own(t, fold, top)
+    value = own_of(t, fold, top)
     # On the path to the first row of the prefix, a row with the prefix adds all rows to its right; likewise the last.
     child = load32(left_link(o, t, top), 0)
     while child != 0:
         right = load32(right_link(o, t, child), 0)
         if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if right != 0:
-                value = _combine(o, t, fold, _below(o, t, right, f), value)
-            value = _combine(o, t, fold, _own(t, fold, child), value)
+                value = combine_of(o, t, fold, below_of(o, t, right, f), value)
+            value = combine_of(o, t, fold, own_of(t, fold, child), value)
             child = load32(left_link(o, t, child), 0)
         else:
             child = right
@@ -105,8 +122,8 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
         left = load32(left_link(o, t, child), 0)
         if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if left != 0:
-                value = _combine(o, t, fold, value, _below(o, t, left, f))
-            value = _combine(o, t, fold, value, _own(t, fold, child))
+                value = combine_of(o, t, fold, value, below_of(o, t, left, f))
+            value = combine_of(o, t, fold, value, own_of(t, fold, child))
             child = load32(right_link(o, t, child), 0)
         else:
             child = left

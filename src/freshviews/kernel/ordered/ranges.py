@@ -1,4 +1,4 @@
-"""Reads an ordered index: the first and last row of a group, and the sums and the rows of a range.
+"""Reads an ordered index: the first and last row of a group, and the sums, the folds and the rows of a range.
 
 A range has the rows of a group whose next key word is between two bounds. A *range of places* has the rows between two
 places in the order of the index: each bound has values of one or more ordered words in a row, compared in that order.
@@ -14,11 +14,13 @@ A loop over a range::
 
 from __future__ import annotations
 
+from freshviews.kernel.btree.folds import KIND
 from freshviews.kernel.hash.index import ROWS_COUNT, position_of_row, slice_rows
 from freshviews.kernel.hash.table import KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, write_key
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.memory.row_sort import compare_prefix
+from freshviews.kernel.ordered.folds import MODE, below_of, combine_of, ordered_fold_at, own_of
 from freshviews.kernel.ordered.groups import are_outside, group_of_prefix, group_of_row, is_outside
 from freshviews.kernel.ordered.index import (
     KINDS,
@@ -196,6 +198,57 @@ def sum_range(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has:
     """
     write_key(prefix_of(o), prefix)
     sum_of_range(o, t, group_of_prefix(o, prefix), low, high, has)
+
+
+# Folds
+
+
+@outside
+def fold_of_range(o: int, t: int, low: int, high: int, has: int, f: int) -> int:
+    """Fold ``f`` of the rows of a range whose prefix is in the header; NULL if there is none.
+
+    Of a fold that finds a row, this is the last key word of the row. The rows are combined from whole subtrees, in
+    O(log n), expected. No group is outside the tree of an index with folds.
+    """
+    fold = ordered_fold_at(o, t, f)
+    top = load32(o + 8 * ROOT, 0)
+    place = 1
+    while top != 0 and place != 0:
+        place = _place_in_range(o, t, row_at(t, top - 1), low, high, has)
+        if place != 0:
+            top = load32(right_link(o, t, top) if place < 0 else left_link(o, t, top), 0)
+    if top == 0:
+        return NULL
+    value = own_of(t, fold, top)
+    # On the path to the first row of the range, a row of the range adds all rows to its right; likewise the last.
+    child = load32(left_link(o, t, top), 0)
+    while child != 0:
+        right = load32(right_link(o, t, child), 0)
+        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & ~(HAS_HIGH | HIGH_STRICT)) == 0:
+            if right != 0:
+                value = combine_of(o, t, fold, below_of(o, t, right, f), value)
+            value = combine_of(o, t, fold, own_of(t, fold, child), value)
+            child = load32(left_link(o, t, child), 0)
+        else:
+            child = right
+    child = load32(right_link(o, t, top), 0)
+    while child != 0:
+        left = load32(left_link(o, t, child), 0)
+        if _place_in_range(o, t, row_at(t, child - 1), low, high, has & ~(HAS_LOW | LOW_STRICT)) == 0:
+            if left != 0:
+                value = combine_of(o, t, fold, value, below_of(o, t, left, f))
+            value = combine_of(o, t, fold, value, own_of(t, fold, child))
+            child = load32(right_link(o, t, child), 0)
+        else:
+            child = left
+    return load(row_at(t, value - 1), load(t, KEY) - 1) if load(fold, KIND) >= MODE else value
+
+
+@inlined
+def range_fold(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has: int, f: int) -> int:
+    """Fold ``f`` of the rows of a range; NULL if there is none. See ``sum_range`` and ``fold_of_range``."""
+    write_key(prefix_of(o), prefix)
+    return fold_of_range(o, t, low, high, has, f)
 
 
 @jit

@@ -31,11 +31,9 @@ _FEEDS = (Role.DEFINES, Role.SUM)
 
 @dataclass(frozen=True)
 class _Scope:
-    """The views of the rows that enclosing statements bind, by alias; the program's balancing; and its ordered views.
-    """
+    """The views of the rows that enclosing statements bind, by alias, and the program's balancing."""
 
     balancing: Balancing | None = None
-    ordered: frozenset[str] = frozenset()
     rows: Mapping[str, str] = field(default_factory=dict)
 
     def within(self, statement: Statement) -> _Scope:
@@ -56,10 +54,13 @@ class _Scope:
 
 @dataclass(frozen=True)
 class Lane:
-    """A part of a trigger. ``added``: the views to which it adds, if threads may share its rows; else empty."""
+    """A part of a trigger. ``added``: the views to which it adds, if threads may share its rows; else empty.
+    ``searched``: the ordered views that it does not change. A search in an order keeps what it looks for beside the
+    order, so each thread needs a place of its own for that."""
 
     trigger: Trigger
     added: tuple[str, ...]
+    searched: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,40 +73,37 @@ class Lanes:
 
 @dataclass(frozen=True)
 class _Part:
-    """Statements that stay together: the views that they change and read, and the ordered ones among these."""
+    """Statements that stay together: the views that they change and read."""
 
     changes: frozenset[str]
     reads: frozenset[str]
-    ordered: frozenset[str] = frozenset()
 
     def meets(self, other: _Part) -> bool:
-        """True if one part changes a view that the other reads or changes, or both use an ordered view."""
-        return bool(
-            self.changes & (other.changes | other.reads) or other.changes & self.reads or self.ordered & other.ordered
-        )
+        """True if one part changes a view that the other reads or changes."""
+        return bool(self.changes & (other.changes | other.reads) or other.changes & self.reads)
 
     def with_(self, other: _Part) -> _Part:
-        return _Part(self.changes | other.changes, self.reads | other.reads, self.ordered | other.ordered)
+        return _Part(self.changes | other.changes, self.reads | other.reads)
 
 
 def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
     """The lanes of a trigger; None if it has one, whose rows threads cannot share.
 
     A lane has some of the additions of a trigger, and the loops and lookups around them. No lane reads a view that
-    another lane changes, and no two lanes read the same ordered view, because a search in an order keeps what it looks
-    for beside the order. So lanes may run over a batch at the same time, and each view gets the same additions in the
+    another lane changes. So lanes may run over a batch at the same time, and each view gets the same additions in the
     same order. The trigger of a self-join has one lane, because its statements read views that other statements change.
     Lanes are not valid for a batch that causes a major rebalancing.
 
     A row that two lanes need is looked up twice. So lanes are merged until repeated lookups cost little.
 
-    Threads may share the rows of a lane that reads none of the views it adds to, and no ordered view. Each thread adds
-    to tables of its own, which are added up in the end. That pays if a row costs more lookups than additions.
+    Threads may share the rows of a lane that reads none of the views it adds to. Each thread adds to tables of its own,
+    which are added up in the end. That pays if a row costs more lookups than additions.
     """
     trigger = program.triggers[number]
     if program.upkeep is not BY_TRIGGERS:
         return None
-    scope = _Scope(program.balancing, frozenset(view.name for view in program.views if view.ordered))
+    scope = _Scope(program.balancing)
+    ordered = {view.name for view in program.views if view.ordered}
     parts = independent(trigger.body, scope)
     if not parts:
         return None
@@ -127,7 +125,11 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
         parts[i : i + 2] = [parts[i].with_(parts[i + 1])]
         costs[i : i + 2] = [joined[i]]
     found = tuple(
-        Lane(trigger if len(parts) == 1 else cut(part), _added(cut(part).body, part, one))
+        Lane(
+            trigger if len(parts) == 1 else cut(part),
+            _added(cut(part).body, part, one),
+            tuple(sorted(ordered & (part.reads - part.changes))),
+        )
         for part, one in zip(parts, costs, strict=True)
     )
     if len(found) == 1 and not found[0].added:
@@ -137,7 +139,7 @@ def lanes_of(program: Program, number: int, degrees: Degrees) -> Lanes | None:
 
 def _added(body: Body, part: _Part, cost: Cost) -> tuple[str, ...]:
     """The views to which a part with this body adds, if threads may share its rows, and should."""
-    if part.changes & part.reads or part.ordered or cost.lookups + cost.walked < cost.writes:
+    if part.changes & part.reads or cost.lookups + cost.walked < cost.writes:
         return ()
     for statement in visit(body):
         if _is_effect(statement) and not (isinstance(statement, Add) and not any(bodies(statement))):
@@ -187,7 +189,7 @@ def _parts(body: Body, around: frozenset[str], scope: _Scope) -> Iterator[_Part]
         if _is_effect(statement):
             found = _whole((statement,), scope)
             reads = found.reads | around
-            yield _Part(found.changes, reads, scope.ordered & (reads | found.changes))
+            yield _Part(found.changes, reads)
             continue
         reads, known = around.union(uses(statement).views), scope.within(statement)
         for one in _summed(statement):

@@ -21,14 +21,39 @@ places of ``r(g, y, s, x)``::
         for y_, s_, place in places[g, (y, s) <= (y, s)]:
             Q[g, y_, s_] += (count: m * place, n_x: m * is_not_null(x) * place, sum_x: m * coalesce(x, 0) * place)
         rows[g, y, s] += (count: m, n_x: m * is_not_null(x), sum_x: m * coalesce(x, 0))
+
+Aggregates in a semigroup are folds of the rows of a frame, from O(log N) subtrees, so no frame stores its values. For
+``MIN(x)``, and ``least#n`` as 1 where there is a value::
+
+    places(g, y, s) -> count  by [g]  ordered by y, s desc
+    least_rows(g, y, s, x) -> count  ordered by y, s desc, x  folded by min
+    Q(g, y, s) -> count, least, least#n  journal
+
+    on p(g, y, s) += m:
+        Q[g, y, s] += (count: m)
+        places[g, y, s] += m
+            appears:  Q[g, y, s].least, least#n = min of least_rows[g, (y, s) <= (y, s)]
+            vanishes: Q[g, y, s].least, least#n = none
+
+    on r(g, y, s, x) += m:
+        where is_not_null(x)
+        least_rows[g, y, s, x] += m
+            appears:  for y_, s_, place in places[g, (y, s) <= (y, s)], until nothing changes:
+                          Q[g, y_, s_].least, least#n = min of least_rows[g, (y, s) <= (y_, s_)]
+            vanishes: the same
+
+The frames of one-sided bounds grow with their places. So where the least value of a frame stays, all larger frames have
+a row with a value as small, and stay, too. Of ``MIN_BY``, a value that stays may be that of another row, so the loop
+visits all places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from freshviews.expr.nodes import Column, Expr
-from freshviews.plan.assemble import assemble
+from freshviews.plan.assemble import assemble, components_of, number_of
 from freshviews.plan.leaves import (
     Carrier,
     components_over,
@@ -39,13 +64,14 @@ from freshviews.plan.leaves import (
     trigger,
     update_carrier,
 )
-from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.naming import RESULT, Namer, names_in
 from freshviews.plan.strategy import Request, Strategy
 from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Body, Let, PlaceBound, Range, RangeLoop, RangeSum, Sum
+from freshviews.program.statements import Add, Body, Let, PlaceBound, Range, RangeLoop, RangeSum, Scan, Sum
 from freshviews.program.views import Order, View
+from freshviews.query.block import BY, SCANNED, DistinctAggregate
 from freshviews.query.query import Atom, Query
 from freshviews.query.span import Span, span_of
 from freshviews.types import SqlType
@@ -58,23 +84,44 @@ def is_spanned(request: Request) -> str | None:
     return "frames of places in an order: places and rows are stored in that order"
 
 
-def plan(query: Query) -> Program:
+def plan(query: Query, folded: Sequence[DistinctAggregate] = (), counted: bool = True) -> Program:
     """The program of aggregates over the frames of places. Free variables of the rows are arguments of aggregates over
-    distinct values."""
+    distinct values. ``folded``: aggregates in a semigroup, computed by folds. Unless ``counted``, the result has its
+    places alone, without the counts and sums of their frames."""
     span = span_of(query)
     assert span is not None
-    return _Planner(query, span).program()
+    if folded and span.high is None:
+        # A loop over places begins with the smallest frame that has the row.
+        span = span.reversed
+    planner = _Planner(query, span)
+    made = planner.program(counted)
+    for alike in _alike(folded):
+        made = planner.with_folds(made, alike)
+    if folded:
+        few = not counted and span.low is None and all(one.kind not in BY for one in folded)
+        made = replace(made, bounds=_OF_FOLDS if few else _OF_ALL_FOLDS)
+    return made
+
+
+def _alike(aggregates: Sequence[DistinctAggregate]) -> list[tuple[DistinctAggregate, ...]]:
+    """Aggregates by the values that they read."""
+    groups: dict[Query, list[DistinctAggregate]] = {}
+    for one in aggregates:
+        groups.setdefault(replace(one.query, name=""), []).append(one)
+    return list(map(tuple, groups.values()))
 
 
 class _Planner:
     """Plans one query, of two atoms: the rows, then the places."""
 
-    def __init__(self, query: Query, span: Span) -> None:
+    def __init__(
+        self, query: Query, span: Span, orders: tuple[Order, ...] = (), taken: frozenset[str] = frozenset()
+    ) -> None:
         self.query, self.span = query, span
         self.rows_atom, self.places_atom = query.atoms
-        self.namer = Namer(query)
+        self.namer = Namer(query, taken)
         kinds = zip(span.place, span.descending, span.nulls_last, strict=True)
-        self.orders = tuple(Order(one.type, descending, last) for one, descending, last in kinds)
+        self.orders = orders or tuple(Order(one.type, descending, last) for one, descending, last in kinds)
         own, of_rows = self.places_atom.variables, self.rows_atom.variables
         self.group = tuple(v for v in own if v in of_rows)
         self.place = tuple(map(_name, span.place))
@@ -102,15 +149,78 @@ class _Planner:
         indexes, what = ((group,) if group else ()), f"{atom.relation}, in the order of {', '.join(key)}"
         return View(self.namer.view(atom.name), tuple(columns), COUNTED, indexes, orders, definition=what)
 
-    def program(self) -> Program:
-        triggers = (
-            trigger(self.query, self.places_atom, self._on_place()),
-            trigger(self.query, self.rows_atom, self._on_row()),
-        )
-        views, bounds = (self.places, self.rows, self.result), _OF_VALUES if self.values else _BOUNDS
+    def program(self, counted: bool) -> Program:
+        """The program without folds."""
+        on_place = trigger(self.query, self.places_atom, self._on_place() if counted else self._on_place_alone())
+        on_row = (trigger(self.query, self.rows_atom, self._on_row()),) if counted else ()
+        views = (self.places, *((self.rows,) if counted else ()), self.result)
+        bounds = _OF_VALUES if self.values else _BOUNDS
         return Program(
-            self.query.name, self.query.free, views, triggers, Held(RESULT), strategy="top_k", bounds=bounds
+            self.query.name,
+            self.query.free,
+            views,
+            (on_place, *on_row),
+            Held(RESULT),
+            strategy="top_k",
+            bounds=bounds,
         )
+
+    def with_folds(self, made: Program, alike: tuple[DistinctAggregate, ...]) -> Program:
+        """A program of this query with aggregates that are folds over the same values."""
+        query, kinds = alike[0].query, tuple(dict.fromkeys(one.kind for one in alike))
+        span = span_of(query)
+        assert span is not None
+        own = _Planner(query, span, self.orders, frozenset(names_in(made)))
+        name = own.namer.view(f"{alike[0].name}_{own.rows.name}")
+        rows = replace(own.rows, name=name, components=COUNTED, indexes=(), folds=kinds)
+
+        def scans(names: dict[str, str], is_there: bool = True) -> Body:
+            """The values of the place that has these names."""
+            low, high = (
+                PlaceBound(tuple(names.get(_name(one), _name(one)) for one in bound)) if bound and is_there else None
+                for bound in (self.span.low, self.span.high)
+            )
+            key = tuple(names.get(variable, variable) for variable in self.query.free)
+            return tuple(
+                Scan(RESULT, key, d.name, name, self.group, d.kind if is_there else "", low, high, number_of(d.name))
+                for d in alike
+            )
+
+        key = tuple(own.namer.fresh(f"{one}_") for one in self.places.key[len(self.group) :])
+        lets, place = own.place_of_row()
+        loop = RangeLoop(
+            Range(self.places.name, self.group, *self._ends_around(place)),
+            key,
+            own.namer.alias(self.places.name),
+            scans(dict(zip((*self.place, *self.columns), key, strict=True))),
+            steady=self.span.low is None and not set(kinds).intersection(BY),
+        )
+        into = (*self.group, *place, *own.values)
+        add = Add(name, into, (COUNT,), (Monomial((MULTIPLICITY,)),), appear=(loop,), vanish=(loop,))
+        on_place, *others = made.triggers
+        *before, added = on_place.body
+        assert isinstance(added, Add)
+        added = replace(added, appear=(*added.appear, *scans({})), vanish=(*added.vanish, *scans({}, False)))
+        result = made.view(RESULT)
+        components = (*result.components, *(c for d in alike for c in components_of(d)))
+        kept = [self._in_order(v) if loop.steady else v for v in made.views if v != result]
+        views = (*kept, rows, replace(result, components=components))
+        on_row = trigger(query, own.rows_atom, (*lets, add))
+        return replace(
+            made,
+            views=views,
+            triggers=(replace(on_place, body=(*before, added)), *others, on_row),
+        )
+
+    def _in_order(self, view: View) -> View:
+        """The view; if it has the places, without the index by which small groups would be kept in no order."""
+        return replace(view, indexes=()) if view.name == self.places.name else view
+
+    def _on_place_alone(self) -> Body:
+        """The trigger of a place, if the result counts nothing of its frame."""
+        key = (*self.group, *self.place, *self.columns)
+        counts = Monomial((MULTIPLICITY,))
+        return Add(RESULT, self.query.free, (COUNT,), (counts,)), Add(self.places.name, key, (COUNT,), (counts,))
 
     def _on_place(self) -> Body:
         """The trigger of a place: its frame is added to its result, or subtracted."""
@@ -131,17 +241,13 @@ class _Planner:
 
     def _on_row(self) -> Body:
         """The trigger of a row: it enters the frames that have its place, or leaves them."""
-        lets = tuple(Let(self.namer.fresh("place"), one) for one in self.span.row if not isinstance(one, Column))
-        known = {let.expr: let.variable for let in lets}
-        place = tuple(known.get(one) or _name(one) for one in self.span.row)
-        # A frame has the row if its high end is at the place of the row or after it, and its low end at it or before.
-        ends = (self._end(self.span.high, place), self._end(self.span.low, place))
+        lets, place = self.place_of_row()
         alias = self.namer.alias(self.places.name)
         key = tuple(self.namer.fresh(f"{one}_") for one in self.places.key[len(self.group) :])
         update = update_carrier(self.query, self.rows_atom)
         to = dict(zip(self.place, key, strict=False))
         loop = RangeLoop(
-            Range(self.places.name, self.group, *ends),
+            Range(self.places.name, self.group, *self._ends_around(place)),
             key,
             alias,
             (self._add(to, (update, row_carrier(alias, self.places))),),
@@ -149,6 +255,17 @@ class _Planner:
         payload = product(self.rows.components, (update,))
         names = tuple(c.name for c in self.rows.components)
         return (*lets, loop, Add(self.rows.name, (*self.group, *place, *self.values), names, payload))
+
+    def place_of_row(self) -> tuple[tuple[Let, ...], tuple[str, ...]]:
+        """The variables of the place of a row, and the statements that compute some of them."""
+        lets = tuple(Let(self.namer.fresh("place"), one) for one in self.span.row if not isinstance(one, Column))
+        known = {let.expr: let.variable for let in lets}
+        return lets, tuple(known.get(one) or _name(one) for one in self.span.row)
+
+    def _ends_around(self, place: tuple[str, ...]) -> tuple[PlaceBound | None, PlaceBound | None]:
+        """The bounds of the places whose frames have a place: the high end of such a frame is at the place or after it,
+        and its low end at it or before."""
+        return self._end(self.span.high, place), self._end(self.span.low, place)
 
     def _end(self, bound: tuple[Expr, ...] | None, place: tuple[str, ...]) -> PlaceBound | None:
         """A bound of the places whose frames have a place: that of the ends of their frames."""
@@ -184,11 +301,32 @@ _OF_VALUES = (
     ("delay", "O(1)"),
     ("space", "O(N), and the distinct values of each frame"),
 )
+_OF_FOLDS = (
+    ("update", "O(log N), and again O(log N) for each place whose value changes"),
+    ("delay", "O(1)"),
+    ("space", "O(N)"),
+)
+_OF_ALL_FOLDS = (
+    ("update", "O(log N), and again O(log N) for each place whose frame has the row"),
+    ("delay", "O(1)"),
+    ("space", "O(N)"),
+)
 
 
 def _plan(request: Request) -> Program:
-    made = assemble(request.block, plan, bool(request.negative))
-    return replace(made, bounds=_OF_VALUES) if request.block.distinct else made
+    block, span = request.block, span_of(request.query)
+    assert span is not None
+    folded = tuple(one for one in block.distinct if one.kind in SCANNED)
+    rest = tuple(one for one in block.distinct if one not in folded)
+    read = {component for result in block.results for component in result.components}
+    # The result counts the rows of frames unless all that is read of a frame is folds, and no frame is empty.
+    counted = not (folded and not rest and read.issubset(d.name for d in folded) and span.has_place)
+
+    def planned(query: Query) -> Program:
+        return plan(query, folded, counted) if query == block.query else plan(query)
+
+    made = assemble(replace(block, distinct=rest), planned, bool(request.negative))
+    return replace(made, bounds=_OF_VALUES) if rest else made
 
 
 STRATEGY = Strategy("top_k", _plan)

@@ -51,6 +51,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.program.views import View
+from freshviews.query.block import BY
 from freshviews.ring import named
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -83,6 +84,8 @@ class State(Tables):
     tries: dict[str, tuple[Level, ...]] = field(default_factory=dict)
     balances: Balances = field(init=False)
     tracings: list[Tracing] = field(init=False)
+    has_moved: bool = False
+    """Whether a Scan with a component ``known`` has changed anything in the body of a RangeLoop."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -278,8 +281,8 @@ class State(Tables):
                         raise _Enough
                 case Add():
                     self._add(statement, scope)
-                case Scan():
-                    self._scan(statement, scope.values(statement.key), scope.values(statement.within))
+                case Scan(known=known):
+                    (self._scan_range if known else self._scan)(statement, scope)
                 case Top():
                     self._top(statement, scope)
                 case Beside():
@@ -371,7 +374,10 @@ class State(Tables):
             scope.variables.update(zip(loop.key, key[len(loop.rows.prefix) :], strict=True))
             scope.rows[loop.alias] = (view.components, self.views[view.name][key])
             scope.places[loop.alias] = (view.name, key)
+            self.has_moved = False
             self.run(loop.body, scope)
+            if loop.steady and not self.has_moved:
+                break
 
     def _range(self, rows: Range, scope: Scope) -> list[Key]:
         """The keys of the rows of a range, in order."""
@@ -442,7 +448,25 @@ class State(Tables):
             leave(self.indexes[view.name], key)
             rows.pop(key, None)
 
-    def _scan(self, statement: Scan, key: Key, within: Key) -> None:
+    def _scan_range(self, statement: Scan, scope: Scope) -> None:
+        view, source = self.program.view(statement.view), self.program.view(statement.source)
+        found, kind = NULL, statement.kind
+        if kind:
+            assert kind in source.folds, f"{source.name} does not fold {kind}"
+            last = 2 if kind in BY else 1
+            rows = self._range(Range(source.name, statement.within, statement.low, statement.high), scope)
+            ends = dict.fromkeys((row[-last:] for row in rows), 1)
+            found = scanned(kind, ends, source.ordered[-last:], self.dictionary) if rows else NULL
+        key, names = scope.values(statement.key), [c.name for c in view.components]
+        before = self.views[view.name].get(key, ring_of(view.components).zero)
+        after = list(before)
+        after[names.index(statement.component)] = 0 if found == NULL else found
+        after[names.index(statement.known)] = int(found != NULL)
+        self.has_moved |= before != tuple(after)
+        self._put(view, key, before, tuple(after))
+
+    def _scan(self, statement: Scan, scope: Scope) -> None:
+        key, within = scope.values(statement.key), scope.values(statement.within)
         view, source = self.program.view(statement.view), self.program.view(statement.source)
         in_order = len(source.ordered) == len(source.key) - len(within)
         assert statement.kind in source.folds or in_order, f"{source.name} is not ordered by the rest of its key"

@@ -125,6 +125,49 @@ def first_rows(rows: Select, groups: tuple[Expr, ...], order: tuple[Sort, ...], 
     return replace(rows, sources=(replace(views.source_of(view), alias=base.alias),))
 
 
+@dataclass(frozen=True)
+class _Aggregate:
+    """An aggregate over a frame: ``value``, over references to ``calls``; in an order of the rows of each partition."""
+
+    frame: Frame | None
+    value: Expr
+    calls: tuple[AggregateCall, ...]
+    partition: tuple[Expr, ...]
+    order: tuple[Sort, ...]
+
+    @classmethod
+    def of(
+        cls, made: AggregateCall, frame: Frame | None, partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> _Aggregate:
+        """The value of one call."""
+        return cls(frame, aggregate_ref(0, made, True), (made,), partition, order)
+
+    @property
+    def of_no_rows(self) -> Expr:
+        """The value over an empty frame."""
+        return of_no_rows(self.value, self.calls)
+
+    @property
+    def takes_values_once(self) -> bool:
+        """True if the calls are over the same distinct values, of frames of which each place has all that the places
+        before it have, or all that those after it have: a value then counts at one of its rows."""
+        if self.frame is None or not self.calls or (self.frame.low is None) == (self.frame.high is None):
+            return False
+        args = self.calls[0].args
+        return all(
+            one.distinct and one.args == args and one.amount is None and one.function in ("count", "sum", "avg")
+            for one in self.calls
+        )
+
+    def over(self, moved: Callable[[Expr], Expr]) -> _Aggregate:
+        """The aggregate over other rows: ``moved`` maps the arguments of its calls."""
+        return replace(self, calls=tuple(replace(one, args=tuple(map(moved, one.args))) for one in self.calls))
+
+    def grouped(self, rows: Select, keys: Sequence[Expr]) -> Select:
+        """The aggregate of rows by keys, which are the first columns."""
+        return _grouped(rows, keys, (Item("v", self.value),), self.calls)
+
+
 @dataclass
 class _Rows:
     """The rows of window functions, and the join with their values.
@@ -163,71 +206,58 @@ class _Rows:
             return made(window, over, partition, order), self.joined
         if window.joins_in_order:
             calls = tuple(self._texts_in_order(one, order) for one in calls)
-        return self._over_frame(window.frame, window.value, calls, partition, order), self.joined
+        return self._over_frame(_Aggregate(window.frame, window.value, calls, partition, order)), self.joined
 
-    def _over_frame(
-        self,
-        frame: Frame | None,
-        value: Expr,
-        calls: tuple[AggregateCall, ...],
-        partition: tuple[Expr, ...],
-        order: tuple[Sort, ...],
-    ) -> Expr:
+    def _over_frame(self, one: _Aggregate) -> Expr:
         """An aggregate over the frame of each row."""
-        within = frozenset(map(key, partition))
-        varying = tuple(one for one in order if not _is_constant(one.expr, within))
+        within, frame = frozenset(map(key, one.partition)), one.frame
+        varying = tuple(sort for sort in one.order if not _is_constant(sort.expr, within))
         if frame is None or (not varying and not frame.rows):
-            select = _grouped(Select("bag", (self.base,), (), ()), partition, (Item("v", value),), calls)
-            found = self._join_view_of(select, partition)
+            select = one.grouped(Select("bag", (self.base,), (), ()), one.partition)
+            found = self._join_view_of(select, one.partition)
             if frame is None or frame.has_current:
                 return found
             # A frame beside the one value of ORDER BY is empty; that of NULL has the rows with NULL.
-            known = call("is_not_null", (order[0].expr,), BOOLEAN)
-            return logic.choose([(known, of_no_rows(value, calls))], found)
-        between = frame.between
-        if between is not None and all(one.gathering is None for one in calls):
-            return self._over_frames(between, value, calls, partition, order)
+            known = call("is_not_null", (one.order[0].expr,), BOOLEAN)
+            return logic.choose([(known, one.of_no_rows)], found)
+        if frame.between is not None and all(made.gathering is None for made in one.calls):
+            return self._over_frames(one, frame.between)
         if frame.rows and None in (frame.low, frame.high):
-            return self._to_an_end(frame, value, calls, partition, order)
+            return self._to_an_end(one, frame)
         if frame.rows:
-            made, keys = self._over_rows(frame, value, calls, partition, order)
+            made, keys = self._over_rows(one, frame)
         else:
-            made, keys = self._over_places(frame, value, calls, partition, varying)
-        if frame.has_current:
+            one = replace(one, order=varying)
+            made, keys = self._over_places(one, frame)
+        if frame.has_current and not one.takes_values_once:
             return self._join_view_of(made, keys)
-        return self._join_view_of(made, keys, of_no_rows(value, calls))
+        return self._join_view_of(made, keys, one.of_no_rows)
 
-    def _to_an_end(
-        self,
-        frame: Frame,
-        value: Expr,
-        calls: tuple[AggregateCall, ...],
-        partition: tuple[Expr, ...],
-        order: tuple[Sort, ...],
-    ) -> Expr:
+    def _to_an_end(self, one: _Aggregate, frame: Frame) -> Expr:
         """An aggregate over the rows from one end of the partition. No two rows are equal, so each has a place of its
         own: the value of a row is that of the places up to the row at the bound of its frame, or from it on."""
         from_start = frame.low is None
         shift = frame.high if from_start else frame.low
         assert isinstance(shift, int)
-        nothing, has_all = of_no_rows(value, calls), shift == 0 or from_start == (shift > 0)
-        exact = self._distinguished(partition, order)
+        nothing, has_all = one.of_no_rows, shift == 0 or from_start == (shift > 0)
+        exact = self._distinguished(one.partition, one.order)
         if not exact:
             # Each partition has one row.
-            return self._over_frame(None, value, calls, partition, ()) if has_all else nothing
+            return self._over_frame(replace(one, frame=None, order=())) if has_all else nothing
         whole = Frame(False, None, 0) if from_start else Frame(False, 0, None)
-        made, keys = self._over_places(whole, value, calls, partition, exact)
+        by_place = replace(one, frame=whole, order=exact)
+        made, keys = self._over_places(by_place, whole)
         if shift == 0:
-            return self._join_view_of(made, keys)
+            return self._join_view_of(made, keys, nothing if by_place.takes_values_once else None)
         # The total of a partition is joined with those rows alone whose frame has all its rows.
         rows = Select("bag", (self.base,), (), ())
-        total = _grouped(rows, (*partition, integer(0)), (Item("v", value),), calls)
-        there, others = self._beside(keys, shift, partition, order)
+        total = one.grouped(rows, (*one.partition, integer(0)))
+        there, others = self._beside(keys, shift, one.partition, one.order)
         branches = [(there, self._join_view_of(made, others, nothing))]
         if not has_all:
             return logic.choose(branches, nothing)
         is_there = logic.choose([(there, integer(1))], integer(0))
-        return logic.choose(branches, self._join_view_of(total, (*partition, is_there), nothing))
+        return logic.choose(branches, self._join_view_of(total, (*one.partition, is_there), nothing))
 
     def _distinguished(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> tuple[Sort, ...]:
         """The order, with further columns until no two rows of a partition are equal in it."""
@@ -251,72 +281,81 @@ class _Rows:
         known = {name_of(one.name) for one in exprs if isinstance(one, Column) and not one.nullable}
         return any(known.issuperset(names) for names in self.views.keys_of(self.base))
 
-    def _over_places(
-        self,
-        frame: Frame,
-        value: Expr,
-        calls: tuple[AggregateCall, ...],
-        partition: tuple[Expr, ...],
-        order: tuple[Sort, ...],
-    ) -> tuple[Select, tuple[Expr, ...]]:
+    def _over_places(self, one: _Aggregate, frame: Frame) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over the rows of a frame of RANGE, by place, and the keys of the current row's place."""
         # A condition with a host function of columns of both sides would be computed after the join, and one that may
         # fail is not a frame alone.
-        shared = {n.name for one in partition for n in nodes_of(one) if isinstance(n, Column)}
-        mixed = [one for one in (o.expr for o in order) if has_host(one) and shared.intersection(columns_of(one))]
-        computed = self._as_columns([*mixed, *(o.expr for o in order if may_fail(o.expr))])
-        order = tuple(replace(one, expr=computed.get(key(one.expr), one.expr)) for one in order)
-        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
-        if not all(is_in_order(order[0].expr.type, one) for one in steps):
-            return self._over_moments(frame, value, calls, partition, order[0])
-        keys = (*partition, *(one.expr for one in order))
+        partition, sorts = one.partition, [sort.expr for sort in one.order]
+        shared = {n.name for expr in partition for n in nodes_of(expr) if isinstance(n, Column)}
+        mixed = [expr for expr in sorts if has_host(expr) and shared.intersection(columns_of(expr))]
+        computed = self._as_columns([*mixed, *filter(may_fail, sorts)])
+        order = tuple(replace(sort, expr=computed.get(key(sort.expr), sort.expr)) for sort in one.order)
+        steps = [bound for bound in (frame.low, frame.high) if isinstance(bound, Step)]
+        if not all(is_in_order(order[0].expr.type, step) for step in steps):
+            return self._over_moments(replace(one, order=order), frame)
+        keys = (*partition, *(sort.expr for sort in order))
         # A place has a column for each bound that is not its own value.
-        bounds = (moved_place(order[0].expr, one, order[0].descending) for one in steps)
+        bounds = (moved_place(order[0].expr, step, order[0].descending) for step in steps)
         places, again = self._distinct_places((*keys, *bounds)), self._again
         columns = tuple(map(places.column, places.columns))
         own = columns[len(partition) : len(keys)]
         at: dict[FrameBound, tuple[Expr, ...] | None] = {None: None, 0: own}
-        at.update(zip(steps, ((one,) for one in columns[len(keys) :]), strict=True))
+        at.update(zip(steps, ((column,) for column in columns[len(keys) :]), strict=True))
         span = Span(
-            tuple(again(one.expr) for one in order),
+            tuple(again(sort.expr) for sort in order),
             own,
-            tuple(one.descending for one in order),
-            tuple(one.nulls_last for one in order),
+            tuple(sort.descending for sort in order),
+            tuple(sort.nulls_last for sort in order),
             at[frame.low],
             at[frame.high],
         )
-        tests = (equality(column, again(one)) for column, one in zip(columns, partition, strict=False))
+        tests = (equality(column, again(expr)) for column, expr in zip(columns, partition, strict=False))
+        other = self._other
+        if one.takes_values_once:
+            other = self._rows_of_values(frame, one.calls[0].args, partition, order)
+            one = replace(one, calls=tuple(replace(made, distinct=False) for made in one.calls))
         # The rows of a batch come before its places, which then read the sums of their frames.
-        rows = Select("bag", (self._other, places), (*tests, span.condition), ())
-        moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
-        return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
+        rows = Select("bag", (other, places), (*tests, span.condition), ())
+        return one.over(again).grouped(rows, columns[: len(keys)]), keys
 
-    def _over_moments(
-        self, frame: Frame, value: Expr, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: Sort
-    ) -> tuple[Select, tuple[Expr, ...]]:
+    def _rows_of_values(
+        self, frame: Frame, args: tuple[Expr, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Source:
+        """For each list of values without NULL, the row of the partition that is in all frames that have one with these
+        values: the first, or, if the frames end with the partition, the last one. Under the alias of ``_other``."""
+        known = tuple(call("is_not_null", (one,), BOOLEAN) for one in args if one.nullable)
+        if frame.high is None:
+            order = tuple(Sort(one.expr, not one.descending, not one.nulls_last) for one in order)
+        ties = tuple(Sort(item.expr, False, False) for item in self._all())
+        groups = (*partition, *(one for one in args if not isinstance(one, Literal)))
+        made = Select("bag", (self.base,), known, self._all(), limit=Limited((*order, *ties), 1, 0, groups))
+        view = self.views.internal_view(uniquely_named(Bound((made,))))
+        return replace(self.views.source_of(view), alias=self._other.alias)
+
+    def _over_moments(self, one: _Aggregate, frame: Frame) -> tuple[Select, tuple[Expr, ...]]:
         """As ``_over_places``, where a greater place may have a smaller bound: each row is compared with the bounds of
         all places of its partition."""
+        (order,) = one.order
         beyond = integer(_BEYOND if order.nulls_last != order.descending else -_BEYOND)
 
         def code(expr: Expr) -> Expr:
             made = retyped(expr, BIGINT)
             return logic.first_of((made, beyond)) if expr.nullable else made
 
-        steps = [one for one in (frame.low, frame.high) if isinstance(one, Step)]
-        keys, again = (*partition, code(order.expr)), self._again
-        bounds = (code(moved_place(order.expr, one, order.descending)) for one in steps)
+        steps = [bound for bound in (frame.low, frame.high) if isinstance(bound, Step)]
+        keys, again = (*one.partition, code(order.expr)), self._again
+        bounds = (code(moved_place(order.expr, step, order.descending)) for step in steps)
         places = self._distinct_places((*keys, *bounds))
         columns = tuple(map(places.column, places.columns))
-        at: dict[FrameBound, Expr] = {0: columns[len(partition)]}
+        at: dict[FrameBound, Expr] = {0: columns[len(one.partition)]}
         at.update(zip(steps, columns[len(keys) :], strict=True))
-        tests: list[Expr] = [equality(column, again(one)) for column, one in zip(columns, partition, strict=False)]
+        tests: list[Expr] = [equality(x, again(y)) for x, y in zip(columns, one.partition, strict=False)]
         signs = ("<=", ">=") if order.descending else (">=", "<=")
         for sign, bound in zip(signs, (frame.low, frame.high), strict=True):
             if bound is not None:
                 tests.append(logic.compare(sign, again(keys[-1]), at[bound]))
         rows = Select("bag", (places, self._other), tuple(tests), ())
-        moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
-        return _grouped(rows, columns[: len(keys)], (Item("v", value),), moved), keys
+        return one.over(again).grouped(rows, columns[: len(keys)]), keys
 
     def number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The numbers of the rows, whose source is then a view that has them."""
@@ -425,54 +464,38 @@ class _Rows:
             branches.insert(0, (_before(rising, places), over(window.default)))
         return logic.choose(branches, over(window.default))
 
-    def _over_rows(
-        self,
-        frame: Frame,
-        value: Expr,
-        calls: tuple[AggregateCall, ...],
-        partition: tuple[Expr, ...],
-        order: tuple[Sort, ...],
-    ) -> tuple[Select, tuple[Expr, ...]]:
+    def _over_rows(self, one: _Aggregate, frame: Frame) -> tuple[Select, tuple[Expr, ...]]:
         """An aggregate over a number of rows before and after, by row, and the keys of the current row."""
-        own = self.number(partition, order)
+        own = self.number(one.partition, one.order)
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
         number, at = self._moved(own, row), self._moved(own, other)
-        keys = [*(self._moved(one, row) for one in partition), number]
+        keys = [*(self._moved(expr, row) for expr in one.partition), number]
         tests: list[Expr] = [
-            equality(self._moved(one, other), place) for one, place in zip(partition, keys, strict=False)
+            equality(self._moved(expr, other), place) for expr, place in zip(one.partition, keys, strict=False)
         ]
         for sign, bound in ((">=", frame.low), ("<=", frame.high)):
             if bound is not None:
                 assert isinstance(bound, int)
                 tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
-        moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
-        made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", value),), moved)
-        return made, (*partition, own)
+        moved = one.over(lambda expr: self._moved(expr, other))
+        return moved.grouped(Select("bag", (row, other), tuple(tests), ()), keys), (*one.partition, own)
 
-    def _over_frames(
-        self,
-        frame: Between,
-        value: Expr,
-        calls: tuple[AggregateCall, ...],
-        partition: tuple[Expr, ...],
-        order: tuple[Sort, ...],
-    ) -> Expr:
+    def _over_frames(self, one: _Aggregate, frame: Between) -> Expr:
         """An aggregate over a bounded number of rows before and after. No two rows are equal."""
-        calls = self._without_host(calls)
+        one = replace(one, calls=self._without_host(one.calls))
         row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
         keys = tuple(item.expr for item in self._all())
-        moved = tuple(replace(o, args=tuple(self._moved(a, other) for a in o.args)) for o in calls)
-        rows = Select("bag", (row, other), (), ())
-        made = _grouped(rows, [self._moved(one, row) for one in keys], (Item("v", value),), moved)
-        within = tuple(self._moved(one, row) for one in partition)
-        sorts = tuple(replace(one, expr=self._moved(one.expr, row)) for one in order)
+        rows, moved = Select("bag", (row, other), (), ()), one.over(lambda expr: self._moved(expr, other))
+        made = moved.grouped(rows, [self._moved(expr, row) for expr in keys])
+        within = tuple(self._moved(expr, row) for expr in one.partition)
+        sorts = tuple(replace(sort, expr=self._moved(sort.expr, row)) for sort in one.order)
         known = {key(group.expr) for group in made.groups}
-        more = {key(one): one for one in (*within, *(one.expr for one in sorts)) if key(one) not in known}
-        groups = (*made.groups, *(Item(f"g{i}", one) for i, one in enumerate(more.values(), 1)))
+        more = {key(expr): expr for expr in (*within, *(sort.expr for sort in sorts)) if key(expr) not in known}
+        groups = (*made.groups, *(Item(f"g{i}", expr) for i, expr in enumerate(more.values(), 1)))
         limit = Limited(sorts, EVERY, 0, within, frame=frame)
         made = replace(made, groups=groups, limit=limit)
         if not frame.low <= 0 <= frame.high:
-            return self._join_view_of(made, keys, of_no_rows(value, calls))
+            return self._join_view_of(made, keys, one.of_no_rows)
         view = self.views.internal_view(uniquely_named(Bound((made,))))
         self._put(view)
         return self.base.column(self.base.columns[-1])
@@ -511,7 +534,7 @@ class _Rows:
 
         def of_frame(function: str, *args: Expr) -> Expr:
             made = AggregateCall(function, args, False, args[0].type)
-            return self._over_frame(window.frame, aggregate_ref(0, made, True), (made,), partition, order)
+            return self._over_frame(_Aggregate.of(made, window.frame, partition, order))
 
         if abs(window.place) == 1:
             return of_frame("min_by" if least else "max_by", value, by)
@@ -558,7 +581,7 @@ class _Rows:
         number = self.number((*partition, known), order)
         before = AggregateCall("count", (value,) if value.nullable else (), False, BIGINT)
         frame = Frame(True, None, 0 if window.shift > 0 else -1)
-        so_far = self._over_frame(frame, aggregate_ref(0, before, True), (before,), partition, order)
+        so_far = self._over_frame(_Aggregate.of(before, frame, partition, order))
         at = call("add_int", (so_far, integer(window.shift + (window.shift < 0))), BIGINT)
         return self._at_number(value, number, partition, known, at, None, over(window.default))
 
@@ -622,7 +645,7 @@ class _Rows:
     def _count(self, frame: Frame | None, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """The number of rows of a frame."""
         made = AggregateCall("count", (), False, BIGINT)
-        return self._over_frame(frame, aggregate_ref(0, made, True), (made,), partition, order)
+        return self._over_frame(_Aggregate.of(made, frame, partition, order))
 
     def _distinct_places(self, exprs: Sequence[Expr]) -> Source:
         """The distinct values of expressions over the rows."""
