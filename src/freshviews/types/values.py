@@ -242,8 +242,8 @@ def _wide_encoder(kind: SqlType, lookup: Callable[[str], Any], null: Callable[[]
 
 
 def finder_for(kind: SqlType, dictionary: Dictionary) -> Callable[[Any], int | None]:
-    """As ``encoder_for``, of a wide DECIMAL that may be NULL; adds nothing to the dictionary, and gives None for a value
-    that it lacks."""
+    """As ``encoder_for``, of a wide DECIMAL that may be NULL. It adds nothing to the dictionary: for a value that the
+    dictionary lacks it gives None."""
     return _wide_encoder(kind, dictionary.find, _null_code)
 
 
