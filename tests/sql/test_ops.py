@@ -86,10 +86,15 @@ def test_every_operation_is_used_by_a_function() -> None:
         "s - 1", "ltrim(s)", "rtrim(s)", "CAST(p AS DECIMAL(5, 1))", "a & b", "a | b", "a ^ b", "TRY_CAST(s AS INT)",
         "TRY_CAST(s AS DOUBLE)", "TRY_CAST(s AS DECIMAL(5, 1))", "TRY_CAST(s AS DATE)", "TRY_CAST(s AS TIMESTAMP)",
         "TRY_CAST(s AS BOOLEAN)", "CAST(s AS INTERVAL DAY)", "TRY_CAST(s AS INTERVAL MONTH)", "CAST(ts - ts AS STRING)",
+        "w < p", "w <= p", "w > p", "w >= p", "w + p", "w - p", "w * w", "p * CAST(p AS DECIMAL(20, 2))", "w / p", "-w",
+        "abs(w)", "w div p", "w % p", "pmod(w, p)", "round(w, 2)", "bround(w, 2)", "floor(w)", "ceil(w)",
+        "CAST(w AS DOUBLE)", "CAST(w AS BOOLEAN)", "CAST(w AS BIGINT)", "CAST(x AS DECIMAL(38, 2))", "greatest(w, p)",
+        "least(w, p)",
     ]  # fmt: skip
     for sql in operators:
-        used |= check(view(f"SELECT {sql} AS y FROM (SELECT *, s AS e2 FROM r, k) AS q"))
-    for sql, _ in AGGREGATES:
+        inner = "SELECT *, s AS e2, CAST(p AS DECIMAL(38, 10)) AS w FROM r, k"
+        used |= check(view(f"SELECT {sql} AS y FROM ({inner}) AS q"))
+    for sql in ["sum(CAST(p AS DECIMAL(20, 2)))", *(sql for sql, _ in AGGREGATES)]:
         used |= check(view(f"SELECT {sql} AS y FROM r, k GROUP BY b"))
     # Decimals are rounded by scale_down and scale_up, which set the scale of the result; ASOF JOIN has
     # disjoint, and frames of windows have in_frame.

@@ -190,11 +190,10 @@ def test_only_a_global_count_is_not_null() -> None:
     assert column_types(view("SELECT sum(id) AS x, count(id) AS n FROM k")) == "x BIGINT, n BIGINT NOT NULL"
 
 
-def test_a_decimal_quotient_has_six_fractional_digits() -> None:
-    # Spark has DECIMAL(27, 15), whose codes would overflow 64 bits from 9224 on.
-    assert column_types(view("SELECT p / p AS y FROM r")) == "y DECIMAL(18, 6)"
+def test_a_decimal_quotient_has_the_digits_of_spark() -> None:
+    assert column_types(view("SELECT p / p AS y FROM r")) == "y DECIMAL(27, 15)"
     assert column_types(view("SELECT p / 3 AS y FROM r")) == "y DECIMAL(16, 6)"
-    assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(32, 6)"
+    assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(38, 12)"
 
 
 def test_a_condition_may_make_a_column_not_null() -> None:

@@ -39,6 +39,7 @@ from freshviews.program.roles import Role
 from freshviews.program.structure import values_of, visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
+from freshviews.types.values import text_in
 
 _OPTIONAL = (
     "read_change", "read_rows", "read_group", "read_groups", "read_key", "read_listed", "close_listed", "project",
@@ -170,7 +171,7 @@ def _has_strings(program: Program) -> bool:
 def _has_string(expr: Expr) -> bool:
     if isinstance(expr, Call):
         return any(map(_has_string, expr.args))
-    return isinstance(expr, Literal) and isinstance(expr.value, str)
+    return isinstance(expr, Literal) and text_in(expr.type, expr.value) is not None
 
 
 def _write_module(program: Program, module: Module, readers: list[str], triggers: Iterable[list[str]]) -> Written:

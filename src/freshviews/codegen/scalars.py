@@ -10,7 +10,7 @@ from freshviews.codegen.writer import Writer
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, may_fail
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import literal_code
+from freshviews.types.values import literal_code, text_in
 
 _NO_STRINGS = Dictionary()
 _DECISIVE = {"and": 0, "or": 1}
@@ -61,8 +61,9 @@ class _Scalars:
         if isinstance(expr, Column):
             return self.variable(expr.name), 0
         if isinstance(expr, Literal):
-            if isinstance(expr.value, str):
-                return f"load(constants, {self.writer.constant(expr.value)})", 1
+            text = text_in(expr.type, expr.value)
+            if text is not None:
+                return f"load(constants, {self.writer.constant(text)})", 1
             return str(literal_code(expr.type, expr.value, _NO_STRINGS)), 0
         if expr.op in _BRANCHES and self.writer.is_deep:
             return self._called(expr), 1

@@ -251,7 +251,7 @@ def string_to_float(text: str) -> float:
 
 
 def string_to_decimal(text: str, precision: int, scale: int) -> int:
-    """Unscaled value, HALF_UP at ``scale`` digits, of at most ``precision`` digits that fit an int64."""
+    """Unscaled value, HALF_UP at ``scale`` digits, of at most ``precision`` digits."""
     stripped = text.strip(_TRIMMED)
     if not _DECIMAL.fullmatch(stripped):
         raise ValueError(f"{text!r} is not a decimal number")
@@ -268,8 +268,6 @@ def string_to_decimal(text: str, precision: int, scale: int) -> int:
         unscaled = 10**precision
     if abs(unscaled) >= 10**precision:
         raise ValueError(f"{text!r} does not fit DECIMAL({precision}, {scale})")
-    if abs(unscaled) >= 2**63:
-        raise NotHeldError(f"{text!r} as DECIMAL({precision}, {scale}) does not fit the 64 bits in which it is stored")
     return unscaled
 
 

@@ -22,7 +22,7 @@ from freshviews.types import RESERVED, NotHeldError
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.python_functions import ROWS
 from freshviews.types.sqltype import NULL
-from freshviews.types.values import constant_code, literal_code, literal_value, number_code, number_value
+from freshviews.types.values import constant_code, literal_code, literal_value, number_code, number_value, text_in
 
 Codes = npt.NDArray[np.int64]
 
@@ -82,7 +82,7 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
         except TypeError:  # a failure is not a number
             failures = {row: code for row, code in enumerate(found) if isinstance(code, HostFailure)}
             codes = np.array([code if isinstance(code, int) else NULL for code in found], np.int64)
-        if dictionary.mark is not None and expr.type.name == "STRING":
+        if dictionary.mark is not None and expr.type.is_text:
             dictionary.mark(codes)
         return codes, failures
 
@@ -306,11 +306,12 @@ def _many(call: Call, op: Op, dictionary: Dictionary) -> _Many | None:
 def constant(call: Call) -> int | float | bool | None:
     """The value of a compiled operation over literals. Raises ValueError if it fails."""
     texts: dict[str, int] = {}
-    codes = [
-        texts.setdefault(arg.value, len(texts)) if isinstance(arg.value, str) else number_code(arg.type, arg.value)
-        for arg in call.args
-        if isinstance(arg, Literal)
-    ]
+
+    def code_of(arg: Literal) -> int:
+        text = text_in(arg.type, arg.value)
+        return number_code(arg.type, arg.value) if text is None else texts.setdefault(text, len(texts))  # type: ignore
+
+    codes = [code_of(arg) for arg in call.args if isinstance(arg, Literal)]
     code = _compiled(call, OPS[call.op])(*codes)
     if not isinstance(code, HostFailure):
         return number_value(call.type, code)

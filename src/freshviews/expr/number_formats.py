@@ -17,7 +17,6 @@ from math import isfinite, isnan
 from freshviews.expr.casts import float32_to_string, float_to_string
 from freshviews.expr.hashes import hash_values
 from freshviews.expr.strings import check_length
-from freshviews.types import NotHeldError
 
 _FORMAT = re.compile(
     r"(?P<before>S|MI)?(?P<dollar>\$)?(?P<whole>[09]+(?:[,G][09]+)*)?(?:(?P<point>[.D])(?P<fraction>[09]*))?"
@@ -95,8 +94,6 @@ def to_number(text: str, form: str) -> int:
     if found is None or not whole + fraction:
         raise ValueError(f"{text!r} does not match the format {form!r}; try_to_number gives NULL instead")
     value = int(whole + fraction.ljust(format_of(form).scale, "0"))
-    if value >= 2**63:
-        raise NotHeldError(f"{text!r} does not fit the 64 bits in which a DECIMAL is stored")
     negative = (parts.get("before") == "-") + (parts.get("after") == "-") + bool(parts.get("angle"))
     return -value if negative % 2 else value
 

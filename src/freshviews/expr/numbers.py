@@ -105,7 +105,7 @@ def format_number(value: int | float, scale: int, how: int | str) -> str | None:
     if isinstance(value, float):
         most = min(most, 340)
     unit = Decimal(1).scaleb(-most)
-    rounded = abs(exact).quantize(unit, context=_ROUNDING)
+    rounded = exact.copy_abs().quantize(unit, context=_ROUNDING)  # abs() would round to 28 digits
     if isinstance(value, float) and abs(abs(exact) - rounded) * 2 == unit:
         rounded = abs(Decimal(value)).quantize(unit, context=_ROUNDING)  # what is no tie among all digits
     whole, _, fraction = f"{rounded:f}".partition(".")

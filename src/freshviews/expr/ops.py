@@ -70,6 +70,11 @@ mul_decimal (a, b, divisor)                        a * b / divisor: exact produc
 div_decimal (a, b, multiplier)                     a * multiplier / b: exact product, HALF_UP, checked
 floor_decimal ceil_decimal (x, factor)             x / factor rounded down, up
 round_decimal (x, unit)                            x rounded HALF_UP to a multiple of unit; the scale stays
+lt_wide ... least_int_wide                         as the operation without ``_wide``, over DECIMALs of any
+                                                   number of digits (``expr.wide``)
+wide_of (x), word_of (x)                           x as a wide DECIMAL; in 64 bits, error if they do not hold it
+wide_part (x, i), wide_total (p, ...)              a part of a wide DECIMAL; the total of the sums of its parts
+wide_quotient (a, scale, b, scale, digits)         a / b with ``digits`` after the point, rounded as Spark does
 int_to_float (x), decimal_to_float (x, factor)     nearest double of x, of x / factor
 float_to_int (x, low, high)                        truncates; error outside low..high or for NaN
 float_to_decimal (x, factor, limit)                shortest text of x, times factor, HALF_UP; error past limit
@@ -175,6 +180,7 @@ from freshviews.expr import (
     parsing,
     strings,
     urls,
+    wide,
     zones,
 )
 from freshviews.expr.nodes import Call, Expr, Literal
@@ -244,6 +250,11 @@ def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
     return attempt
 
 
+def wide_twin(operation: str) -> str:
+    """The name of the host operation that computes with wide decimals what a compiled one does with words."""
+    return f"{operation}_wide"
+
+
 _ALL = [
     Op("case", None, False, None, (3, None), "own"),
     Op("coalesce", None, False, None, (1, None), "own"),
@@ -294,6 +305,12 @@ _ALL = [
     *_compiled("int_to_float float_to_float32 float_to_bool int_to_bool", 1),
     *_compiled("decimal_to_float", 2),
     *_compiled("float_to_int float_to_decimal", 3, fallible=True),
+    # wide decimals
+    _host("word_of", wide.word_of, 1, 1, fallible=True),
+    _host("wide_of", wide.same, 1, 1),
+    _host("wide_part", wide.part, 2, 2),
+    _host("wide_total", wide.total, wide.PARTS, wide.PARTS),
+    _host("wide_quotient", wide.quotient_of_decimals, 5, 5, fallible=True),
     # dates and timestamps
     *_compiled("year quarter month day dayofweek weekday dayofyear weekofyear", 1),
     *_compiled("hour minute second timestamp_to_date unix_timestamp", 1),
@@ -413,7 +430,7 @@ _ALL = [
     _host("convert_timezone", zones.convert_timezone, 3, 3, fallible=True),
 ]
 
-_UNHELD = ("string_to_int", "string_to_decimal", "string_to_timestamp", "string_to_interval")
+_UNHELD = ("string_to_int", "string_to_timestamp", "string_to_interval")
 """Operations that may read a value that does not fit 64 bits."""
 
 _ALL += [
@@ -422,6 +439,16 @@ _ALL += [
     if op.host is not None and op.name.startswith(("string_to_", "parse_timestamp"))
 ]
 
+
+
+_RAISING = ("div_int", "mod_int", "pmod_int", "check_range", "float_to_decimal")
+"""Operations whose twins may fail."""
+
+_ALL += [
+    _host(wide_twin(op.name), wide.TWINS[op.name], *op.arity, fallible=op.name in _RAISING, null=op.null)
+    for op in _ALL
+    if op.name in wide.TWINS
+]
 
 
 class _Operations(dict[str, Op]):

@@ -33,11 +33,12 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
             report(row, None, NULL_REFUSED)
     if kind.name == "STRING":
         return limit_length(column.length, _strings(given), report) if column.length else _strings(given)
+    dictionary = Dictionary()
     if is_text(given.type):
         texts = given.cast(pa.string())
-        codes = codes_of(texts, lambda piece: text_codes(kind, piece), text_reader(kind), report)
-        return decode_array(kind, codes)
-    dictionary = Dictionary()
+        read = text_reader(kind, dictionary)
+        codes = codes_of(texts, lambda piece: text_codes(kind, piece, dictionary), read, report)
+        return decode_array(kind, codes, dictionary)
     encode_arrow(kind, given[:0], dictionary)
     bad: list[int] = []
 
@@ -48,7 +49,7 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
     codes = codes_of(given, lambda piece: encode_arrow(kind, piece, dictionary), None, found)
     if given.type == arrow_type(kind) and not bad and not kind.is_float:
         return given
-    return decode_array(kind, codes)
+    return decode_array(kind, codes, dictionary)
 
 
 def limit_length(length: int, given: pa.Array, report: Report) -> pa.Array:

@@ -57,9 +57,10 @@ def json_column(kind: SqlType, values: list[Any], reading: FieldReading, report:
     """The values as ``arrow_type(kind)``, null where one is bad; each bad value is reported by its position."""
     if kind.name == "STRING":
         return _strings(values, report)
-    one = _reader(kind, reading)
-    codes = codes_of(values, lambda piece: _codes(kind, piece, reading), one, report)
-    return decode_array(kind, codes)
+    dictionary = Dictionary()
+    one = _reader(kind, reading, dictionary)
+    codes = codes_of(values, lambda piece: _codes(kind, piece, reading, dictionary), one, report)
+    return decode_array(kind, codes, dictionary)
 
 
 def _strings(values: list[Any], report: Report) -> pa.Array:
@@ -75,13 +76,13 @@ def _strings(values: list[Any], report: Report) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
+def _codes(kind: SqlType, values: list[Any], reading: FieldReading, dictionary: Dictionary) -> Codes:
     """Codes of values of one kind that Arrow reads as the column's; ValueError for other values."""
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
-        return encode_arrow(kind, pa.nulls(len(values)), Dictionary())
+        return encode_arrow(kind, pa.nulls(len(values)), dictionary)
     if kinds == {str} and not (kind.is_decimal and reading.base64):
-        return text_codes(kind, pa.array(values, pa.string()))
+        return text_codes(kind, pa.array(values, pa.string()), dictionary)
     if kinds == {bool} and kind.name == "BOOLEAN":
         given = pa.array(values, pa.bool_())
     elif kinds == {int} and (kind.is_integer or kind.is_decimal):
@@ -94,12 +95,12 @@ def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
         given = pa.array(values, pa.timestamp(reading.unit))
     else:
         raise ValueError("the values have several types")
-    return encode_arrow(kind, given, Dictionary())
+    return encode_arrow(kind, given, dictionary)
 
 
-def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
+def _reader(kind: SqlType, reading: FieldReading, dictionary: Dictionary) -> Callable[[Any], int]:
     """A function that reads one value, not None, as a code."""
-    encode, text = encoder_for(kind, False, Dictionary()), _text_reader(kind)
+    encode, text = encoder_for(kind, False, dictionary), _text_reader(kind, dictionary)
 
     def read(value: Any) -> int:
         if kind.is_decimal and isinstance(value, str | dict) and (reading.base64 or isinstance(value, dict)):
@@ -115,8 +116,8 @@ def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
     return read
 
 
-def _text_reader(kind: SqlType) -> Callable[[str], int]:
-    read = text_reader(kind)
+def _text_reader(kind: SqlType, dictionary: Dictionary) -> Callable[[str], int]:
+    read = text_reader(kind, dictionary)
 
     def read_told(text: str) -> int:
         if text == UNAVAILABLE:

@@ -27,13 +27,13 @@ from freshviews.types.values import encoder_for
 Codes = npt.NDArray[np.int64]
 
 
-def text_codes(kind: SqlType, texts: pa.Array) -> Codes:
+def text_codes(kind: SqlType, texts: pa.Array, dictionary: Dictionary) -> Codes:
     """Codes of a column of texts, for all types but STRING. Raises ValueError if Arrow cannot read one of them.
 
     Arrow reads the common spellings, ``text_reader`` all that are accepted. Spellings that only Arrow accepts are
     refused by ``text_reader``.
     """
-    return encode_arrow(kind, _ARROW.get(kind.name, _cast)(kind, texts), Dictionary())
+    return encode_arrow(kind, _ARROW.get(kind.name, _cast)(kind, texts), dictionary)
 
 
 def _cast(kind: SqlType, texts: pa.Array) -> pa.Array:
@@ -79,10 +79,10 @@ _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
 }
 
 
-def text_reader(kind: SqlType) -> Callable[[str], int]:
+def text_reader(kind: SqlType, dictionary: Dictionary) -> Callable[[str], int]:
     """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError names the
     accepted forms."""
-    read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, Dictionary())
+    read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, dictionary)
     return lambda text: encode(read(kind, text))
 
 

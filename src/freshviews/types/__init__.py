@@ -25,6 +25,7 @@ from freshviews.types.sqltype import (
     NotHeldError,
     SqlType,
     decimal,
+    declared_decimal,
     interval,
 )
 
@@ -58,6 +59,7 @@ __all__ = [
     "calendar",
     "columns",
     "decimal",
+    "declared_decimal",
     "dictionary",
     "frames",
     "interval",

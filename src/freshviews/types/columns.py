@@ -12,7 +12,7 @@ from freshviews.types import arrow_compute as pc
 from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NAN, NULL, SqlType
+from freshviews.types.sqltype import NAN, NULL, SqlType, value_of_text
 from freshviews.types.values import NULL_REFUSED, BadValue, encoder_for
 
 Codes = npt.NDArray[np.int64]
@@ -74,6 +74,8 @@ def encode_arrow(
         return np.full(len(array), NULL, np.int64)
     if kind.name == "STRING":
         return _strings(array, dictionary)
+    if kind.wide:
+        return _wide_decimals(kind, array, dictionary)
     codes, bad = _convert(kind, array)
     nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
     if bad is not None:
@@ -301,6 +303,41 @@ def _decimals(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
     return values, _either(bad, misfit)
 
 
+def _wide_decimals(kind: SqlType, array: pa.Array, dictionary: Dictionary) -> Codes:
+    given = array.type
+    if not (pa.types.is_integer(given) or (pa.types.is_decimal(given) and _has_usual_scale(given))):
+        raise TypeError(f"{kind} accepts a column of {_ACCEPTED['DECIMAL']}, not of {given}")
+    encode = encoder_for(kind, True, dictionary)
+    codes = np.empty(len(array), np.int64)
+    known: dict[Any, int] = {}
+    for row, value in enumerate(array.to_pylist()):
+        code = known.get(value)
+        if code is None:
+            try:
+                code = known[value] = encode(value)
+            except (ValueError, OverflowError) as error:
+                raise BadValue(row, value, str(error)) from None
+        codes[row] = code
+    return codes
+
+
+def _decode_wide(kind: SqlType, codes: Codes, dictionary: Dictionary) -> pa.Array:
+    distinct, places = np.unique(codes, return_inverse=True)
+    words = np.zeros((len(distinct), 2), np.uint64)
+    for i, text in enumerate(dictionary.decode_array(distinct).to_pylist()):
+        if text is not None:
+            value = value_of_text(text)
+            words[i] = value & _LOW_WORD, (value >> 64) & _LOW_WORD
+    valid = codes != NULL
+    nulls = len(codes) - int(np.count_nonzero(valid))
+    validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    data = np.ascontiguousarray(words[places.reshape(-1)])
+    return pa.Array.from_buffers(arrow_type(kind), len(codes), [validity, pa.py_buffer(data)], nulls)
+
+
+_LOW_WORD = 2**64 - 1
+
+
 def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
     """The unscaled values of decimals of any width, and a mask of those that do not fit a word."""
     if array.type.bit_width <= 64:
@@ -340,6 +377,10 @@ def decode_array(
         if dictionary is None:
             raise ValueError("codes of STRING are decoded by a dictionary; give dictionary=")
         return dictionary.decode_array(codes)
+    if kind.wide:
+        if dictionary is None:
+            raise ValueError(f"codes of {kind} are decoded by a dictionary; give dictionary=")
+        return _decode_wide(kind, codes, dictionary)
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.
     whole = len(codes) == 0 or not nullable or codes.min() != NULL

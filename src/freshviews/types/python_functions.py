@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,8 +19,8 @@ import pyarrow as pa
 from freshviews.errors import FreshviewsError, said, shown
 from freshviews.types.columns import arrow_type
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import BINARY, SqlType
-from freshviews.types.values import decoder_for, encoder_for, number_code, number_value
+from freshviews.types.sqltype import BINARY, SqlType, declared_decimal
+from freshviews.types.values import decoder_for, encoder_for, number_code, number_value, unscaled_encoder
 
 Value = str | int | float | bool | None
 """A value in the form of ``freshviews.expr.nodes.Literal``."""
@@ -199,6 +199,8 @@ def types_in(text: str) -> tuple[SqlType, tuple[SqlType, ...]]:
 def _type(text: str) -> SqlType:
     found = _TYPE.fullmatch(text)
     assert found is not None, text
+    if found[1] == "DECIMAL":
+        return declared_decimal(int(found[2]), int(found[3]))
     return BINARY if text == "BINARY" else SqlType(found[1], int(found[2] or 0), int(found[3] or 0))
 
 
@@ -212,7 +214,7 @@ def reader_of(kind: SqlType) -> Callable[[Any], Any]:
         return lambda value: None if value is None else value.encode("latin-1")
     if kind.name in ("STRING", "BOOLEAN") or kind.is_integer or kind.is_float:
         return lambda value: value
-    decode = decoder_for(kind, _NO_STRINGS)
+    decode = decoder_for(replace(kind, wide=False), _NO_STRINGS)
     return lambda value: decode(number_code(kind, value))
 
 
@@ -222,6 +224,9 @@ def writer_of(kind: SqlType) -> Callable[[Any], Value]:
         return _bytes
     if kind.name == "STRING":
         return _text
+    if kind.wide:
+        unscaled = unscaled_encoder(kind)
+        return lambda value: number_value(kind, unscaled(value))
     encode = encoder_for(kind, True, _NO_STRINGS)
     return lambda value: number_value(kind, encode(value))
 

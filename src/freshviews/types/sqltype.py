@@ -8,11 +8,16 @@ integers   the value
 DATE       days since 1970-01-01
 TIMESTAMP  microseconds since 1970-01-01 00:00:00, no zone
 INTERVAL   months of YEAR and MONTH; microseconds of DAY to SECOND
-DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230
+DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230; of a wide one, the number of a text (below)
 DOUBLE     the bits of the float64, with one zero and one NaN
 FLOAT      the bits of the float64 that equals the float32
 STRING     its number in the dictionary of the database
 =========  ==========================================================
+
+A *wide* DECIMAL holds values of 38 digits. The dictionary has a text for each (``text_of``), and the texts are in the
+order of the values, so codes are compared, ordered, kept and freed as those of strings. A DECIMAL is wide if it is
+declared with more than 18 digits, computed from a wide one, or a product, quotient or mean to which a word leaves few
+digits before the point.
 
 NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused everywhere: as
 input, as a constant and as a result.
@@ -33,13 +38,21 @@ NAN = 0x7FF8000000000000
 """The code of the one NaN, of DOUBLE and FLOAT."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SqlType:
-    """A SQL type; only DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field."""
+    """A SQL type; only DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field.
+
+    ``wide``: of a DECIMAL, its codes are those of texts."""
 
     name: str
     precision: int = 0
     scale: int = 0
+    wide: bool = False
+
+    def __repr__(self) -> str:
+        # Images of views have the representation of their types.
+        wide = ", wide=True" if self.wide else ""
+        return f"SqlType(name={self.name!r}, precision={self.precision}, scale={self.scale}{wide})"
 
     def __str__(self) -> str:
         if self.name == "DECIMAL":
@@ -62,6 +75,11 @@ class SqlType:
         return self.name == "DECIMAL"
 
     @property
+    def is_text(self) -> bool:
+        """True if its codes are those of texts in the dictionary: of a STRING and of a wide DECIMAL."""
+        return self.wide or self.name == "STRING"
+
+    @property
     def is_numeric(self) -> bool:
         return self.is_integer or self.is_float or self.is_decimal
 
@@ -81,9 +99,11 @@ class SqlType:
 
     @cached_property
     def bounds(self) -> tuple[int, int]:
-        """Least and greatest code of an integer, a decimal or an interval type."""
+        """Least and greatest value of an integer, a decimal (unscaled) or an interval type."""
         if self.is_decimal:
-            limit = min(10**self.precision - 1, 2**63 - 1)
+            limit = 10**self.precision - 1
+            if not self.wide:
+                limit = min(limit, 2**63 - 1)
             return -limit, limit
         bits = _INTEGER_BITS["INT" if self.is_months else "BIGINT" if self.is_interval else self.name]
         return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
@@ -133,6 +153,38 @@ class NotHeldError(ValueError):
     """A SQL value that does not fit 64 bits: an error even where other values that do not fit become NULL."""
 
 
-def decimal(precision: int, scale: int) -> SqlType:
-    """DECIMAL(precision, scale)."""
-    return SqlType("DECIMAL", precision, scale)
+WORD_DIGITS = 18
+"""Most digits of a DECIMAL that always fits 64 bits."""
+
+
+def decimal(precision: int, scale: int, wide: bool = False) -> SqlType:
+    """DECIMAL(precision, scale); ``wide``: it is wide if 64 bits do not hold all of its values."""
+    return SqlType("DECIMAL", precision, scale, wide and precision > WORD_DIGITS)
+
+
+def declared_decimal(precision: int, scale: int) -> SqlType:
+    """DECIMAL(precision, scale) that holds each of its values."""
+    return decimal(precision, scale, True)
+
+
+_ZERO = 0x80
+_COMPLEMENT = str.maketrans("0123456789", "9876543210")
+
+
+def text_of(unscaled: int) -> str:
+    """The text of a value of a wide DECIMAL; the texts are in the order of the values, as code points and as bytes.
+
+    The first character says the sign and the number of digits, U+0080 plus that number or less it. The digits follow,
+    those of a negative value each subtracted from 9. Raises OverflowError for more than 120 digits.
+    """
+    digits = str(abs(unscaled))
+    if len(digits) > 120:
+        raise OverflowError("a decimal has at most 120 digits within an expression")
+    if unscaled < 0:
+        return chr(_ZERO - len(digits)) + digits.translate(_COMPLEMENT)
+    return chr(_ZERO + len(digits)) + digits
+
+
+def value_of_text(text: str) -> int:
+    """The inverse of ``text_of``."""
+    return int(text[1:]) if ord(text[0]) > _ZERO else -int(text[1:].translate(_COMPLEMENT))

@@ -6,7 +6,7 @@ integers   int within the type's range; BIGINT of -2**63 is refused: it is the c
 FLOAT      float, rounded to the nearest float32 if that is finite; int that is exactly a float32
 DOUBLE     float; int that is exactly a double
 DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
-           not; never a float: 12.3 is not a decimal. At most 2**63 - 1 unscaled, whatever the precision
+           not; never a float: 12.3 is not a decimal
 STRING     str of valid Unicode
 DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
@@ -29,7 +29,7 @@ import numpy as np
 from freshviews.errors import refused
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NAN, NULL, RESERVED, SqlType
+from freshviews.types.sqltype import NAN, NULL, RESERVED, SqlType, text_of, value_of_text
 
 Encoder = Callable[[Any], int]
 Decoder = Callable[[int], Any]
@@ -72,7 +72,7 @@ def encoder_for(
     if kind.is_integer:
         return _integer_encoder(kind, null)
     if kind.is_decimal:
-        return _decimal_encoder(kind, null)
+        return _wide_encoder(kind, dictionary.encode, null) if kind.wide else _decimal_encoder(kind, null)
     if kind.is_float:
         return _float_encoder(kind, null)
     if kind.name == "STRING":
@@ -229,6 +229,27 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
         raise OverflowError(_too_large(kind))
 
     return encode
+
+
+def _wide_encoder(kind: SqlType, lookup: Callable[[str], Any], null: Callable[[], int]) -> Callable[[Any], Any]:
+    unscaled = _decimal_encoder(kind, null)
+
+    def encode(value: Any) -> Any:
+        found = unscaled(value)
+        return NULL if found == NULL and _is_null(value) else lookup(text_of(found))
+
+    return encode
+
+
+def finder_for(kind: SqlType, dictionary: Dictionary) -> Callable[[Any], int | None]:
+    """As ``encoder_for``, of a wide DECIMAL that may be NULL. It adds nothing to the dictionary: for a value that the
+    dictionary lacks it gives None."""
+    return _wide_encoder(kind, dictionary.find, _null_code)
+
+
+def unscaled_encoder(kind: SqlType) -> Encoder:
+    """The function that gives the unscaled value of a DECIMAL, NULL for None; errors as of ``encoder_for``."""
+    return _decimal_encoder(kind, _null_code)
 
 
 def _too_large(kind: SqlType) -> str:
@@ -400,6 +421,9 @@ def _plain_decoder(kind: SqlType, dictionary: Dictionary) -> Decoder:
         return lambda code: _FROM_WORD(_TO_WORD(code))[0]
     if kind.is_decimal:
         scale, context = -kind.scale, Context(prec=60)
+        if kind.wide:
+            text = dictionary.decode
+            return lambda code: Decimal(value_of_text(text(code))).scaleb(scale, context)
         return lambda code: Decimal(int(code)).scaleb(scale, context)
     if kind.name == "STRING":
         return dictionary.decode
@@ -430,16 +454,21 @@ def _decode_duration(code: int) -> dt.timedelta:
 
 def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
     """The code of a value of ``freshviews.expr.nodes.Literal`` (dates as days, and so on)."""
-    if isinstance(value, str):
-        return dictionary.encode(value)
-    return number_code(kind, value)
+    text = text_in(kind, value)
+    return number_code(kind, value) if text is None else dictionary.encode(text)  # type: ignore[arg-type]
 
 
 def constant_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
     """The code of a constant; as ``literal_code``, but the code is never freed."""
+    text = text_in(kind, value)
+    return number_code(kind, value) if text is None else dictionary.pin(text)  # type: ignore[arg-type]
+
+
+def text_in(kind: SqlType, value: str | int | float | bool | None) -> str | None:
+    """The text in the dictionary for a value of ``freshviews.expr.nodes.Literal``; None if its code is a number."""
     if isinstance(value, str):
-        return dictionary.pin(value)
-    return number_code(kind, value)
+        return value
+    return text_of(int(value)) if kind.wide and value is not None else None
 
 
 def number_code(kind: SqlType, value: int | float | bool | None) -> int:
@@ -451,7 +480,10 @@ def number_code(kind: SqlType, value: int | float | bool | None) -> int:
 
 def literal_value(kind: SqlType, code: int, dictionary: Dictionary) -> str | int | float | bool | None:
     """The inverse of ``literal_code``."""
-    return dictionary.decode(code) if kind.name == "STRING" and code != NULL else number_value(kind, code)
+    if code == NULL or not kind.is_text:
+        return number_value(kind, code)
+    text = dictionary.decode(code)
+    return value_of_text(text) if kind.wide else text
 
 
 def number_value(kind: SqlType, code: int) -> int | float | bool | None:

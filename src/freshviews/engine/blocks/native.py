@@ -33,7 +33,7 @@ _VALUES = {
 
 
 def _kind(order: Order) -> int:
-    kind = ordered.STRING_ORDER if order.type.name == "STRING" else ordered.INTEGER_ORDER
+    kind = ordered.STRING_ORDER if order.type.is_text else ordered.INTEGER_ORDER
     if order.type.is_float:
         kind = ordered.DOUBLE_ORDER
     return kind | order.descending * ordered.DESCENDING | order.nulls_last * ordered.NULLS_LAST
@@ -66,7 +66,7 @@ def new_table(view: View, dictionary: Dictionary, digested: frozenset[tuple[int,
         index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view), header_words(sizes))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
-        if any(order.type.name == "STRING" for order in view.ordered):
+        if any(order.type.is_text for order in view.ordered):
             ordered.set_strings(index, codes_of(dictionary).address)
         group = tuple(range(len(view.prefix)))
         if group in view.indexes and not view.folds and view.running is None:

@@ -182,6 +182,8 @@ def _conversion(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] 
     """Kind, factor, and bounds before the factor, for a column; None if it needs another conversion."""
     if kind.name == "STRING":
         return (_STRINGS[given], 1, 0, 0) if given in _STRINGS else None
+    if kind.wide:
+        return None
     if kind.name == "BOOLEAN":
         return (ingest.BOOLEAN, 1, 0, 1) if pa.types.is_boolean(given) else None
     if kind.name == "DOUBLE":

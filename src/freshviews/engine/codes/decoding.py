@@ -46,7 +46,7 @@ class Decoder:
         self.columns = columns
         self.dictionary = dictionary
         self._decoders = [decoder_for(column.type, dictionary) for column in columns]
-        self.strings = tuple(column.name for column in columns if column.type.name == "STRING")
+        self.strings = tuple(column.name for column in columns if column.type.is_text)
         """Names of the columns of strings."""
         self.schema = schema_of(columns)
         self.change_schema = with_multiplicity(self.schema)

@@ -12,7 +12,7 @@ from freshviews.types.sqltype import NULL
 
 
 def default_code(column: ColumnDef, dictionary: Dictionary) -> int:
-    """The code of a column in rows that lack it. The code of a string is never freed."""
+    """The code of a column in rows that lack it. The code of a text is never freed."""
     value = None if column.default is None else column.default.value
     if isinstance(value, str):
         return dictionary.pin(value)

@@ -118,7 +118,7 @@ class TableEncoder:
         self._defaults = [decode_value(column.type, code, dictionary) for column, code in pairs]
         self.multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
-        if any(column.type.name == "STRING" for column in definition.columns):
+        if any(column.type.is_text for column in definition.columns):
             self._string_codes.compile_for_strings()
         self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))

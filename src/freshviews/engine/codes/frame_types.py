@@ -20,7 +20,7 @@ from freshviews.types import (
     TIMESTAMP,
     TINYINT,
     SqlType,
-    decimal,
+    declared_decimal,
 )
 
 _TYPES = {
@@ -33,7 +33,7 @@ _TYPES = {
     pa.uint8(): SMALLINT,
     pa.uint16(): INT,
     pa.uint32(): BIGINT,
-    pa.uint64(): decimal(20, 0),
+    pa.uint64(): declared_decimal(20, 0),
     pa.float16(): FLOAT,
     pa.float32(): FLOAT,
     pa.float64(): DOUBLE,
@@ -54,7 +54,7 @@ def sql_type(kind: pa.DataType) -> SqlType | None:
     if pa.types.is_duration(kind):
         return DAY_TO_SECOND
     if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
-        return decimal(kind.precision, kind.scale)
+        return declared_decimal(kind.precision, kind.scale)
     return _TYPES.get(kind)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types.arrow_check import columns_of, flaw_of, without_views
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import BadValue, Encoder, encoder_for
+from freshviews.types.values import BadValue, encoder_for, finder_for
 
 
 class OneKey:
@@ -40,8 +40,11 @@ class OneKey:
         types = {column.name: column.type for column in columns}
         self._find = dictionary.find
         self._texts = tuple(types[name].name == "STRING" for name in names)
-        self._encoders: list[Encoder] = [
-            encoder_for(types[name], True, dictionary, reader_of(types[name])) for name in names
+        self._encoders: list[Callable[[Any], int | None]] = [
+            finder_for(types[name], dictionary)
+            if types[name].wide
+            else encoder_for(types[name], True, dictionary, reader_of(types[name]))
+            for name in names
         ]
         self._order = [self.names.index(name) for name in stored]
         self._sorted = self._order == [*range(len(names))]
@@ -56,16 +59,17 @@ class OneKey:
             raise KeyError(f"the key of {self._relation} is ({', '.join(self.names)}), not {shown(key)}")
         codes = []
         for number, value in enumerate(values):
+            code: int | None
             if self._texts[number] and isinstance(value, str):
                 code = self._find(value)
-                if code is None:
-                    return None
             else:
                 try:
                     code = self._encoders[number](value)
                 except (TypeError, ValueError, OverflowError) as error:
                     reason = f"{self.names[number]} of {self._relation}: {shown(value)}: {error}"
                     raise KeyError(reason) from None
+            if code is None:
+                return None
             codes.append(code)
         return codes
 

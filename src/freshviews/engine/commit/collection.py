@@ -215,7 +215,7 @@ class Collection:
         """The native tables whose rows have strings."""
         for table in relations.tables.values():
             if table.stored is not None:
-                strings = [column.name for column in table.definition.columns if column.type.name == "STRING"]
+                strings = [column.name for column in table.definition.columns if column.type.is_text]
                 if strings:
                     handle = partial(table.stored.handles.__getitem__, 0)
                     yield Scan(handle, len(strings), partial(table.stored.codes_between, columns=strings))
@@ -243,7 +243,7 @@ def _held_columns(relations: Relations) -> Iterator[Codes]:
     for table in relations.tables.values():
         if table.held is not None and table.stored is None:
             for i, column in enumerate(table.definition.columns):
-                if column.type.name == "STRING":
+                if column.type.is_text:
                     yield table.held.rows[:, i]
     for view in relations.views.values():
         yield from view.maintained.stored_strings()

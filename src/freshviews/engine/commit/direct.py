@@ -101,8 +101,7 @@ class Direct:
         self._codes: Codes | None = None
         self._signs: Codes | None = None
         """The codes of a record batch and its multiplicities, if any; for tuples both lie in the plan."""
-        types = [table.definition.columns[place].type.name for place in self._kept]
-        self.strings = "STRING" in types
+        self.strings = any(table.definition.columns[place].type.is_text for place in self._kept)
         self.one_call = not PURE_PYTHON
         """Whether one call of compiled code makes all changes of tables and views. Strings enter the dictionary before;
         if the batch is not committed, a collection removes them."""
@@ -297,7 +296,7 @@ class Direct:
 
     def record(self) -> tuple[int, bytes]:
         multiplicities = self._multiplicities
-        if are_words(len(multiplicities)):
+        if are_words(self.table, len(multiplicities)):
             return words_record(self.table, self._columns(), multiplicities)
         return record_of(((self.table, Encoded(self._batch())),))
 

@@ -16,21 +16,21 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.payload import PayloadPart, parts_of, parts_to_bytes
 from freshviews.store.record import BATCH, WORDS, Record
-from freshviews.types.sqltype import NULL
+from freshviews.types.sqltype import NULL, text_of
 
 FEW = 128
 """Most rows of a batch that are logged as words: starting a stream of Arrow costs as much as some 300 rows of words."""
 _WORDS = struct.Struct("<QII")
 
 
-def are_words(rows: int) -> bool:
-    """Whether a batch of one table with ``rows`` rows is logged as words."""
-    return 0 < rows <= FEW
+def are_words(table: TableState, rows: int) -> bool:
+    """Whether a batch of one table with ``rows`` rows is logged as words. Wide decimals are logged as Arrow columns."""
+    return 0 < rows <= FEW and not any(column.type.wide for column in table.definition.columns)
 
 
 def record_of(changes: Changes) -> tuple[int, bytes]:
     """The kind and the payload of the record of a batch. Every column must have been encoded."""
-    if len(changes) == 1 and are_words(len(changes[0][1].batch)):
+    if len(changes) == 1 and are_words(changes[0][0], len(changes[0][1].batch)):
         table, batch = changes[0][0], changes[0][1].batch
         columns = [batch.columns[column.name].tolist() for column in table.definition.columns]
         return words_record(table, columns, batch.multiplicities.tolist())
@@ -85,6 +85,9 @@ def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[Ta
                 if length != NULL:
                     codes[row] = table.decoder.dictionary.encode(payload[at : at + length].decode())
                     at += length
+        elif column.type.wide:  # logged as words when all decimals were
+            encode = table.decoder.dictionary.encode
+            codes[:] = [NULL if one == NULL else encode(text_of(one)) for one in codes.tolist()]
         found[column.name] = codes
     return [(table, Encoded(CodeBatch(table.name, found, words[width])))]
 

@@ -28,14 +28,14 @@ def string_keys(program: Program) -> dict[str, tuple[int, ...]]:
         (view.name, len(view.prefix) + i)
         for view in program.stores
         for i, order in enumerate(view.ordered)
-        if order.type.name == "STRING"
+        if order.type.is_text
     }
     flows: dict[Place, set[Place]] = {}
     for one, other in _flows(program):
         flows.setdefault(one, set()).add(other)
         flows.setdefault(other, set()).add(one)
     for name, expr in _values(program):
-        if expr.type.name == "STRING":
+        if expr.type.is_text:
             found.add(name)
     waiting = list(found)
     while waiting:

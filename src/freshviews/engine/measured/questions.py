@@ -25,6 +25,7 @@ from freshviews.query.sharing import with_shared_sums
 from freshviews.sql.statements.sql_script import statements_of
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.types.sqltype import value_of_text
 from freshviews.types.values import number_value
 
 _NAME = r"(`(?:[^`]|``)+`|\w+)"
@@ -175,8 +176,10 @@ def _constant(column: ColumnDef) -> str:
     value, kind = column.default.value, column.type
     if value is None:
         return "NULL"
-    if isinstance(value, str):
+    if isinstance(value, str) and not kind.wide:
         return _text(value)
+    if isinstance(value, str):
+        value = value_of_text(value)
     if kind.is_decimal and kind.scale:
         digits = f"{abs(value):0{kind.scale + 1}d}"
         return f"{'-' * (value < 0)}{digits[: -kind.scale]}.{digits[-kind.scale :]}"

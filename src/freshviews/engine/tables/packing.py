@@ -119,6 +119,6 @@ def _bounds(kind: SqlType) -> tuple[int, int] | None:
         return 0, 1
     if kind.name == "DATE":
         return -(2**31), 2**31 - 1
-    if kind.name == "STRING":
+    if kind.is_text:
         return 0, LAST_CODE
     return kind.bounds if kind.is_integer or kind.is_decimal or kind.is_interval else None

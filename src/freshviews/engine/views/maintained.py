@@ -406,7 +406,7 @@ class MaintainedView:
     def stored_strings(self) -> Iterator[Codes]:
         """The string columns of the input rows that a recomputed view stores."""
         for name, rows in self._upkeep.stored_rows().items():
-            strings = {column.name for column in self._definitions[name].columns if column.type.name == "STRING"}
+            strings = {column.name for column in self._definitions[name].columns if column.type.is_text}
             for i, column in enumerate(sorted(self.needed(name))):
                 if column in strings:
                     yield rows[:, i]

@@ -291,7 +291,7 @@ def _keys(rows: Codes, groups: int) -> list[bytes]:
 def _ranks(column: GatheredColumn, codes: Codes, dictionary: Dictionary) -> Codes:
     """A number for each value, in the order of the column."""
     distinct, places = np.unique(codes, return_inverse=True)
-    if column.type.name == "STRING":
+    if column.type.is_text:
         values = ["" if code == NULL else dictionary.decode(code) for code in distinct.tolist()]
         ranked = sorted(range(len(values)), key=values.__getitem__)
         places = np.argsort(np.array(ranked, np.int64))[places]

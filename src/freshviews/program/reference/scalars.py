@@ -13,6 +13,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NULL, SqlType
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import text_of, value_of_text
 
 NAN = 0x7FF8000000000000
 
@@ -66,9 +67,10 @@ def encode(value: Any, kind: SqlType, dictionary: Dictionary | None = None) -> i
     """The code of a value in the form of literals; see ``freshviews.types.sqltype``."""
     if value is None:
         return NULL
-    if isinstance(value, str):
+    text = text_of(value) if kind.wide else value
+    if isinstance(text, str):
         assert dictionary is not None, "strings need a dictionary"
-        return dictionary.encode(value)
+        return dictionary.encode(text)
     if kind.is_float:
         if math.isnan(value):
             return NAN
@@ -81,9 +83,10 @@ def decode(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> An
     """The value of a code, in the form of literals."""
     if code == NULL:
         return None
-    if kind.name == "STRING":
+    if kind.is_text:
         assert dictionary is not None, "strings need a dictionary"
-        return dictionary.decode(code)
+        text = dictionary.decode(code)
+        return value_of_text(text) if kind.wide else text
     if kind.is_float:
         return struct.unpack("<d", struct.pack("<q", code))[0]
     return bool(code) if kind.name == "BOOLEAN" else code

@@ -11,6 +11,7 @@ from freshviews.catalog.catalog import column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.expr import casts
 from freshviews.types import SqlType
+from freshviews.types.sqltype import value_of_text
 
 _DEFAULT = ("EXISTS_DEFAULT", "CURRENT_DEFAULT")
 """Spark's key of a DEFAULT's constant in the metadata of a field. Spark's file readers give the constant to rows
@@ -28,6 +29,8 @@ _TEXTS: dict[str, Callable[[int], str]] = {
 def default_text(column: ColumnDef) -> str | None:
     """The constant of a column's DEFAULT as text that can be cast to its type; None for NULL, and without a DEFAULT."""
     value = None if column.default is None else column.default.value
+    if column.type.wide and isinstance(value, str):
+        value = value_of_text(value)
     if value is None or isinstance(value, str):
         return value
     if column.type.is_decimal:

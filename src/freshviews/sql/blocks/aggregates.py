@@ -22,6 +22,7 @@ from freshviews.sql.blocks.calls.moments import MOMENTS, moment
 from freshviews.sql.blocks.calls.own_aggregates import call_of_aggregate
 from freshviews.sql.blocks.calls.own_rings import call_of_ring, columns_of_ring
 from freshviews.sql.blocks.calls.percentiles import PERCENTILES, percentile_call
+from freshviews.sql.blocks.calls.wide_sums import is_wide, wide_aggregate
 from freshviews.sql.blocks.text_aggregates import JOINING, PROVENANCE, joined_texts, or_empty, provenance_call
 from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, integer, key, null, replaced, retyped
@@ -148,7 +149,7 @@ class Collector:
             total = self._reference(_over_one("sum", argument, distinct, keep))
             if total.type.is_months:
                 return expression("try_check_range", (total, *map(integer, total.type.bounds)), total.type)
-            return total
+            return expression("attempt", (total,), total.type) if total.type.wide else total
         reference: Callable[[AggregateCall], Expr] = self._reference
         if distinct:
             (argument,), reference = over_distinct((keep(argument),), reference)
@@ -166,6 +167,8 @@ class Collector:
         return node.name.lower(), list(arguments[0].expressions) if distinct else arguments, distinct, keep
 
     def _reference(self, call: AggregateCall) -> Expr:
+        if is_wide(call):
+            return wide_aggregate(call, self._reference)
         return aggregate_ref(self._place(call), call, self._grouped)
 
     def _place(self, call: AggregateCall) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import intervals
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
-from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
+from freshviews.sql.expressions.cast import cast, checked, held, power_of_ten, scaled
 from freshviews.sql.expressions.coerce import (
     as_decimal,
     common,
@@ -58,8 +60,8 @@ def multiply(a: Expr, b: Expr) -> Expr:
     result = product_of(a.type, b.type)
     lost = a.type.scale + b.type.scale - result.scale
     if lost == 0:
-        return call("mul_int", (a, b), result)
-    return call("mul_decimal", (a, b, power_of_ten(lost)), result)
+        return held(call("mul_int", (a, b), result))
+    return held(call("mul_decimal", (a, b, power_of_ten(lost)), result))
 
 
 def divide(a: Expr, b: Expr) -> Expr:
@@ -71,11 +73,20 @@ def divide(a: Expr, b: Expr) -> Expr:
     if not to.is_decimal:
         return call("div_float", (cast(a, DOUBLE), cast(b, DOUBLE)), DOUBLE)
     result = quotient_of(a.type, b.type)
+    if result.wide:
+        return held(quotient(a, b, result))
     up = result.scale - a.type.scale + b.type.scale
     if up < 0:
         # The result keeps fewer digits than the operands: scale the divisor instead.
         return call("div_decimal", (a, call("scale_up", (b, power_of_ten(-up)), b.type), integer(1)), result)
     return call("div_decimal", (a, b, power_of_ten(up)), result)
+
+
+def quotient(a: Expr, b: Expr, result: SqlType) -> Expr:
+    """a / b as a wide decimal; its precision is not checked."""
+    scales = map(integer, (a.type.scale, b.type.scale, result.scale))
+    a_scale, b_scale, scale = scales
+    return call("wide_quotient", (a, a_scale, b, b_scale, scale), result)
 
 
 def integral_divide(a: Expr, b: Expr) -> Expr:
@@ -86,7 +97,7 @@ def integral_divide(a: Expr, b: Expr) -> Expr:
     if to.is_float:
         raise Fault("div takes integers and decimals; use / for DOUBLE")
     if to.is_decimal:
-        level = wider(a.type, b.type)
+        level = _level(a, b)
         a, b = scaled(a, level), scaled(b, level)
     return call("div_int", (a, b), BIGINT)
 
@@ -102,9 +113,15 @@ def remainder(a: Expr, b: Expr, op: str = "mod") -> Expr:
         return call("case", (call("lt_float", (rest, Literal(0.0, DOUBLE)), BOOLEAN), above, rest), to)
     if to.is_decimal:
         result = remainder_of(a.type, b.type)
-        level = wider(a.type, b.type)
-        return scaled(call(f"{op}_int", (scaled(a, level), scaled(b, level)), level), result)
+        level = _level(a, b)
+        return held(scaled(call(f"{op}_int", (scaled(a, level), scaled(b, level)), level), result))
     return call(f"{op}_int", (a, b), to)
+
+
+def _level(a: Expr, b: Expr) -> SqlType:
+    """The type of two decimals within an operation: wide decimals keep all digits of both."""
+    level = wider(a.type, b.type)
+    return replace(level, scale=max(a.type.scale, b.type.scale)) if level.wide else level
 
 
 def negative(a: Expr) -> Expr:
@@ -144,9 +161,9 @@ def _sum(sign: str, a: Expr, b: Expr) -> Expr:
         return checked(call(f"{op}_int", (a, b), BIGINT), to)
     result = sum_of(a.type, b.type)
     scale = max(a.type.scale, b.type.scale)
-    level = decimal(38, scale)
-    exact = call(f"{op}_int", (scaled(a, level), scaled(b, level)), decimal(result.precision, scale))
-    return scaled(exact, result)
+    level = decimal(38, scale, result.wide)
+    exact = call(f"{op}_int", (scaled(a, level), scaled(b, level)), replace(result, scale=scale))
+    return held(scaled(exact, result))
 
 
 def _float(op: str, a: Expr, b: Expr, to: SqlType) -> Expr:

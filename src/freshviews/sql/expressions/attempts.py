@@ -9,7 +9,7 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, Refusal, call, integer, null, replaced, retyped
-from freshviews.sql.expressions.cast import cast, micros_of
+from freshviews.sql.expressions.cast import cast, micros_of, number
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType
 
 _INT64 = 2**63 - 1
@@ -20,7 +20,7 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
     made = cast(Column("x", expr.type, True), to)
     if not may_fail(made):
         return cast(expr, to)
-    if expr.type.is_interval or (to.is_interval and expr.type != STRING):
+    if expr.type.is_interval or (to.is_interval and expr.type != STRING) or (expr.type.is_float and to.wide):
         return attempted("TRY_CAST", (expr,), lambda: cast(expr, to), to)
     if expr.type == TIMESTAMP:
         return try_cast(cast(expr, BIGINT if to.is_integer else DOUBLE), to)
@@ -83,14 +83,14 @@ def _fitting(source: SqlType, to: SqlType) -> tuple[Literal, Literal]:
         return Literal(below, DOUBLE), Literal(above, DOUBLE)
     if to.is_numeric:
         down, up = (to.scale if to.is_decimal else 0), (source.scale if source.is_decimal else 0)
-        return _scaled(low, up - down, to), _scaled(high, up - down, to)
+        return _scaled(low, up - down, source, to), _scaled(high, up - down, source, to)
     # A date or a number of seconds, in microseconds.
     unit = 86_400_000_000 if source.name == "DATE" else 1_000_000
     bound = min(_INT64 * 10**source.scale // unit, _INT64)
     return integer(-bound), integer(bound)
 
 
-def _scaled(bound: int, digits: int, to: SqlType) -> Literal:
+def _scaled(bound: int, digits: int, source: SqlType, to: SqlType) -> Literal:
     """The bound in units of the source, which has more digits; for a decimal, half a unit farther out, as it rounds."""
     if digits < 0:
         whole = abs(bound) // 10**-digits
@@ -98,4 +98,5 @@ def _scaled(bound: int, digits: int, to: SqlType) -> Literal:
         whole = abs(bound) * 10**digits + (5 * 10 ** (digits - 1) - 1 if digits else 0)
     else:
         whole = abs(bound) * 10**digits + 10**digits - 1
-    return integer(min(whole, _INT64) if bound > 0 else -min(whole, _INT64))
+    whole = whole if source.wide else min(whole, _INT64)
+    return number(whole if bound > 0 else -whole)

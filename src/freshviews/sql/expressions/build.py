@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.expr.ops import OPS, fails_itself, may_fail
+from freshviews.expr.ops import OPS, fails_itself, may_fail, wide_twin
+from freshviews.expr.wide import TWINS, word_of
 from freshviews.sql.expressions.fold import computed, is_computed
-from freshviews.types import BIGINT, BOOLEAN, STRING, NotHeldError, SqlType
+from freshviews.types import BIGINT, BOOLEAN, STRING, NotHeldError, SqlType, decimal
 
 VOID = SqlType("VOID")
 """The type of a bare NULL until it gets another type; it never leaves the front end."""
@@ -60,6 +61,9 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     Raises ``Fault`` if computing the constant fails (overflow, division by zero, bad text). Under ``perhaps`` it stays
     a call instead, which fails for the rows that reach it.
     """
+    args, made = _forms(op, args, result)
+    if made is not None:
+        return made
     if op in ("attempt", "failed") and not may_fail(args[0]):
         return args[0] if op == "attempt" else FALSE
     how = OPS[op]
@@ -128,10 +132,49 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
     return any(arg.nullable for arg in args)
 
 
+_ANY_CODE = ("eq", "ne", "null_safe_eq", "only_value")
+"""Operations on two codes of one form."""
+_ONE_CODE = ("is_null", "is_not_null", "unless_failed", "unless_counted", "failed")
+_AS_THEY_ARE = ("lt", "le", "gt", "ge", "check_range", "int_to_bool")
+"""Operations whose twins over wide decimals give a word."""
+
+
+def _forms(op: str, args: tuple[Expr, ...], result: SqlType) -> tuple[tuple[Expr, ...], Expr | None]:
+    """The arguments of an operation, in the form that it takes of a DECIMAL: a word, or a wide one. If one is wide that
+    a compiled operation cannot take, the expression that computes it in another way."""
+    if not (result.wide or any(arg.type.wide for arg in args)) or op in _ONE_CODE or OPS[op].host is not None:
+        return args, None
+    if op in _ANY_CODE:
+        return tuple(map(widened, args)), None
+    if op in ("case", "coalesce", "attempt"):
+        conditions = range(0, len(args) - 1, 2) if op == "case" else ()
+        return tuple(arg if i in conditions else retyped(arg, result) for i, arg in enumerate(args)), None
+    if op in ("and", "or", "not", "is_true", "disjoint", "in_frame"):
+        return args, None
+    if op not in TWINS:
+        words = tuple(retyped(arg, replace(arg.type, wide=False)) for arg in args)
+        return args, retyped(call(op, words, replace(result, wide=False)), result)
+    if result.wide or result.is_float or op in _AS_THEY_ARE:
+        return args, call(wide_twin(op), args, result)
+    return args, retyped(call(wide_twin(op), args, WIDE), result)
+
+
+WIDE = decimal(38, 0, True)
+
+
+def widened(expr: Expr) -> Expr:
+    """A number as a wide DECIMAL of the same unscaled value."""
+    return expr if expr.type.wide else retyped(expr, decimal(38, expr.type.scale, True))
+
+
 def retyped(expr: Expr, to: SqlType) -> Expr:
-    """The same code under another type: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)."""
+    """The same value under another type of the same unit: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)."""
     if isinstance(expr, Literal):
+        if expr.type.wide and not to.wide and expr.value is not None:
+            _constant_of(word_of, expr.value)
         return Literal(expr.value, to)
+    if expr.type.wide != to.wide and to != VOID:
+        return call("wide_of" if to.wide else "word_of", (expr,), to)
     return expr if expr.type == to else replace(expr, type=to)
 
 
@@ -140,7 +183,7 @@ def key(expr: Expr) -> tuple[Any, ...]:
     if isinstance(expr, Column):
         return ("column", expr.name)
     if isinstance(expr, Literal):
-        return ("literal", type(expr.value).__name__, expr.value)
+        return ("literal", type(expr.value).__name__ + "wide" * expr.type.wide, expr.value)
     return (expr.op, *map(key, expr.args))
 
 

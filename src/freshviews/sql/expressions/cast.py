@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
-from freshviews.sql.expressions.coerce import as_decimal
+from freshviews.sql.expressions.build import VOID, WIDE, Fault, call, integer, null, retyped
+from freshviews.sql.expressions.coerce import GREATEST_PRECISION, as_decimal
 from freshviews.types import (
     BIGINT,
     BINARY,
@@ -20,6 +21,7 @@ from freshviews.types import (
     TIMESTAMP,
     SqlType,
     decimal,
+    declared_decimal,
 )
 
 _INT64 = 2**63 - 1
@@ -76,9 +78,14 @@ def _number(literal: Literal) -> Expr:
 def checked(expr: Expr, to: SqlType) -> Expr:
     """The value as ``to``, an integer, a decimal of the same scale or an interval; an error if it does not fit."""
     low, high = to.bounds
-    if high >= _INT64:
+    if high >= _INT64 and not to.wide:
         return retyped(expr, to)
-    return call("check_range", (expr, integer(low), integer(high)), to)
+    return call("check_range", (expr, number(low), number(high)), to)
+
+
+def held(expr: Expr) -> Expr:
+    """A computed decimal; an error if it has more than 38 digits. One in 64 bits has no more."""
+    return checked(expr, expr.type) if expr.type.wide and expr.type.precision == GREATEST_PRECISION else expr
 
 
 def scaled(expr: Expr, to: SqlType) -> Expr:
@@ -92,14 +99,17 @@ def scaled(expr: Expr, to: SqlType) -> Expr:
 
 
 def power_of_ten(digits: int) -> Literal:
-    if digits > 18:
-        raise Fault(f"scaling by {digits} decimal digits overflows 64 bits; CAST to a smaller scale or to DOUBLE")
-    return integer(10**digits)
+    return number(10**digits)
+
+
+def number(value: int) -> Literal:
+    """A constant of any number of digits."""
+    return integer(value) if abs(value) <= _INT64 else Literal(value, WIDE)
 
 
 def _cut(expr: Expr, scale: int) -> Expr:
     """A decimal with fewer digits after the point; further digits are cut off."""
-    return call("div_int", (expr, power_of_ten(expr.type.scale - scale)), BIGINT)
+    return call("div_int", (expr, power_of_ten(expr.type.scale - scale)), WIDE if expr.type.wide else BIGINT)
 
 
 def micros_of(seconds: Expr) -> Expr:
@@ -118,11 +128,12 @@ def _from_integer(expr: Expr, to: SqlType) -> Expr:
 def _from_decimal(expr: Expr, to: SqlType) -> Expr:
     source = expr.type
     if to.is_decimal:
-        moved = scaled(expr, to)
+        wide = replace(to, wide=source.wide or to.wide)
+        moved = scaled(expr, wide)
         # Rounding may carry into a new integral digit: 9.99 becomes 10.0.
         carries = 1 if to.scale < source.scale else 0
         fits = to.precision - to.scale >= source.precision - source.scale + carries
-        return moved if fits else checked(moved, to)
+        return retyped(moved, to) if fits else checked(moved, to)
     if to.is_integer:
         whole = expr if source.scale == 0 else _cut(expr, 0)
         digits = source.precision - source.scale
@@ -135,7 +146,7 @@ def _from_float(expr: Expr, to: SqlType) -> Expr:
         return _as_float(retyped(expr, DOUBLE), to)
     low, high = to.bounds
     if to.is_decimal:
-        return call("float_to_decimal", (expr, power_of_ten(to.scale), integer(high)), to)
+        return call("float_to_decimal", (expr, power_of_ten(to.scale), number(high)), to)
     return call("float_to_int", (expr, integer(low), integer(high)), to)
 
 
@@ -179,7 +190,8 @@ def _from_string(expr: Expr, to: SqlType) -> Expr:
         # A NULL argument of a host operation makes the result NULL, and the least BIGINT is NULL's code.
         return call("string_to_int", (expr, integer(max(low, NULL + 1)), integer(high)), to)
     if to.is_decimal:
-        return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)
+        read = declared_decimal(to.precision, to.scale)
+        return retyped(call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), read), to)
     if to.is_float:
         return _as_float(call("string_to_float", (expr,), DOUBLE), to)
     if to.is_interval:
@@ -226,6 +238,6 @@ def literal_decimal(digits: str) -> Literal:
     unscaled = int((whole + fraction) or "0")
     scale = len(fraction)
     precision = max(len(str(abs(unscaled))), scale)
-    if precision > 38 or abs(unscaled) > _INT64:
-        raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal can store")
-    return Literal(unscaled, decimal(precision, scale))
+    if precision > GREATEST_PRECISION:
+        raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more than {GREATEST_PRECISION} digits")
+    return Literal(unscaled, declared_decimal(precision, scale))

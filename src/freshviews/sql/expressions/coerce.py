@@ -1,6 +1,8 @@
 """Applies the type rules of Spark SQL in ANSI mode: finds common types, and the precision and scale of decimals.
 
-One rule differs: decimals have at most 18 digits, because codes are int64.
+A result is a wide DECIMAL, which holds 38 digits, if an operand is. So is a product, quotient or mean to which a word
+of 64 bits would leave fewer than ``_WORD_WHOLE`` digits before the point. Other results are words; what a word does not
+hold is an error.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ from freshviews.types import (
     SqlType,
     decimal,
 )
+from freshviews.types.sqltype import WORD_DIGITS
 
 _RANK = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
 
 GREATEST_PRECISION = 38
 _LEAST_SCALE = 6
-_CODE_DIGITS = 18
+_WORD_WHOLE = 12
 
 
 def as_decimal(numeric: SqlType) -> SqlType:
@@ -36,10 +39,10 @@ def as_decimal(numeric: SqlType) -> SqlType:
 def wider(one: SqlType, other: SqlType) -> SqlType:
     """The decimal that holds both, up to 38 digits; integral digits take precedence."""
     whole = max(one.precision - one.scale, other.precision - other.scale)
-    scale = max(one.scale, other.scale)
+    scale, wide = max(one.scale, other.scale), one.wide or other.wide
     if whole + scale <= GREATEST_PRECISION:
-        return decimal(whole + scale, scale)
-    return decimal(GREATEST_PRECISION, max(GREATEST_PRECISION - whole, 0))
+        return decimal(whole + scale, scale, wide)
+    return decimal(GREATEST_PRECISION, max(GREATEST_PRECISION - whole, 0), wide)
 
 
 def common(one: SqlType, other: SqlType) -> SqlType | None:
@@ -73,29 +76,26 @@ def sum_of(one: SqlType, other: SqlType) -> SqlType:
     """Decimal + and -."""
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
-    return _adjusted(whole + scale + 1, scale)
+    return _adjusted(whole + scale + 1, scale, one.wide or other.wide)
 
 
 def product_of(one: SqlType, other: SqlType) -> SqlType:
     """Decimal ``*``."""
-    return _adjusted(one.precision + other.precision + 1, one.scale + other.scale)
+    return _computed(_adjusted(one.precision + other.precision + 1, one.scale + other.scale, one.wide or other.wide))
 
 
 def quotient_of(one: SqlType, other: SqlType) -> SqlType:
     """Decimal ``/``."""
     scale = max(_LEAST_SCALE, one.scale + other.precision + 1)
-    exact = _adjusted(one.precision - one.scale + other.scale + scale, scale)
-    if exact.precision <= _CODE_DIGITS:
-        return exact
-    whole = exact.precision - exact.scale
-    scale = max(_CODE_DIGITS - whole, min(exact.scale, _LEAST_SCALE))
-    return decimal(min(whole + scale, GREATEST_PRECISION), scale)
+    whole = one.precision - one.scale + other.scale
+    return _computed(_adjusted(whole + scale, scale, one.wide or other.wide))
 
 
 def remainder_of(one: SqlType, other: SqlType) -> SqlType:
     """Decimal ``%``."""
     scale = max(one.scale, other.scale)
-    return _adjusted(min(one.precision - one.scale, other.precision - other.scale) + scale, scale)
+    whole = min(one.precision - one.scale, other.precision - other.scale)
+    return _adjusted(whole + scale, scale, one.wide or other.wide)
 
 
 def total_of(argument: SqlType) -> SqlType | None:
@@ -103,7 +103,7 @@ def total_of(argument: SqlType) -> SqlType | None:
     if argument.is_integer:
         return BIGINT
     if argument.is_decimal:
-        return decimal(min(GREATEST_PRECISION, argument.precision + 10), argument.scale)
+        return decimal(min(GREATEST_PRECISION, argument.precision + 10), argument.scale, argument.wide)
     if argument.is_interval:
         return argument
     return DOUBLE if argument.is_float or argument == STRING else None
@@ -112,19 +112,21 @@ def total_of(argument: SqlType) -> SqlType | None:
 def mean_of(argument: SqlType) -> SqlType | None:
     """The type of AVG; None for a type without a mean."""
     if argument.is_decimal:
-        return _bounded(argument.precision + 4, argument.scale + 4)
+        precision, scale = (min(digits + 4, GREATEST_PRECISION) for digits in (argument.precision, argument.scale))
+        return _computed(decimal(precision, scale, argument.wide))
     if argument.is_interval:
         return YEAR_TO_MONTH if argument.is_months else DAY_TO_SECOND
     return DOUBLE if argument.is_numeric or argument == STRING else None
 
 
-def _bounded(precision: int, scale: int) -> SqlType:
-    return decimal(min(precision, GREATEST_PRECISION), min(scale, GREATEST_PRECISION))
+def _computed(result: SqlType) -> SqlType:
+    """The type, wide if a word leaves its values few digits before the point."""
+    return decimal(result.precision, result.scale, result.wide or WORD_DIGITS - result.scale < _WORD_WHOLE)
 
 
-def _adjusted(precision: int, scale: int) -> SqlType:
+def _adjusted(precision: int, scale: int, wide: bool) -> SqlType:
     """Spark's adjustPrecisionScale: beyond 38 digits the fraction is shortened, down to 6 digits."""
     if precision <= GREATEST_PRECISION:
-        return decimal(precision, scale)
+        return decimal(precision, scale, wide)
     whole = precision - scale
-    return decimal(GREATEST_PRECISION, max(GREATEST_PRECISION - whole, min(scale, _LEAST_SCALE)))
+    return decimal(GREATEST_PRECISION, max(GREATEST_PRECISION - whole, min(scale, _LEAST_SCALE)), wide)

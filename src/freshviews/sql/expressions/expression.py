@@ -513,7 +513,8 @@ def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
     if not codes:
         return logic.any_of([*compared])
     listed = Literal(json.dumps([*codes]), STRING)
-    found = call("in_list", (value if to == STRING else retyped(value, BIGINT), listed), BOOLEAN)
+    listable = value if to == STRING or value.type.wide else retyped(value, BIGINT)
+    found = call("in_list", (listable, listed), BOOLEAN)
     return logic.any_of([found, *compared])
 
 

@@ -20,7 +20,19 @@ from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.coerce import common
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
-from freshviews.types import BIGINT, BINARY, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    SqlType,
+    decimal,
+    declared_decimal,
+)
 
 _ANY = 1_000_000
 
@@ -400,7 +412,7 @@ def _to_number(function: str) -> Callable[[Expr, Expr], Expr]:
             return null(decimal(10, 0))
         if known.whole + known.scale > 38:
             raise Fault(f"{function}: a format has at most 38 digits")
-        return call(function, (_string(value), given), decimal(known.whole + known.scale, known.scale))
+        return call(function, (_string(value), given), declared_decimal(known.whole + known.scale, known.scale))
 
     return make
 

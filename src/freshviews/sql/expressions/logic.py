@@ -44,6 +44,8 @@ def _of_two_scales(sign: str, a: Expr, b: Expr) -> Expr | None:
     to = common(a.type, b.type)
     if to is None or to.scale < max(a.type.scale, b.type.scale):
         return None
+    if to.wide and not isinstance(b, Literal):
+        return None
     if isinstance(b, Literal):
         return _beside(sign, a, b)
     factor = 10 ** (b.type.scale - a.type.scale)
@@ -65,7 +67,7 @@ def _beside(sign: str, value: Expr, constant: Literal) -> Expr:
     up = value.type.scale - constant.type.scale
     unscaled = int(constant.value) * 10 ** max(up, 0)  # type: ignore[arg-type]
     whole, rest = divmod(unscaled, 10 ** max(-up, 0))
-    if abs(whole) < 2**63 and not (rest and sign in ("=", "<>")):
+    if (value.type.wide or abs(whole) < 2**63) and not (rest and sign in ("=", "<>")):
         op = COMPARISONS[_STRICT.get(sign, sign) if rest else sign]
         return call(op, (value, Literal(whole, value.type)), BOOLEAN)
     holds = sign == "<>" or sign in (("<", "<=") if whole > 0 else (">", ">="))

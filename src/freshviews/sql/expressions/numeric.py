@@ -43,10 +43,10 @@ def _to_places(op: str, value: Expr, places: int) -> Expr:
     whole = value.type.precision - value.type.scale + 1
     if places >= 0:
         scale = min(value.type.scale, places)
-        to = decimal(min(whole + scale, 38), scale)
+        to = decimal(min(whole + scale, 38), scale, value.type.wide)
         lost = value.type.scale - scale
         return call(op, (value, power_of_ten(lost)), to) if lost else retyped(value, to)
-    to = decimal(min(max(whole, -places + 1), 38), 0)
+    to = decimal(min(max(whole, -places + 1), 38), 0, value.type.wide)
     return call("scale_up", (call(op, (value, power_of_ten(value.type.scale - places)), to), power_of_ten(-places)), to)
 
 
@@ -113,7 +113,7 @@ def attempted(op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Ex
 
     def make(a: Expr, b: Expr) -> Expr:
         to: SqlType = apply(Column("a", a.type, True), Column("b", b.type, True)).type
-        if to.is_interval:
+        if to.is_interval or to.wide:
             return attempts.attempted(f"try_{op}", (a, b), lambda: apply(a, b), to)
         if not to.is_numeric:
             raise Refusal(f"try_{op} of {a.type} and {b.type}", "numbers are accepted; + and - take dates")

@@ -13,7 +13,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import Dictionary, SqlType
-from freshviews.types.values import NULL_REFUSED, literal_code, too_long
+from freshviews.types.values import NULL_REFUSED, literal_code, text_in, too_long
 
 _CONSTANTS = "a constant such as 5, 'new' or DATE '2026-01-01' is accepted"
 
@@ -37,6 +37,9 @@ def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
         if 0 < column.length < len(value):
             raise text.error(node, f"{what}: {too_long(column.length, len(value))}")
         return Default(value)
+    text = text_in(column.type, value)
+    if text is not None:
+        return Default(text)
     return Default(None if value is None else literal_code(column.type, value, Dictionary()))
 
 

@@ -18,7 +18,7 @@ from freshviews.types import (
     TIMESTAMP,
     TINYINT,
     SqlType,
-    decimal,
+    declared_decimal,
     interval,
 )
 
@@ -98,10 +98,4 @@ def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
             node,
             f"DECIMAL({precision}, {scale}) is not a type; the precision is 1 to 38, the scale at most the precision",
         )
-    if scale > 18:
-        raise text.unsupported(
-            node,
-            f"DECIMAL({precision}, {scale})",
-            "values are stored in 64 bits; a scale up to 18 is accepted",
-        )
-    return decimal(precision, scale)
+    return declared_decimal(precision, scale)

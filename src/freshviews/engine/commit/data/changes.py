@@ -12,6 +12,7 @@ import pyarrow as pa
 from freshviews.catalog.catalog import column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.defaults import default_code
 from freshviews.engine.codes.encoding import Encoded, TableEncoder
 from freshviews.engine.codes.frame_types import sql_type
 from freshviews.engine.commit.data.evaluation import (
@@ -155,6 +156,8 @@ class Changes:
             message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
             raise BatchError(f"table {self._table.name}: {message}", table=self._table.name, column=column.name,
                              rule="NOT NULL")  # fmt: skip
+        if column.type.wide and value is not None:
+            value = default_code(column, self._dictionary)
         return value if value is None or isinstance(value, str) else decode_value(column.type, value, self._dictionary)
 
     def _constant(self, cell: Given | Expr, number: int) -> Any:

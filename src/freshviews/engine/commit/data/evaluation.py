@@ -20,7 +20,7 @@ from freshviews.kernel.machine.interruption import FEW, INTERRUPTION
 from freshviews.sql.names.scope import Source
 from freshviews.types import NULL, SqlType
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import NULL_REFUSED, number_code, too_long
+from freshviews.types.values import NULL_REFUSED, constant_code, number_code, too_long
 
 _MOST_KEYS = 100_000
 _FOUND = ("STRING", "DATE", "TIMESTAMP", "BOOLEAN")
@@ -84,8 +84,7 @@ class Evaluation:
         return np.concatenate(found)
 
     def _literal(self, literal: Literal) -> int:
-        value = literal.value
-        return self.dictionary.pin(value) if isinstance(value, str) else number_code(literal.type, value)
+        return constant_code(literal.type, literal.value, self.dictionary)
 
     def new_rows(
         self, values: Mapping[str, Expr | None], old: Columns, columns: Columns, rows: int, named: Named

@@ -149,7 +149,7 @@ def _comparison(expr: Expr) -> tuple[str, str]:
 def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats: bool) -> Ranges | None:
     """The ranges for ``left name right``, where the left side has the variable."""
     if isinstance(left, Column) and not opened.intersection(columns_of(right)) and not may_fail(right):
-        return Ranges(left, _parts(name, right, right, 0)) if left.type.name != "STRING" else None
+        return Ranges(left, _parts(name, right, right, 0)) if not left.type.is_text else None
     arithmetic = _DOUBLES if floats else _INTEGERS
     sum_ = _Sum(arithmetic)
     if not (sum_.add(left, 1) and sum_.add(right, -1)):

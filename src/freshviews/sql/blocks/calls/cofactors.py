@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from sqlglot import exp
@@ -15,7 +16,7 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.sql.blocks.bound import AggregateCall
 from freshviews.sql.expressions import arithmetic, coerce, logic
-from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, null
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, null, retyped
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import name_of
 from freshviews.sql.text.parse import Node
@@ -81,7 +82,8 @@ def _number(name: str, arg: Expr) -> Expr:
     if arg.type in (STRING, BOOLEAN):
         instead = "write CATEGORY(...) for a category in COFACTOR, or CAST(... AS DOUBLE) for a number"
         raise Fault(f"{name} takes numbers, not {arg.type}; {instead}")
-    return arithmetic.numeric(name, arg)
+    found = arithmetic.numeric(name, arg)
+    return retyped(found, replace(found.type, wide=False))
 
 
 def _is_there(category: Expr) -> Expr:

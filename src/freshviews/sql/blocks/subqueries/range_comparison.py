@@ -274,7 +274,7 @@ def _without_factor(expr: Expr) -> tuple[Expr, int]:
 
 def _is_integer(of: SqlType) -> bool:
     """True for a type whose codes compare as integers."""
-    return not of.is_float and of.name != "STRING"
+    return not of.is_float and not of.is_text
 
 
 def _is_zero(expr: Expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -22,7 +22,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import is_aggregate_name
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number", "ntile", "percent_rank", "cume_dist")
 _INSTEAD = (
@@ -122,7 +122,7 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         return _at_place(text, node, bind, partition, order)
     if name in _RANKS:
         return _ranked(text, node, bind, partition, order)
-    frame = _frame(text, spec, bind, order)
+    frame, order = _frame(text, spec, bind, order)
     if not isinstance(inner, exp.Anonymous) or not is_aggregate_name(inner.name.lower()):
         raise text.unsupported(node, f"{inner.name.upper()} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
@@ -181,7 +181,7 @@ def _at_place(
     skips = len(arguments) > count and _ignores_nulls(text, node, arguments[count], count + 1)
     place = _number_of_rows(text, node, arguments[1], bind, 1) if name == "nth_value" else 1
     value = bind(arguments[0])
-    frame = _frame(text, spec, bind, order)
+    frame, order = _frame(text, spec, bind, order)
     place = -1 if name == "last_value" else place
     return Window(node, partition, order, "", value, (), frame, place=place, default=null(value.type), skips=skips)
 
@@ -296,26 +296,29 @@ def _spec(text: SqlText, node: exp.Window) -> exp.Window:
     return found
 
 
-def _frame(text: SqlText, spec: exp.Window, bind: Callable[[Node], Expr], order: tuple[Sort, ...]) -> Frame | None:
-    """The frame of a window; None for the whole partition."""
+def _frame(
+    text: SqlText, spec: exp.Window, bind: Callable[[Node], Expr], order: tuple[Sort, ...]
+) -> tuple[Frame | None, tuple[Sort, ...]]:
+    """The frame of a window, None for the whole partition, and its order: values that a bound is added to are words."""
     frame = spec.args.get("spec")
     if frame is None:
-        return Frame(False, None, 0) if order else None
+        return Frame(False, None, 0) if order else None, order
     if _is_whole(frame):
-        return None
+        return None, order
     kind = _kind(frame)
     if kind not in ("ROWS", "RANGE"):
         raise text.unsupported(frame, f"the frame {text.of(frame)}", "ROWS and RANGE are accepted")
     if kind == "RANGE" and not order:
         raise text.error(frame, "a frame of RANGE needs an order; write ORDER BY before it")
-    low, high = (_bound(text, frame, which, kind == "ROWS", bind, order) for which in ("start", "end"))
+    words = tuple(replace(one, expr=retyped(one.expr, replace(one.expr.type, wide=False))) for one in order)
+    low, high = (_bound(text, frame, which, kind == "ROWS", bind, words) for which in ("start", "end"))
     made = Frame(kind == "ROWS", low, high)
     backwards = made.rows and isinstance(low, int) and isinstance(high, int) and low > high
     if backwards or _sign(low) > _sign(high, 1) or _is_unbounded(frame, "start", "FOLLOWING"):
         raise text.error(frame, f"the frame {text.of(frame)} ends before it begins")
     if _is_unbounded(frame, "end", "PRECEDING"):
         raise text.error(frame, f"the frame {text.of(frame)} ends before it begins")
-    return made
+    return made, words if isinstance(low, Step) or isinstance(high, Step) else order
 
 
 _LAST = 2**31
@@ -363,7 +366,7 @@ def _bound(
     try:
         if not amount.type.is_interval:
             amount = cast(amount, INT if kind == DATE else kind)
-        if (amount.type.is_interval != (kind == TIMESTAMP) and kind != DATE) or kind in (STRING, BOOLEAN):
+        if (amount.type.is_interval != (kind == TIMESTAMP) and kind != DATE) or kind.is_text or kind == BOOLEAN:
             raise Fault("")
         step = Step(sign, amount)
         if kind == DATE and moved_place(order[0].expr, step, False).type != kind:

@@ -53,8 +53,8 @@ def nearest(
     """The right side of an ASOF JOIN, one source, and the predicates that join it. Raises Refusal for another ON."""
     (base,) = right.sources
     equal, sign, own, other = _parts(on, left, base)
-    if own.type.is_float or own.type.name == "STRING":
-        raise Refusal(f"an ASOF JOIN by a {own.type}", "cast it to DECIMAL, BIGINT or TIMESTAMP")
+    if own.type.is_float or own.type.is_text:
+        raise Refusal(f"an ASOF JOIN by a {own.type}", "cast it to DECIMAL(18, s), BIGINT or TIMESTAMP")
     source, end = _with_ends(node, base, [one for one, _ in equal], other, sign, views)
     op = "le" if sign in ("ge", "gt") else "ge"
     limit = call(op, (retyped(own, BIGINT), end), BOOLEAN)

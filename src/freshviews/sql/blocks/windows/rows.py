@@ -275,7 +275,7 @@ class _Rows:
 
     def _is_order_of_key(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> bool:
         """True if the order is one range (``_not_after``), and no two rows of a partition are equal in it."""
-        if len(order) != 1 or order[0].expr.nullable or order[0].expr.type == STRING:
+        if len(order) != 1 or order[0].expr.nullable or order[0].expr.type.is_text:
             return False
         exprs = (*partition, order[0].expr)
         known = {name_of(one.name) for one in exprs if isinstance(one, Column) and not one.nullable}
