@@ -19,10 +19,11 @@ TYPES = {
     "s": "STRING", "d": "DATE", "t": "TIMESTAMP", "n": "INT", "k": "STRING", "u": "STRING", "h": "STRING",
     "c": "STRING", "m": "STRING", "z": "STRING", "q": "STRING", "w": "DECIMAL(18, 2)",
     "v": "INTERVAL DAY TO SECOND", "o": "INTERVAL YEAR TO MONTH", "r": "INTERVAL DAY", "j": "STRING", "g": "STRING",
+    "a": "STRING", "e": "STRING",
 }  # fmt: skip
 """The type of each kind. Of the same type are n, small numbers; k, digits; u, URLs; h, hexadecimal and base64; c,
 charsets; m, texts of numbers; z, time zones; q, patterns of regexp; j, intervals of
-days to seconds; g, intervals of years and months."""
+days to seconds; g, intervals of years and months; a, JSON; e, paths in JSON."""
 
 VALUES: dict[str, list[Any]] = {
     "y": [0, 1, -1, 127, -128, 5],
@@ -59,6 +60,13 @@ VALUES: dict[str, list[Any]] = {
     "j": ["1 02:03:04.5", "-1 02:03:04", " 1 2:3:4 ", "1 24:00:00", "INTERVAL '1 02:03:04.5' DAY TO SECOND",
           "interval -'-1 00:00:00' day to second", "1 02:03:04.123456789"],
     "g": ["1-2", "-1-2", "+0-11", "1-12", "1-0002", "178956970-7", "INTERVAL -'1-2' YEAR TO MONTH"],
+    "a": ['{"a":1.10,"b":[1e3,-0,1E400,12345678901234567890123,0.1e-5,true,null,"x\\n\\u0001/é"]}',
+          '{"a":["😀"],"b":"😀","😀":{"c":"\\ud83d\\ude00"}}', '[[1,[2,3]],[4],"x",{"y":[5]}]', '[[[1,[2]],[3]],[[4]]]',
+          '[{"y":[5]},{"y":"z"},{"y":null}]', '{"a":null,"a":{"b":[[{"c":1}],[]]},"a b":"x"}', "{'a':'b\\'c\"'}",
+          '{"a":[],"a":[[1]]}', '[null]', "[]", "{}", "", " 1 2", "1a", "truex", '"x"y', "null", "01", "-0.0",
+          '{"a":1,}', '{"a":1} x', "[1", "[1,]", '{"a":"\\ud800","b":["\\ud800"]}', '["a" "b"]', "[1:2]", '{"a"}', "]"],
+    "e": ["$", "$.a", "$.b", "$.b[0]", "$[0]", "$[*]", "$[*][*]", "$[*][*][*]", "$[0][*]", "$[0][*][0]", "$[*].y",
+          "$[*].y[*]", "$.a[*][*]", "$['a b']", "$.a.b[0][0].c", "$.*", "$. a", "$.a ", "a", "$[ 0]", "$[0 ]", "$..a"],
     "q": ["a", "b+", "", "(a)(b)?", "[0-9]", "X", "^a", "c$", "é", ".", "\\d+"],
 }  # fmt: skip
 
@@ -72,7 +80,8 @@ CALLS: tuple[str, ...] = (
     "sinh(x0)", "cosh(x0)", "asinh(x0)", "acosh(x0)", "atanh(x0)", "sec(x0)", "csc(x0)", "cot(x0)", "hypot(x0, x1)",
     "rint(x0)", "rint(p0)", "bround(x0)", "bround(x0, 2)", "bround(p0)", "bround(p0, 2)", "bround(p0, -1)",
     "bround(i0, -1)", "bround(f0, 1)", "bround(l0, -2)", "floor(p0, 2)", "floor(p0, -1)", "floor(i0, -1)",
-    "ceil(p0, 2)", "ceil(p0, -2)", "ceiling(i0, 1)", "factorial(n0)", "factorial(i0)",
+    "ceil(p0, 2)", "ceil(p0, -2)", "ceiling(i0, 1)", "floor(x0, 2)", "ceil(x0, 0)", "ceil(x0, -2)", "floor(f0, 1)",
+    "ceil(f0, 7)", "to_char(x0, 'S99999.999')", "to_char(f0, '99.99999')", "factorial(n0)", "factorial(i0)",
     "width_bucket(x0, x1, x2, l0)", "width_bucket(x0, 0, 10, n0)", "width_bucket(p0, 10, -10, 4)",
     "try_add(i0, i1)", "try_add(l0, l1)", "try_add(y0, y1)", "try_add(x0, i0)", "try_add(i0, l0)",
     "try_subtract(i0, i1)", "try_subtract(l0, l1)", "try_subtract(p0, 1)", "try_multiply(i0, i1)",
@@ -125,6 +134,8 @@ CALLS: tuple[str, ...] = (
     "sha1(unhex(h0))", "sha2(unhex(h0), 256)", "crc32(unhex(h0))", "hash(unhex(h0), i0)", "xxhash64(unhex(h0))",
     "hex(substring(unhex(h0), n0, n1))", "hex(left(unhex(h0), n0))", "unhex(h0) = unhex(h1)", "unhex(h0) < X'61'",
     "hex(coalesce(unhex(h0), X'1'))", "hex(greatest(unhex(h0), unhex(h1)))", "typeof(unhex(h0))",
+    # JSON
+    "get_json_object(a0, e0)", "get_json_object(a0, '$.b')", "get_json_object(a0, '$[*][*]')", "json_array_length(a0)",
     # URLs
     *(f"parse_url(u0, '{part}')" for part in
       ("HOST", "PATH", "QUERY", "REF", "PROTOCOL", "FILE", "AUTHORITY", "USERINFO", "host")),
@@ -145,7 +156,9 @@ CALLS: tuple[str, ...] = (
     "v0 + v1", "v0 - r0", "o0 + o1", "o0 - o1", "r0 - r1", "-v0", "-o0", "abs(v0)", "sign(o0)", "v0 * n0", "n0 * o0",
     "v0 * w0", "o0 * w0", "v0 * CAST(w0 AS DOUBLE)", "o0 * CAST(w0 AS DOUBLE)", "v0 / (n0 - 4)", "o0 / (n0 - 4)",
     "v0 / (w0 + 0.13)", "o0 / (w0 + 0.13)", "v0 / CAST(w0 + 0.13 AS DOUBLE)", "v0 div (v1 + INTERVAL '7' SECOND)",
-    "try_add(v0, v1)", "try_multiply(v0, l0)", "try_divide(o0, n0)", "v0 * NULL", "d0 - NULL",
+    "try_add(v0, v1)", "CAST(try_add(d0, v0) AS STRING)", "CAST(try_subtract(d0, r0) AS STRING)",
+    "CAST(try_add(t0, o0) AS STRING)", "try_subtract(t0, t1)", "try_add(j0, v0)", "try_multiply(v0, l0)",
+    "try_divide(o0, n0)", "v0 * NULL", "d0 - NULL",
     "CAST(t0 + v0 AS STRING)", "CAST(t0 - o0 AS STRING)", "t0 - t1", "d0 - d1", "t0 - d0",
     "make_ym_interval(n0, n1)", "make_dt_interval(n0, n1, n2, w0)", "extract(DAY FROM v0)", "extract(HOUR FROM v0)",
     "extract(MINUTE FROM v0)", "extract(SECOND FROM v0)", "extract(YEAR FROM o0)", "date_part('mons', o0)",

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from freshviews import BatchError, Database
-from freshviews.errors import EvaluationError, SqlError, UnsupportedSql
+from freshviews.errors import ArgumentError, EvaluationError, SqlError, UnsupportedSql
 from freshviews.expr.nodes import Literal
 from freshviews.spark.definition import catalog_of
 from freshviews.stream.text import text_reader
@@ -192,3 +192,75 @@ def test_a_function_of_numbers_takes_no_interval() -> None:
     db.execute("CREATE TABLE t (i INTERVAL DAY TO SECOND)")
     with pytest.raises(SqlError, match="is BIGINT: CAST the INTERVAL DAY TO SECOND"):
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT twice_of_number(i) AS y FROM t")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "date_from_unix_date({})", "from_unixtime({})", "bitmap_bit_position({})", "bitmap_bucket_number({})",
+        "make_date({}, 1, 1)", "make_date(1, {}, 1)", "make_timestamp(2024, 1, 1, 1, 1, {})",
+        "make_timestamp_ntz(2024, {}, 1, 1, 1, 1)", "add_months(DATE '2024-01-31', {})",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["INTERVAL '1' DAY", "INTERVAL '1' MONTH", "TRUE", "DATE '2024-01-31'"])
+def test_a_function_takes_no_interval_as_a_number(call: str, value: str) -> None:
+    with pytest.raises(SqlError, match=r"takes numbers, not|a number of months must be"):
+        answer(call.format(value))
+
+
+def test_an_error_of_try_subtract_names_the_function() -> None:
+    table = "CREATE TABLE q (i INTERVAL DAY, s STRING);"
+    with pytest.raises(UnsupportedSql, match="try_subtract of an argument that may fail"):
+        view("SELECT try_subtract(i, CAST(s AS INTERVAL DAY)) AS y FROM q", catalog(table))
+
+
+def test_a_select_of_merge_and_insert_passes_no_interval_on() -> None:
+    pytest.importorskip("duckdb")
+    with filled((1, HOUR, 3, AT)) as database:
+        message = "column m of the query is an INTERVAL, which a SELECT does not pass on; write it in VALUES or SET"
+        source = "(SELECT 1 AS k, INTERVAL '1' MONTH AS m) s"
+        with pytest.raises(SqlError, match=message):
+            database.execute(f"MERGE INTO t USING {source} ON t.k = s.k WHEN MATCHED THEN UPDATE SET m = s.m")
+        with pytest.raises(SqlError, match=message):
+            database.execute("INSERT INTO t (k, m) SELECT 2, INTERVAL '1' MONTH AS m")
+        with pytest.raises(ArgumentError, match="INTERVALs of months, days and nanoseconds have no SQL type"):
+            database.execute("CREATE TABLE u AS SELECT INTERVAL '1' MONTH AS m")
+        source = "(SELECT 1 AS k) s"
+        database.execute(f"MERGE INTO t USING {source} ON t.k = s.k WHEN MATCHED THEN UPDATE SET m = INTERVAL '1' YEAR")
+        assert list(database.table("t")) == [(1, HOUR, 12, AT)]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("INTERVAL DAY DEFAULT 5", 5 * DAY),
+        ("INTERVAL DAY DEFAULT '5'", 5 * DAY),
+        ("INTERVAL DAY TO SECOND DEFAULT INTERVAL '1' DAY", DAY),
+        ("INTERVAL DAY TO SECOND DEFAULT INTERVAL '90 minutes'", 1.5 * HOUR),
+        ("INTERVAL DAY DEFAULT INTERVAL '2' DAY * 2", 4 * DAY),
+        ("INTERVAL MONTH DEFAULT INTERVAL '1' YEAR", 12),
+        ("INTERVAL MONTH DEFAULT 5", 5),
+        ("INTERVAL DAY DEFAULT NULL", None),
+        ("INT DEFAULT INTERVAL '13' MONTH", 13),
+    ],
+)
+def test_a_default_is_an_interval_or_a_number_of_its_last_field_as_in_spark(column: str, value: Any) -> None:
+    with Database() as database:
+        database.execute(f"CREATE TABLE d (k INT, i {column})")
+        database.execute("INSERT INTO d (k) VALUES (1)")
+        assert list(database.table("d")) == [(1, value)]
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        ("INTERVAL DAY DEFAULT INTERVAL '1' MONTH", "INTERVAL MONTH cannot be cast to INTERVAL DAY"),
+        ("INTERVAL MONTH DEFAULT TRUE", "BOOLEAN cannot be cast to INTERVAL MONTH"),
+        ("INTERVAL DAY DEFAULT INTERVAL '1' HOUR", "the value would be rounded; write the exact value"),
+        ("INTERVAL YEAR DEFAULT INTERVAL '13' MONTH", "the value would be rounded; write the exact value"),
+        ("INTERVAL DAY DEFAULT 1.5", "the value would be rounded; write the exact value"),
+    ],
+)
+def test_a_default_that_is_no_value_of_an_interval_column_is_refused(column: str, message: str) -> None:
+    with Database() as database, pytest.raises(SqlError, match=message):
+        database.execute(f"CREATE TABLE d (k INT, i {column})")

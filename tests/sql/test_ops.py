@@ -23,7 +23,7 @@ ARGUMENTS = [
     "MONTH, 1, ts", "d, d", "d, 'MON'", "s, 'yyyy'", "a, a, a", "'1 hour', ts", "ts, '1 hour'", "a, 1, 's', 's'",
     "ts, '1 hour', '2 hours', 1", "s, 256", "MONTH, ts, ts",
     "s, 'HOST'", "ts, 'UTC'", "'UTC', 'UTC', ts", "s, s, 1", "s, 10, 16", "x, x, x, 4", "2024, a, b, 1, 2, x",
-    "c, c", "'YEAR', d", "unhex(s)", "s, 'utf-8'", "s, '999'", "p, '9.9'",
+    "c, c", "'YEAR', d", "unhex(s)", "s, 'utf-8'", "s, '999'", "p, '9.9'", "x, 1", "x, '9.9'",
 ]  # fmt: skip
 
 OF_BINARY = ("binary", "unhex", "unbase64", "encode", "to_binary", "try_to_binary")

@@ -16,6 +16,7 @@ from math import isfinite, isnan
 
 from freshviews.expr.casts import float32_to_string, float_to_string
 from freshviews.expr.hashes import hash_values
+from freshviews.expr.numbers import exact
 from freshviews.expr.strings import check_length
 
 _FORMAT = re.compile(
@@ -121,6 +122,12 @@ def to_char(value: int, scale: int, form: str) -> str:
     number = out.rstrip(" ")
     out = number + sign + out[len(number) :] + " " * (made.after == "MI" and not negative)
     return out + (">" if negative else "  ") * made.angle
+
+
+def float_to_char(x: float | None, scale: int, form: str) -> str | None:
+    """A DOUBLE (``scale`` 15) or a FLOAT (7) in a format; None for what is no number."""
+    value = None if x is None else exact(x, scale)
+    return None if value is None else to_char(int(value.scaleb(scale)), scale, form)
 
 
 def _appended(out: str, character: str) -> str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
+
+import numpy as np
+
+from freshviews.types import NotHeldError
 
 _ROUNDING = Context(prec=5000, rounding=ROUND_HALF_EVEN)
 
@@ -33,6 +37,40 @@ def round_float_even(x: float, digits: int) -> float:
     if not math.isfinite(x):
         return x
     return float(Decimal(repr(x)).quantize(Decimal(1).scaleb(-digits), context=_ROUNDING)) + 0.0
+
+
+def exact(x: float, scale: int) -> Decimal | None:
+    """The decimal as which Spark reads a DOUBLE (``scale`` 15) or a FLOAT (7): its shortest text, HALF_UP to ``scale``
+    digits after the point. None for what is no number. Raises ValueError for more than as many digits before it."""
+    if not math.isfinite(x):
+        return None
+    digits = Decimal(repr(x) if scale == 15 else np.format_float_scientific(np.float32(x)))
+    value = digits.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=_ROUNDING)
+    if abs(value) >= Decimal(10) ** scale:
+        raise ValueError(f"{x!r} does not fit DECIMAL({2 * scale}, {scale})")
+    return value
+
+
+def _toward(how: str, x: float | None, scale: int, digits: int) -> int | None:
+    value = None if x is None else exact(x, scale)
+    if value is None:
+        return None
+    kept = min(digits, scale)
+    rounded = value.quantize(Decimal(1).scaleb(-kept), rounding=how, context=_ROUNDING)
+    made = int(rounded.scaleb(max(kept, 0), _ROUNDING))
+    if abs(made) >= 2**63:
+        raise NotHeldError(f"{x!r} with {kept} digits does not fit the 64 bits in which a DECIMAL is stored")
+    return made
+
+
+def floor_of_float(x: float | None, scale: int, digits: int) -> int | None:
+    """A DOUBLE or FLOAT rounded down to a number of digits after the point, unscaled; see ``exact``."""
+    return _toward(ROUND_FLOOR, x, scale, digits)
+
+
+def ceil_of_float(x: float | None, scale: int, digits: int) -> int | None:
+    """As ``floor_of_float``, rounded up."""
+    return _toward(ROUND_CEILING, x, scale, digits)
 
 
 def bin_text(value: int) -> str:

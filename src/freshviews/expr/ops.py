@@ -64,6 +64,10 @@ fourth_moment (n, x, x', p, p', t, t', f, f')      sum of (x - mean x)^4, also f
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
 round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
 round_float_even (x, digits)                       as round_float, HALF_EVEN
+floor_of_float ceil_of_float (x, scale, digits)    the shortest text of x, HALF_UP to ``scale`` digits after the point,
+                                                   15 of a DOUBLE, 7 of a FLOAT, then down or up to ``digits`` of them;
+                                                   a decimal, NULL for NaN and infinities
+float_to_char (x, scale, format)                   the same text as number_to_char prints it
 scale_up (x, factor)                               x * factor, checked
 scale_down scale_down_even (x, factor)             x / factor, HALF_UP, HALF_EVEN
 mul_decimal (a, b, divisor)                        a * b / divisor: exact product, HALF_UP, checked
@@ -156,6 +160,8 @@ sha2 (s, bits[, charset])                          hexadecimal; NULL for unknown
 hash xxhash64 (kinds, x, ...)                      of a row of values; ``kinds`` has a letter for each (``hashes``)
 parse_url try_parse_url (s, part[, key])           NULL for a part that is absent; error or NULL for what is no URL
 url_encode url_decode try_url_decode (s)           error or NULL for wrong escapes
+get_json_object (s, path)                          the value of a path in a text of JSON, NULL if there is none
+json_array_length (s)                              number of elements; NULL for what is no JSON array
 from_utc_timestamp to_utc_timestamp (t, zone)      local time of a moment, and back; error for an unknown zone
 convert_timezone (from, to, t)                     local time in another zone
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
@@ -174,6 +180,7 @@ from freshviews.expr import (
     casts,
     hashes,
     intervals,
+    json_texts,
     matches,
     number_formats,
     numbers,
@@ -291,6 +298,8 @@ _ALL = [
     *_compiled("neg_float abs_float sign_float sqrt cbrt exp expm1 sin cos tan asin acos atan tanh", 1),
     *_compiled("sinh cosh asinh acosh atanh rint", 1),
     _host("round_float_even", numbers.round_float_even, 2, 2),
+    _host("floor_of_float", numbers.floor_of_float, 3, 3, fallible=True, null="own"),
+    _host("ceil_of_float", numbers.ceil_of_float, 3, 3, fallible=True, null="own"),
     *_compiled("ln log10 log2 log1p", 1, null="own"),
     *_compiled("comoment", 8, null="own"),
     *_compiled("third_moment", 7, null="own"),
@@ -399,6 +408,7 @@ _ALL = [
     _host("to_number", number_formats.to_number, 2, 2, fallible=True),
     _host("try_to_number", _attempt(number_formats.to_number), 2, 2, fallible=True, null="own"),
     _host("number_to_char", number_formats.to_char, 3, 3),
+    _host("float_to_char", number_formats.float_to_char, 3, 3, fallible=True, null="own"),
     _host("format_string", number_formats.format_string, 2, None, fallible=True, null="own"),
     _host("raise_error", strings.raise_error, 1, 1, fallible=True, null="any"),
     _host("bit_count_bytes", binary.bit_count_bytes, 1, 1),
@@ -413,7 +423,7 @@ _ALL = [
     _host("unbase64", binary.unbase64, 1, 1, fallible=True),
     _host("to_binary", binary.to_binary, 2, 2, fallible=True),
     _host("try_to_binary", _attempt(binary.to_binary), 2, 2, null="own"),
-    # hashes, URLs, time zones
+    # hashes, URLs, JSON, time zones
     _host("md5", hashes.md5, 1, 2),
     _host("sha1", hashes.sha1, 1, 2),
     _host("sha2", hashes.sha2, 2, 3, null="own"),
@@ -425,6 +435,8 @@ _ALL = [
     _host("url_encode", urls.url_encode, 1, 1, fallible=True),
     _host("url_decode", urls.url_decode, 1, 1, fallible=True),
     _host("try_url_decode", _attempt(urls.url_decode), 1, 1, null="own"),
+    _host("get_json_object", json_texts.get_json_object, 2, 2, fallible=True, null="own"),
+    _host("json_array_length", json_texts.json_array_length, 1, 1, null="own"),
     _host("from_utc_timestamp", zones.from_utc_timestamp, 2, 2, fallible=True),
     _host("to_utc_timestamp", zones.to_utc_timestamp, 2, 2, fallible=True),
     _host("convert_timezone", zones.convert_timezone, 3, 3, fallible=True),

@@ -79,6 +79,7 @@ def table_statement(table: str, schema: pa.Schema, key: Sequence[str]) -> str:
         kind = sql_type(column.type)
         if kind is None:
             of = "only NULLs" if pa.types.is_null(column.type) else f"values of the type {column.type}"
+            of = "INTERVALs of months, days and nanoseconds" if pa.types.is_interval(column.type) else of
             raise ArgumentError(
                 f"table {table}, column {column.name}: {of} have no SQL type; convert or drop the column, or "
                 "execute CREATE TABLE and insert the rows"

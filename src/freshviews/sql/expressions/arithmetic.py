@@ -152,6 +152,13 @@ def numeric(what: str, a: Expr) -> Expr:
     return a
 
 
+def number(what: str, a: Expr, to: SqlType) -> Expr:
+    """The operand of a function as a number of a type, as which Spark takes numbers, strings and NULL alone."""
+    if a.type != VOID and a.type != STRING and not a.type.is_numeric:
+        raise Fault(f"{what} takes numbers, not {a.type}; CAST it to {to}")
+    return cast(a, to)
+
+
 def _sum(sign: str, a: Expr, b: Expr) -> Expr:
     a, b, to = _operands(sign, a, b)
     op = "add" if sign == "+" else "sub"

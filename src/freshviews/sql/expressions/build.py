@@ -111,7 +111,8 @@ def _constant_of(compute: Callable[..., Any], *values: Any) -> Any:
 _MAY_BE_NULL = frozenset(
     (
         *("attempt", "ln", "log10", "log2", "log1p", "regexp_substr", "split_at", "factorial", "width_bucket", "conv"),
-        *("format_number", "sha2", "parse_url", "unhex"),
+        *("format_number", "sha2", "parse_url", "unhex", "get_json_object", "json_array_length"),
+        *("floor_of_float", "ceil_of_float", "float_to_char"),
     )
 )
 

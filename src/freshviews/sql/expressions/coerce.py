@@ -25,6 +25,7 @@ from freshviews.types.sqltype import WORD_DIGITS
 
 _RANK = {"TINYINT": 0, "SMALLINT": 1, "INT": 2, "BIGINT": 3}
 _DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INT": 10, "BIGINT": 20}
+_OF_FLOATS = {"FLOAT": decimal(14, 7), "DOUBLE": decimal(30, 15)}
 
 GREATEST_PRECISION = 38
 _LEAST_SCALE = 6
@@ -32,7 +33,10 @@ _WORD_WHOLE = 12
 
 
 def as_decimal(numeric: SqlType) -> SqlType:
-    """The decimal that holds every value of an integer type; a decimal is itself."""
+    """The decimal that holds every value of an integer type, and as which FLOAT and DOUBLE are read; a decimal is
+    itself."""
+    if numeric.is_float:
+        return _OF_FLOATS[numeric.name]
     return numeric if numeric.is_decimal else decimal(_DIGITS[numeric.name], 0)
 
 

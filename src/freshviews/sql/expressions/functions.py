@@ -12,13 +12,14 @@ from math import e, pi
 from freshviews.catalog.catalog import near
 from freshviews.catalog.known_functions import function_names
 from freshviews.catalog.rings import aggregates_over
+from freshviews.expr.json_texts import path_of
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.number_formats import Format, format_of
 from freshviews.sql.expressions import arithmetic, dates, intervals, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast
-from freshviews.sql.expressions.coerce import common
+from freshviews.sql.expressions.coerce import as_decimal, common
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS, REFUSED_FUNCTIONS
 from freshviews.types import (
     BIGINT,
@@ -419,8 +420,8 @@ def _to_number(function: str) -> Callable[[Expr, Expr], Expr]:
 
 def _to_char(value: Expr, form: Expr) -> Expr:
     """A number, a date or moment, or a BINARY value, printed in a format."""
-    if value.type.is_float or value.type == STRING:
-        raise Refusal(f"to_char of a {value.type}", "CAST it to a DECIMAL, a DATE or a TIMESTAMP")
+    if value.type == STRING:
+        raise Refusal("to_char of a STRING", "CAST it to a DECIMAL, a DATE or a TIMESTAMP")
     if value.type == BINARY:
         name = str(form.value).lower() if isinstance(form, Literal) else ""
         if name not in ("hex", "base64", "utf-8", "utf8"):
@@ -429,7 +430,11 @@ def _to_char(value: Expr, form: Expr) -> Expr:
     if not value.type.is_numeric:
         return dates.date_format(value, form)
     given, known = _format("to_char", form)
-    return null(STRING) if known is None else call("number_to_char", (value, integer(value.type.scale), given), STRING)
+    if known is None:
+        return null(STRING)
+    if value.type.is_float:
+        return call("float_to_char", (value, integer(as_decimal(value.type).scale), given), STRING)
+    return call("number_to_char", (value, integer(value.type.scale), given), STRING)
 
 
 def _conv(value: Expr, source: Expr, target: Expr) -> Expr:
@@ -446,6 +451,23 @@ def _elt(number: Expr, *texts: Expr) -> Expr:
 
 def _typeof(value: Expr) -> Expr:
     return text(str(value.type).lower().replace(", ", ","))
+
+
+def _of_json(op: str, result: SqlType) -> Callable[..., Expr]:
+    """A function of texts of JSON, which no other value is cast to."""
+
+    def make(*args: Expr) -> Expr:
+        other = next((arg.type for arg in args if arg.type not in (STRING, VOID)), None)
+        if other is not None:
+            raise Fault(f"{op} takes a STRING, not {other}")
+        if op == "get_json_object" and isinstance(args[1], Literal) and isinstance(args[1].value, str):
+            try:
+                path_of(args[1].value)
+            except ValueError as error:
+                raise Fault(str(error)) from None
+        return call(op, tuple(map(_string, args)), result)
+
+    return make
 
 
 def _decode(value: Expr, *rest: Expr) -> Expr:
@@ -515,9 +537,9 @@ FUNCTIONS: dict[str, Function] = {
     "positive": Function(1, 1, arithmetic.positive),
     "div": Function(2, 2, arithmetic.integral_divide),
     "try_divide": Function(2, 2, numeric.unless_zero(arithmetic.divide)),
-    "try_add": Function(2, 2, numeric.attempted("add", arithmetic.add)),
-    "try_subtract": Function(2, 2, numeric.attempted("sub", arithmetic.subtract)),
-    "try_multiply": Function(2, 2, numeric.attempted("mul", arithmetic.multiply)),
+    "try_add": Function(2, 2, numeric.attempted("try_add", "add", arithmetic.add)),
+    "try_subtract": Function(2, 2, numeric.attempted("try_subtract", "sub", arithmetic.subtract)),
+    "try_multiply": Function(2, 2, numeric.attempted("try_multiply", "mul", arithmetic.multiply)),
     "try_mod": Function(2, 2, numeric.unless_zero(arithmetic.remainder)),
     "bround": Function(1, 2, numeric.rounded("bround", "round_float_even", "scale_down_even")),
     "rint": Function(1, 1, _double("rint")),
@@ -578,7 +600,7 @@ FUNCTIONS: dict[str, Function] = {
     "unix_millis": Function(1, 1, times.unix(1_000)),
     "unix_micros": Function(1, 1, times.unix(1)),
     "unix_date": Function(1, 1, lambda day: retyped(dates.moment_of(day, DATE), INT)),
-    "date_from_unix_date": Function(1, 1, lambda n: retyped(cast(n, INT), DATE)),
+    "date_from_unix_date": Function(1, 1, lambda n: retyped(arithmetic.number("date_from_unix_date", n, INT), DATE)),
     "timestamp_millis": Function(1, 1, times.since_epoch(1_000)),
     "timestamp_micros": Function(1, 1, times.since_epoch(1)),
     "from_unixtime": Function(1, 2, times.from_unixtime),
@@ -683,6 +705,8 @@ FUNCTIONS: dict[str, Function] = {
     "url_encode": Function(1, 1, _strings("url_encode", 1, 0, STRING)),
     "url_decode": Function(1, 1, _strings("url_decode", 1, 0, STRING)),
     "try_url_decode": Function(1, 1, _strings("try_url_decode", 1, 0, STRING)),
+    "get_json_object": Function(2, 2, _of_json("get_json_object", STRING)),
+    "json_array_length": Function(1, 1, _of_json("json_array_length", INT)),
     "regexp_extract": Function(2, 3, _strings("regexp_extract", 2, 1, STRING)),
     "regexp_replace": Function(3, 4, _strings("regexp_replace", 3, 1, STRING)),
     "regexp_instr": Function(2, 3, _regexp_instr),

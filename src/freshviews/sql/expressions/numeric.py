@@ -38,15 +38,18 @@ def rounded(name: str, of_float: str, of_decimal: str) -> Callable[..., Expr]:
     return make
 
 
+def _rounded_type(source: SqlType, places: int) -> SqlType:
+    """The type of a decimal rounded to ``places`` digits after the point, which may be negative."""
+    whole, scale = source.precision - source.scale + 1, min(source.scale, max(places, 0))
+    return decimal(min(max(whole + scale, -places + 1), 38), scale, source.wide)
+
+
 def _to_places(op: str, value: Expr, places: int) -> Expr:
     """A decimal with at most ``places`` digits after the point, which may be negative."""
-    whole = value.type.precision - value.type.scale + 1
+    to = _rounded_type(value.type, places)
     if places >= 0:
-        scale = min(value.type.scale, places)
-        to = decimal(min(whole + scale, 38), scale, value.type.wide)
-        lost = value.type.scale - scale
+        lost = value.type.scale - to.scale
         return call(op, (value, power_of_ten(lost)), to) if lost else retyped(value, to)
-    to = decimal(min(max(whole, -places + 1), 38), 0, value.type.wide)
     return call("scale_up", (call(op, (value, power_of_ten(value.type.scale - places)), to), power_of_ten(-places)), to)
 
 
@@ -55,13 +58,17 @@ def toward(which: str) -> Callable[..., Expr]:
     a decimal."""
 
     def make(value: Expr, digits: Expr | None = None) -> Expr:
+        if digits is not None and value.type == STRING:
+            raise Refusal(f"{which} of a STRING to a number of digits", "CAST it to a DECIMAL or a DOUBLE")
         value = arithmetic.numeric(which, value)
         if digits is not None:
+            places = constant_int(which, digits)
             if value.type.is_float:
-                instead = f"CAST it, as in {which}(CAST(x AS DECIMAL(12, 4)), 2)"
-                raise Refusal(f"{which} of a {value.type} to a number of digits", instead)
+                read = as_decimal(value.type)
+                args = (value, integer(read.scale), integer(places))
+                return call(f"{which}_of_float", args, _rounded_type(read, places))
             exact = cast(value, as_decimal(value.type)) if value.type.is_integer else value
-            return _to_places(f"{which}_decimal", exact, constant_int(which, digits))
+            return _to_places(f"{which}_decimal", exact, places)
         if value.type.is_integer:
             return retyped(value, BIGINT)
         if value.type.is_float:
@@ -108,15 +115,14 @@ def _tried(apply: Callable[[Expr, Expr], Any], a: Expr, b: Expr, to: SqlType) ->
         return null(to)
 
 
-def attempted(op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Expr], Expr]:
-    """``apply``, + - or *, with NULL for integers and intervals whose result does not fit."""
+def attempted(name: str, op: str, apply: Callable[[Expr, Expr], Any]) -> Callable[[Expr, Expr], Expr]:
+    """The function ``name``: ``apply``, + - or *, with NULL for integers, moments and intervals whose result does not
+    fit."""
 
     def make(a: Expr, b: Expr) -> Expr:
         to: SqlType = apply(Column("a", a.type, True), Column("b", b.type, True)).type
-        if to.is_interval or to.wide:
-            return attempts.attempted(f"try_{op}", (a, b), lambda: apply(a, b), to)
-        if not to.is_numeric:
-            raise Refusal(f"try_{op} of {a.type} and {b.type}", "numbers are accepted; + and - take dates")
+        if to.wide or not to.is_numeric:
+            return attempts.attempted(name, (a, b), lambda: apply(a, b), to)
         if STRING in (a.type, b.type):
             return _tried(apply, a, b, to)
         if not to.is_integer:
@@ -165,13 +171,13 @@ _BITMAP = 8 * 4096
 
 
 def bitmap_bucket_number(value: Expr) -> Expr:
-    n = cast(value, BIGINT)
+    n = arithmetic.number("bitmap_bucket_number", value, BIGINT)
     above = call("add_int", (_over(call("sub_int", (n, integer(1)), BIGINT)), integer(1)), BIGINT)
     return logic.choose([(call("gt", (n, integer(0)), BOOLEAN), above)], _over(n))
 
 
 def bitmap_bit_position(value: Expr) -> Expr:
-    n = cast(value, BIGINT)
+    n = arithmetic.number("bitmap_bit_position", value, BIGINT)
     positive = call("gt", (n, integer(0)), BOOLEAN)
     place = logic.choose([(positive, call("sub_int", (n, integer(1)), BIGINT))], call("neg_int", (n,), BIGINT))
     return call("mod_int", (place, integer(_BITMAP)), BIGINT)

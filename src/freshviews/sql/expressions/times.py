@@ -8,7 +8,7 @@ from math import inf
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.expr.parsing import check_pattern
-from freshviews.sql.expressions import dates, logic
+from freshviews.sql.expressions import arithmetic, dates, logic
 from freshviews.sql.expressions.build import FALSE, VOID, Fault, NotHeld, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, power_of_ten
 from freshviews.sql.expressions.intervals import MICROS_PER_DAY, constant_micros, interval_of_text
@@ -145,7 +145,7 @@ def next_day(day: Expr, name: Expr) -> Expr:
 
 def make_date(year: Expr, month: Expr, day: Expr) -> Expr:
     """A DATE; an error for a day that does not exist."""
-    parts = [retyped(cast(one, INT), BIGINT) for one in (year, month, day)]
+    parts = [retyped(arithmetic.number("make_date", one, INT), BIGINT) for one in (year, month, day)]
     since = _of("mul_int", _of("sub_int", parts[0], integer(1970)), integer(12))
     ahead = _of("sub_int", _of("check_range", parts[1], integer(1), integer(12)), integer(1))
     first = call("add_months", (Literal(0, DATE), _of("add_int", since, ahead)), DATE)
@@ -162,8 +162,8 @@ def _where_known(args: Sequence[Expr], made: Expr) -> Expr:
 
 def make_timestamp(year: Expr, month: Expr, day: Expr, hour: Expr, minute: Expr, second: Expr) -> Expr:
     """A TIMESTAMP; an error for one that does not exist. 60 seconds are the next minute."""
-    hours, minutes = (retyped(cast(one, INT), BIGINT) for one in (hour, minute))
-    micros = retyped(cast(second, decimal(16, 6)), BIGINT)
+    hours, minutes = (retyped(arithmetic.number("make_timestamp", one, INT), BIGINT) for one in (hour, minute))
+    micros = retyped(arithmetic.number("make_timestamp", second, decimal(16, 6)), BIGINT)
     time = _of("mul_int", _of("check_range", hours, integer(0), integer(23)), integer(60))
     time = _of("add_int", time, _of("check_range", minutes, integer(0), integer(59)))
     time = _of("mul_int", time, integer(60_000_000))
@@ -213,7 +213,7 @@ def parsed(op: str) -> Callable[[Expr, Expr], Expr]:
 
 
 def from_unixtime(seconds: Expr, pattern: Expr | None = None) -> Expr:
-    moment = call("timestamp_seconds", (cast(seconds, BIGINT),), TIMESTAMP)
+    moment = call("timestamp_seconds", (arithmetic.number("from_unixtime", seconds, BIGINT),), TIMESTAMP)
     return dates.date_format(moment, text(_SECONDS) if pattern is None else pattern)
 
 

@@ -73,6 +73,11 @@ def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
     voids = [pa.types.is_null(field.type) for field in answer.schema]
     for place, (field, is_void) in enumerate(zip(answer.schema, voids, strict=True)):
         kind = STRING if is_void else sql_type(field.type)
+        if kind is None and pa.types.is_interval(field.type):
+            raise SqlError(
+                f"column {field.name} of the query is an INTERVAL, which a SELECT does not pass on; write it in VALUES "
+                "or SET"
+            )
         if kind is None:
             raise SqlError(
                 f"column {field.name} of the query has type {field.type}, which no SQL type corresponds to; CAST it"
