@@ -82,6 +82,7 @@ from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.clock import later, time_of
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.tables.watermark import all_in_time, watermark_time
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import (
@@ -1356,7 +1357,8 @@ class Database(Shown):
         Raises
         ------
         BatchError, EvaluationError, CatalogError
-            As ``insert``, when rows are encoded or when they are applied.
+            As ``insert``, when rows are encoded or when they are applied; CatalogError also for a table with a
+            watermark.
 
         Examples
         --------
@@ -1413,6 +1415,9 @@ class Database(Shown):
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
+        if target.watermark is not None:
+            what = f"table {target.name} has a watermark, which moves once per version"
+            raise CatalogError(f"{what}, and these changes make several; use Database.apply")
         with self._lock, self._whole(unchanged=True):
             # Pieces may add rows that later pieces delete, so a refusal is for all of them.
             if not self._memory.is_enough(len(encoded.batch)):
@@ -1475,7 +1480,8 @@ class Database(Shown):
             if grows and not self._memory.is_enough(len(rows)):
                 # Before strings of the rows enter the dictionary.
                 self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
-            encoder = table.encoder.whole() if table.has_window else table.encoder
+            follows_time = table.has_window or table.watermark is not None
+            encoder = table.encoder.whole() if follows_time else table.encoder
             if len(rows) <= FEW_ROWS:
                 encoded = encoder.encode(rows, sign)
             else:
@@ -1666,15 +1672,16 @@ class Database(Shown):
             moved = None if clock is None else later(clock, None)
             if clock is not None and moved is not None:
                 changes = ((clock, moved), *changes)
-        moves: Sequence[Callable[[], None]] = ()
+        moves: list[Callable[[], None]] = []
         run = run or (self._threads.run_views if rows > MANY else run_views)
         if rows > FEW_ROWS and self._taken.reporter.shows_rows:
             run = partial(report_views, run, self._taken.reporter, rows)
-        for table, _ in changes:
-            if table.has_window:
-                changes, moves = all_windowed(changes)
-                rows = sum(len(encoded.batch) for _, encoded in changes)
-                break
+        if any(table.watermark is not None for table, _ in changes):
+            changes, moves = all_in_time(changes, checked=timed)
+        if any(table.has_window for table, _ in changes):
+            changes, windows = all_windowed(changes)
+            moves += windows
+            rows = sum(len(encoded.batch) for _, encoded in changes)
         if not looked and not self._memory.is_enough(rows):
             self._refuse_growth(rows, partial(_added, changes))
         try:
@@ -1928,6 +1935,8 @@ class Database(Shown):
             - ``rows``: None where they are not stored; equal rows of a table count once, or as often as they came.
             - ``bytes``, ``updates`` (rows that came in, those of a backfill too) and ``seconds`` (spent on
               them).
+            - of tables with a watermark ``watermark``, a datetime or None, and ``late``, the number of late rows
+              dropped since the database was opened.
             - of views ``strategy``, and ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both,
               None where there are none (docs/rings.md).
             - of views ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of
@@ -1942,6 +1951,9 @@ class Database(Shown):
             self._check_usable()
             self._share_seconds()
             tables = {t.name: t.stats() for t in self._relations.tables.values()}
+            for t in self._relations.tables.values():
+                if t.watermark is not None:
+                    tables[t.name] |= {"watermark": watermark_time(t), "late": t.late}
             views = {
                 v.name: {**v.stats(), "replan": advised(v, self._relations)} for v in self._relations.views.values()
             }
