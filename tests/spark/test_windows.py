@@ -178,7 +178,8 @@ def test_late_rows_of_several_cells_are_set_aside(spark: Any, tmp_path: Path) ->
     rows = contents(store, manifest, "known").to_pylist()
     assert sorted(row["id"] for row in rows) == [1, 2, 3, 5, 6, 9]
     assert manifest.totals["bad"] == {"clicks": 3}
-    bad = [json.loads(path.read_text()) for path in (tmp_path / "bad").iterdir()]
+    files = (tmp_path / "bad").iterdir()
+    bad = [json.loads(line) for path in files for line in path.read_text().splitlines()]
     reasons = {one["input"]["id"]: one["reason"] for one in bad}
     assert reasons.keys() == {4, 7, 8}
     assert "ts 2026-03-01 12:59:00 is before the watermark 2026-03-01 13:00:00" in reasons[8]
@@ -186,5 +187,5 @@ def test_late_rows_of_several_cells_are_set_aside(spark: Any, tmp_path: Path) ->
 
 def test_a_pipeline_drops_no_late_rows() -> None:
     script = "CREATE TABLE t (ts TIMESTAMP, WATERMARK FOR ts AS ts) TBLPROPERTIES ('freshviews.late' = 'drop')"
-    with pytest.raises(UnsupportedSql, match=r"of table t in a pipeline is not supported; OPTIONS \(bad_rows 'folder'\)"):
+    with pytest.raises(UnsupportedSql, match=r"of table t in a pipeline is not supported; OPTIONS \(bad_rows"):
         catalog_of(script)

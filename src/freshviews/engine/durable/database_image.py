@@ -58,7 +58,7 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
     try:
         aside.mkdir(parents=True, exist_ok=True)
         write_strings(aside / STRINGS, dictionary, 0, sync=sync)
-        tables = {}
+        tables: dict[str, dict[str, Any]] = {}
         prints = _prints(relations.catalog)
         for i, table in enumerate(relations.tables.values(), 1):
             tables[table.name] = {"file": None, "print": prints[table.name.lower()], "written": table.written}
