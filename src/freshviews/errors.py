@@ -206,6 +206,8 @@ class BatchError(FreshviewsError):
         Name of the table.
     row
         0-based position in what was given, None where no one row is at fault.
+    rows
+        The positions of all rows that are known to be at fault, ``row`` first.
     column
         Name of the column, None where no one column is at fault.
     value
@@ -229,10 +231,12 @@ class BatchError(FreshviewsError):
         column: str | None = None,
         value: object = None,
         rule: str = "",
+        rows: tuple[int, ...] = (),
     ) -> None:
         super().__init__(message)
         self.table = table
         self.row = row
+        self.rows = rows if rows or row is None else (row,)
         self.column = column
         self.value = value
         self.rule = rule

@@ -8,8 +8,9 @@ from collections import Counter
 
 import pytest
 
+from freshviews import BatchError
 from freshviews.catalog.definitions import TableDef
-from freshviews.cells import cell_statements, describe, plan_cells, window_statements, windowed_tables
+from freshviews.cells import cell_statements, describe, locations, plan_cells, window_statements, windowed_tables
 from tests.agreement.scenario import Row
 from tests.cells.simulated import Cells, Engine, catalog_of
 
@@ -70,3 +71,36 @@ def test_one_engine_in_front_of_several_cells_maintains_the_windows() -> None:
     assert len(tables) > 3 and not any(one.properties for one in tables)
     kept = [one for one in window_statements(plan, catalog) if isinstance(one, TableDef)]
     assert [(one.name, len(one.properties)) for one in kept] == [("e", 1), ("s", 1)]
+
+
+LATE = """
+CREATE TABLE s (id BIGINT PRIMARY KEY, node BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '40' SECONDS);
+CREATE MATERIALIZED VIEW by_node AS SELECT node, COUNT(*) AS n, MAX(ts) AS last FROM s GROUP BY node;
+"""
+
+
+@pytest.mark.plain_python
+def test_rows_are_late_by_the_rows_of_all_cells() -> None:
+    catalog = catalog_of(LATE)
+    plan = plan_cells(catalog, 3, {})
+    assert windowed_tables(plan, catalog) == {"s": "s@window"}
+    assert describe(plan, catalog, {}).endswith("\nwatermarks of s: maintained by one engine in front of the cells\n")
+    assert locations(plan, catalog, {})[-1].where == "a watermark before 3 cells"
+    tables = [one for one in cell_statements(plan, catalog, 0) if isinstance(one, TableDef)]
+    assert tables and not any(one.properties for one in tables)
+    many = Cells(plan, catalog)
+    start, rows = dt.datetime(2026, 1, 1), dict[int, Row]()
+    rng = random.Random(3)
+    for i in range(8):
+        times = [start + dt.timedelta(seconds=20 * i - rng.randrange(20)) for _ in range(4)]
+        arriving: list[Row] = [(10 * i + j, rng.randrange(5), time) for j, time in enumerate(times)]
+        rows |= {row[0]: row for row in arriving}
+        many.apply([("s", [(row, 1) for row in arriving])])
+        gone = rng.choice([*rows.values()])
+        many.apply([("s", [(rows.pop(gone[0]), -1)])])
+        # No cell but one, if any, has the latest row of all.
+        late = (1000 + i, rng.randrange(5), max(times) - dt.timedelta(seconds=41))
+        with pytest.raises(BatchError, match=r"table s, row 0: ts .* is before the watermark"):
+            many.apply([("s", [(late, 1)])])
+    expected = Counter(row[1] for row in rows.values())
+    assert {node: n for node, n, _ in many.contents["by_node"]} == expected

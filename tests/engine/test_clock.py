@@ -152,6 +152,48 @@ def test_versions_of_rows_set_the_clock_of_a_database_that_asks_for_it(tmp_path:
         fv.Database(clock="always")  # type: ignore[arg-type]
 
 
+def test_an_error_at_a_new_time_names_the_clock_and_the_remedy() -> None:
+    for clock in ("advance", "auto"):
+        with fv.Database(clock=clock) as db:  # type: ignore[arg-type]
+            db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT 1 / SUM(k) AS q FROM t WHERE ts <= now()")
+            now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
+            db.insert("t", [(1, 1, now, None), (2, -1, now + dt.timedelta(hours=1), None)])
+            message = rf"the clock at {now.date()} .*: view v cannot be computed: division by zero; .* at that time, as"
+            with pytest.raises(fv.EvaluationError, match=message) as caught:
+                db.advance(now + dt.timedelta(hours=1))
+            assert str(caught.value).endswith("with try_divide, or change the rows that the view reads")
+            with db.batch() as batch:
+                batch.delete("t", keys=[2])
+                batch.insert("a", [(1, 1)])
+            db.advance(now + dt.timedelta(hours=1))
+
+
+def test_rows_that_cannot_be_computed_at_the_time_of_their_version_name_the_clock() -> None:
+    with fv.Database(clock="auto") as db:
+        db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT 1 / SUM(k) AS q FROM t WHERE ts <= now()")
+        past = dt.datetime(2026, 1, 1)
+        db.insert("t", [(1, 1, past, None)])
+        before = db.clock
+        with pytest.raises(fv.EvaluationError, match=r"^the clock at .*: view v cannot be computed: division by zero"):
+            db.insert("t", [(2, -1, past, None)])
+        assert (db.clock, list(db.view("v"))) == (before, [(1.0,)])
+
+
+def test_a_version_of_other_rows_waits_for_readers_of_views_over_the_clock() -> None:
+    with fv.Database(clock="auto") as db:
+        db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts <= now()")
+        changes = db.view("v").changes("now", size=1, full="wait", timeout=0.01)
+        db.insert("t", [(1, 1, dt.datetime(2026, 1, 1), None), (2, 1, dt.datetime(2026, 1, 1), None)])
+        with pytest.raises(fv.QueueFull):
+            db.insert("a", [(1, 1)])
+        with pytest.raises(fv.QueueFull):
+            db.upsert("a", [(1, 1)])
+        with pytest.raises(fv.QueueFull), db.batch() as batch:
+            batch.insert("a", [(1, 1)])
+        assert [row for row, _ in next(changes)] == [(1,), (2,)]
+        db.insert("a", [(1, 1)])
+
+
 def test_users_do_not_see_the_table_of_the_clock() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now()")

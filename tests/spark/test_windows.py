@@ -16,7 +16,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.errors import UnsupportedSql
 from freshviews.spark import Pipeline
+from freshviews.spark.definition import catalog_of
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.checkpoint import CheckpointError
@@ -147,3 +149,43 @@ def test_a_window_keeps_its_rows_in_more_cells(spark: Any, tmp_path: Path) -> No
     clicks.write()
     run(spark, tmp_path)
     clicks.check()
+
+
+LATE = """
+CREATE STREAMING TABLE clicks (id BIGINT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '10' MINUTES)
+  USING parquet OPTIONS (path 'clicks', bad_rows 'bad');
+CREATE MATERIALIZED VIEW known AS SELECT id, COUNT(*) AS n FROM clicks GROUP BY id;
+"""
+
+
+@pytest.mark.full
+def test_late_rows_of_several_cells_are_set_aside(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "clicks").mkdir()
+    (tmp_path / "clicks.sql").write_text(LATE)
+    store = store_of(tmp_path / "clicks.checkpoint")
+
+    def arrive(number: int, rows: dict[int, int]) -> None:
+        """Rows in a file, each with its minute, and a run that takes them."""
+        times = [dt.datetime(2026, 3, 1, 12) + dt.timedelta(minutes=minute) for minute in rows.values()]
+        table = pa.table({"id": [*rows], "ts": pa.array(times, pa.timestamp("us", "UTC"))})
+        pq.write_table(table, tmp_path / "clicks" / f"{number}.parquet")
+        Pipeline.from_script(spark, tmp_path / "clicks.sql", cells=2).start(once=True).awaitTermination()
+
+    arrive(1, {1: 0, 2: 60, 3: 5})
+    arrive(2, {4: 49, 5: 50, 6: 70, 7: 49})
+    arrive(3, {8: 59, 9: 60})
+    manifest = latest(store)
+    rows = contents(store, manifest, "known").to_pylist()
+    assert sorted(row["id"] for row in rows) == [1, 2, 3, 5, 6, 9]
+    assert manifest.totals["bad"] == {"clicks": 3}
+    files = (tmp_path / "bad").iterdir()
+    bad = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    reasons = {one["input"]["id"]: one["reason"] for one in bad}
+    assert reasons.keys() == {4, 7, 8}
+    assert "ts 2026-03-01 12:59:00 is before the watermark 2026-03-01 13:00:00" in reasons[8]
+
+
+def test_a_pipeline_drops_no_late_rows() -> None:
+    script = "CREATE TABLE t (ts TIMESTAMP, WATERMARK FOR ts AS ts) TBLPROPERTIES ('freshviews.late' = 'drop')"
+    with pytest.raises(UnsupportedSql, match=r"of table t in a pipeline is not supported; OPTIONS \(bad_rows"):
+        catalog_of(script)

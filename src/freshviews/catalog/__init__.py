@@ -1,4 +1,4 @@
-"""Defines tables and views, their keys and windows, the clock, and the limit on the nesting of SQL."""
+"""Defines tables and views, their keys, windows and watermarks, the clock, and the limit on the nesting of SQL."""
 
 __all__ = [
     "catalog",
@@ -11,6 +11,7 @@ __all__ = [
     "nesting",
     "rings",
     "row_keys",
+    "watermark",
     "widening",
     "window",
 ]

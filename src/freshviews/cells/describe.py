@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.watermark import PROPERTY as WATERMARK
+from freshviews.catalog.window import PROPERTY as WINDOW
 from freshviews.cells.cell_plan import CellPlan, Part, Role
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views
@@ -19,7 +21,7 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
     """Return a plain-text description of a plan.
 
     Per view: its shares, the roles it reads, and whether its groups are merged. Per role: how its table is split and
-    copied. Per foreign key: where it is checked. Per cell: the expected rows. Tables with a window.
+    copied. Per foreign key: where it is checked. Per cell: the expected rows. Tables with a window or a watermark.
     """
     known = sizes_of(catalog, sizes)
     sections = [_counted(plan.cells, "cell"), _views(plan, catalog), _tables(plan, known), _loads(plan, known)]
@@ -27,9 +29,11 @@ def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> st
         sections.insert(3, _links(plan, catalog))
     if plan.heavy:
         sections.append(_heavy(plan))
-    windowed = windowed_tables(plan, catalog)
-    if windowed:
-        sections.append(f"windows of {', '.join(windowed)}: maintained by one engine in front of the cells")
+    before = windowed_tables(plan, catalog)
+    for what, property_ in (("windows", WINDOW), ("watermarks", WATERMARK)):
+        tables = [name for name in before if property_ in dict(table_named(catalog, name).properties)]
+        if tables:
+            sections.append(f"{what} of {', '.join(tables)}: maintained by one engine in front of the cells")
     return "\n\n".join(sections) + "\n"
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.watermark import takes_whole_versions
+from freshviews.catalog.window import window_of
 from freshviews.cells.cell_plan import CellPlan, Part
 from freshviews.cells.expected import sizes_of
 from freshviews.cells.needed import closure, needed_views
 from freshviews.cells.splitting import splitting_columns, splitting_of, unmergeable
 from freshviews.cells.spreading import common_kind, spread_block, tables_of
-from freshviews.cells.windows import has_window
 from freshviews.query.block import Block
 
 
@@ -103,7 +104,10 @@ def _tables_of(relation: str, catalog: Catalog) -> list[TableDef]:
 def _of_table(table: TableDef, plan: CellPlan) -> Location:
     roles = plan.roles_of(table.name)
     span = max(role.span for role in roles)
-    if plan.cells > 1 and has_window(table):
+    if plan.cells > 1 and takes_whole_versions(table):
+        if window_of(table) is None:
+            reason = "which rows are late depends on all rows"
+            return Location(f"table {table.name}", f"a watermark before {_cells(span)}", reason)
         where = f"a window before {_cells(span)}"
         return Location(f"table {table.name}", where, "which rows leave depends on all rows")
     if span > 1:

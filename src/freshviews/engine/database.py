@@ -79,14 +79,16 @@ from freshviews.engine.measured.replanning import (
 from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.own_functions import Function, State, defined, defined_aggregate
 from freshviews.engine.relations import Relation, Relations
-from freshviews.engine.tables.clock import later, time_of
+from freshviews.engine.tables.clock import later, of_clock, time_of
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.tables.watermark import all_in_time, watermark_time
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import (
     ArgumentError,
     CatalogError,
+    EvaluationError,
     FreshviewsError,
     InterruptedAfterCommit,
     SqlError,
@@ -1356,7 +1358,8 @@ class Database(Shown):
         Raises
         ------
         BatchError, EvaluationError, CatalogError
-            As ``insert``, when rows are encoded or when they are applied.
+            As ``insert``, when rows are encoded or when they are applied; CatalogError also for a table with a
+            watermark.
 
         Examples
         --------
@@ -1413,6 +1416,9 @@ class Database(Shown):
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
+        if target.watermark is not None:
+            what = f"table {target.name} has a watermark, which moves once per version"
+            raise CatalogError(f"{what}, and these changes make several; use Database.apply")
         with self._lock, self._whole(unchanged=True):
             # Pieces may add rows that later pieces delete, so a refusal is for all of them.
             if not self._memory.is_enough(len(encoded.batch)):
@@ -1475,7 +1481,8 @@ class Database(Shown):
             if grows and not self._memory.is_enough(len(rows)):
                 # Before strings of the rows enter the dictionary.
                 self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
-            encoder = table.encoder.whole() if table.has_window else table.encoder
+            follows_time = table.has_window or table.watermark is not None
+            encoder = table.encoder.whole() if follows_time else table.encoder
             if len(rows) <= FEW_ROWS:
                 encoded = encoder.encode(rows, sign)
             else:
@@ -1496,8 +1503,10 @@ class Database(Shown):
         version = 0
         try:
             with self._lock, take_in(self._taken, rows) as waits:
+                clock = self._moved_clock
+                names = names if clock is None else (*names, CLOCK.name)
                 if (waits or not self._compiled.issuperset(names)) and not may_stand_in():
-                    found = tables()
+                    found = tables() if clock is None else (*tables(), clock)
                     compile_for(found, self._relations)
                     self._compiled.update(names, [table.name for table in found])
                 with self._whole(unchanged=True):
@@ -1513,8 +1522,14 @@ class Database(Shown):
     def _wait_for_room(self, *tables: TableState | None) -> None:
         """Before a commit to tables: wait for room in the queues of iterators over their views."""
         downstream = self._relations.downstream
-        views = {view for table in tables if table is not None for view in downstream.get(table, ())}
+        changed = [table for table in (*tables, self._moved_clock) if table is not None]
+        views = {view for table in changed for view in downstream.get(table, ())}
         wait_for_room(self._queues.waited, views, self._lock)
+
+    @property
+    def _moved_clock(self) -> TableState | None:
+        """The table of the clock, if versions of rows set it."""
+        return self._relations.tables.get(CLOCK.name) if self._keeps_time else None
 
     def _by_key(self, name: str, changes: ByKey) -> int:
         """Make a version of changes by key."""
@@ -1576,8 +1591,7 @@ class Database(Shown):
         # A signal during a read of a dict of Numba becomes a KeyError.
         with self._whole(unchanged=True):
             table = self._table(name)
-            is_timed = self._keeps_time and CLOCK.name in self._relations.tables
-            direct = None if is_timed else direct_of(table, self._relations, self._versions)
+            direct = None if self._moved_clock is not None else direct_of(table, self._relations, self._versions)
         if direct is not None and not direct.compiled:
             return None  # The next batch asks again.
         self._direct[name] = direct
@@ -1661,26 +1675,32 @@ class Database(Shown):
     ) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
         memory was checked, or must not be. ``timed``: the clock was set, or must not be."""
-        if self._keeps_time and not timed:
-            clock = self._relations.tables.get(CLOCK.name)
-            moved = None if clock is None else later(clock, None)
-            if clock is not None and moved is not None:
-                changes = ((clock, moved), *changes)
-        moves: Sequence[Callable[[], None]] = ()
+        clock = None if timed else self._moved_clock
+        moved = None if clock is None else later(clock, None)
+        if clock is not None and moved is not None:
+            changes = ((clock, moved), *changes)
+        moves: list[Callable[[], None]] = []
         run = run or (self._threads.run_views if rows > MANY else run_views)
         if rows > FEW_ROWS and self._taken.reporter.shows_rows:
             run = partial(report_views, run, self._taken.reporter, rows)
-        for table, _ in changes:
-            if table.has_window:
-                changes, moves = all_windowed(changes)
-                rows = sum(len(encoded.batch) for _, encoded in changes)
-                break
+        if any(table.watermark is not None for table, _ in changes):
+            changes, moves = all_in_time(changes, checked=timed)
+        if any(table.has_window for table, _ in changes):
+            changes, windows = all_windowed(changes)
+            moves += windows
+            rows = sum(len(encoded.batch) for _, encoded in changes)
         if not looked and not self._memory.is_enough(rows):
             self._refuse_growth(rows, partial(_added, changes))
         try:
-            return self._make(General(changes, self._relations, run, self._version, moves))
-        except Refused:  # A view failed in a thread: run again in one thread for its error.
-            return self._make(General(changes, self._relations, run_views, self._version, moves))
+            try:
+                return self._make(General(changes, self._relations, run, self._version, moves))
+            except Refused:  # A view failed in a thread: run again in one thread for its error.
+                return self._make(General(changes, self._relations, run_views, self._version, moves))
+        except EvaluationError as error:
+            # An error that has a row is the error of that row.
+            if error.row is not None or all(table.name != CLOCK.name for table, _ in changes):
+                raise
+            raise of_clock(error, changes) from None
 
     def _make(self, way: Way) -> int:
         """Make a version by the steps of ``commit``, then note the changes for subscribers, free strings, write a
@@ -1928,6 +1948,8 @@ class Database(Shown):
             - ``rows``: None where they are not stored; equal rows of a table count once, or as often as they came.
             - ``bytes``, ``updates`` (rows that came in, those of a backfill too) and ``seconds`` (spent on
               them).
+            - of tables with a watermark ``watermark``, a datetime or None, and ``late``, the number of late rows
+              dropped since the database was opened.
             - of views ``strategy``, and ``double_sums``: how sums of doubles are stored, ``narrow``, ``real``, or both,
               None where there are none (docs/rings.md).
             - of views ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of
@@ -1942,6 +1964,9 @@ class Database(Shown):
             self._check_usable()
             self._share_seconds()
             tables = {t.name: t.stats() for t in self._relations.tables.values()}
+            for t in self._relations.tables.values():
+                if t.watermark is not None:
+                    tables[t.name] |= {"watermark": watermark_time(t), "late": t.late}
             views = {
                 v.name: {**v.stats(), "replan": advised(v, self._relations)} for v in self._relations.views.values()
             }

@@ -11,6 +11,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.catalog.functions import unchecked
 from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.catalog.row_keys import row_keys
+from freshviews.catalog.watermark import LATE, watermark_of
 from freshviews.errors import FreshviewsError, SqlError, UnsupportedSql
 from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
@@ -198,6 +199,11 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
         if column is not None:
             what = f"{relation.name.split('#')[0]}.{column.name}, an {column.type}, as a column of a pipeline"
             raise UnsupportedSql(f"{what} is not supported; store a STRING or a number, and CAST it where it is used")
+    for table in catalog.tables.values():
+        watermark = watermark_of(table)
+        if watermark is not None and watermark.drops:
+            what = f"'{LATE}' = 'drop' of table {table.name} in a pipeline"
+            raise UnsupportedSql(f"{what} is not supported; OPTIONS (bad_rows 'folder') sets late rows aside")
     for view in catalog.views.values():
         for name in view.functions:
             if name not in catalog.functions:

@@ -38,6 +38,7 @@ from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.store.files import TEMPORARY, sync_directory
 from freshviews.store.strings import read_strings, write_strings
+from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
 KIND = "database"
@@ -57,13 +58,15 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
     try:
         aside.mkdir(parents=True, exist_ok=True)
         write_strings(aside / STRINGS, dictionary, 0, sync=sync)
-        tables = {}
+        tables: dict[str, dict[str, Any]] = {}
         prints = _prints(relations.catalog)
         for i, table in enumerate(relations.tables.values(), 1):
             tables[table.name] = {"file": None, "print": prints[table.name.lower()], "written": table.written}
             if table.stored is not None:
                 write_table_image(aside / f"table-{i}", table.name, table.stored, dictionary, sync)
                 tables[table.name]["file"] = f"table-{i}"
+            if table.watermark is not None:
+                tables[table.name]["latest"] = table.latest
             if table.has_window:
                 rows = np.ascontiguousarray(rows_in_window(table).rows)
                 about = {"kind": WINDOW, "table": table.name, "shape": rows.shape}
@@ -119,6 +122,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             if table.stored is not None:
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
                 table.had_rows = part["written"]
+            table.latest = part.get("latest", NULL)
             if table.has_window and "window" in part:
                 restore_window(table, _window_rows(folder / part["window"], verify))
             elif table.has_window and part["written"]:

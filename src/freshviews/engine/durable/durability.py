@@ -31,7 +31,9 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
     for script in scripts:
         yield SCRIPT, script.encode()
     unstored = [table.number for table in relations.tables.values() if table.stored is None and table.written]
-    yield IMAGES, json.dumps({"views": _image_names(relations), "unstored": unstored}).encode()
+    about = {"views": _image_names(relations), "unstored": unstored}
+    latest = {str(table.number): table.latest for table in relations.tables.values() if table.watermark is not None}
+    yield IMAGES, json.dumps(about | ({"latest": latest} if latest else {})).encode()
     for table in relations.tables.values():
         for batch in _rows_of(table):
             INTERRUPTION.raise_if_unchanged()

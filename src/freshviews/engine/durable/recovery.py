@@ -13,6 +13,7 @@ from freshviews.engine.commit.records import changes_of
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.durability import STRINGS
 from freshviews.engine.relations import Relations
+from freshviews.engine.tables.watermark import follow_time
 from freshviews.engine.tables.window import replay_window, restore_window
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
@@ -21,6 +22,7 @@ from freshviews.store.directory import Directory
 from freshviews.store.files import json_of
 from freshviews.store.record import IMAGES, SCRIPT, Record
 from freshviews.store.strings import read_strings
+from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
 
@@ -95,6 +97,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 for table, encoded in changes:
                     if table.has_window:
                         replay_window(table, encoded.batch)
+                    follow_time(table, encoded.batch)
                 replayed += 1
             version = max(version, record.version)
     except StoreError:
@@ -112,11 +115,13 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
 
 @dataclass(frozen=True)
 class _Images:
-    """The images of a snapshot: their folder, file by view, and the numbers of trusted tables that had rows."""
+    """The images of a snapshot: their folder, file by view, the numbers of trusted tables that had rows, and by number
+    of a table with a watermark its latest time."""
 
     folder: Path
     views: dict[str, str] = field(default_factory=dict)
     unstored: tuple[int, ...] = ()
+    latest: dict[str, int] = field(default_factory=dict)
 
 
 def _images_of(snapshot: Path, folder: Path, record: Record) -> _Images:
@@ -135,6 +140,8 @@ def _from_snapshot(
     """
 
     def load(relations: Relations) -> None:
+        for table in relations.tables.values():
+            table.latest = images.latest.get(str(table.number), NULL)
         for record in records:
             for table, encoded in changes_of(record, relations):
                 if table.has_window:

@@ -1,4 +1,4 @@
-"""Stores the rows of base tables, checks keys and foreign keys, and moves windows."""
+"""Stores the rows of base tables, checks keys and foreign keys, and moves windows and watermarks."""
 
 __all__ = [
     "base_table",
@@ -9,5 +9,6 @@ __all__ = [
     "packing",
     "table_image",
     "table_state",
+    "watermark",
     "window",
 ]

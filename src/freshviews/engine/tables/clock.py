@@ -10,8 +10,9 @@ import numpy as np
 from freshviews.catalog.clock import CLOCK, NOW
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
-from freshviews.errors import ArgumentError, shown
+from freshviews.errors import ArgumentError, EvaluationError, shown
 from freshviews.types import TIMESTAMP
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, encoder_for
@@ -45,6 +46,21 @@ def later(table: TableState, time: object) -> Encoded | None:
     codes = [now] if before is None else [before, now]
     signs = np.array([-1, 1][-len(codes) :], np.int64)
     return Encoded(CodeBatch(CLOCK.name, {NOW: np.array(codes, np.int64)}, signs))
+
+
+def of_clock(error: EvaluationError, changes: Changes) -> EvaluationError:
+    """The error of a view that cannot be computed in a version that sets the clock, with its time and the remedy."""
+    batch = next(encoded.batch for table, encoded in changes if table.name == CLOCK.name)
+    time = decode_value(TIMESTAMP, int(batch.columns[NOW][-1]), _TEXTS)
+    text = str(error)
+    text = text[text.find("view ", text.find(": ")) :]
+    return EvaluationError(
+        f"the clock at {time}: {text}; write an expression with a value at that time, as with try_divide, or change "
+        "the rows that the view reads",
+        table=error.table,
+        value=error.value,
+        rule=error.rule,
+    )
 
 
 def _code(table: TableState) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.watermark import Watermark, watermark_of
 from freshviews.catalog.window import PROPERTY
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.decoding import Decoder
@@ -19,6 +20,7 @@ from freshviews.engine.reading import Readers
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.tables.window_rows import WindowRows
+from freshviews.types import NULL
 
 
 @dataclass(eq=False)
@@ -44,6 +46,10 @@ class TableState:
     closed: bool = False
     held: WindowRows | None = None
     """The rows in the table's window, made by ``freshviews.engine.tables.window``."""
+    latest: int = NULL
+    """The code of the latest time of a table with a watermark; NULL before the first one."""
+    late: int = 0
+    """The number of late rows that were dropped since the database was opened."""
     one_key: OneKey | None = None
     """What makes codes of one key, made by ``freshviews.engine.commit.by_key``."""
     changes_of: ClassVar[str] = "table"
@@ -67,6 +73,11 @@ class TableState:
     def has_window(self) -> bool:
         """Whether the table has a window; see ``freshviews.engine.tables.window``."""
         return PROPERTY in dict(self.definition.properties)
+
+    @cached_property
+    def watermark(self) -> Watermark | None:
+        """The watermark of the table, None if it has none; see ``freshviews.engine.tables.watermark``."""
+        return watermark_of(self.definition)
 
     @property
     def is_stored(self) -> bool:

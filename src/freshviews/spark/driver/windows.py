@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from freshviews.catalog.window import window_of
 from freshviews.cells import Role
 from freshviews.spark.driver.homes import Homes
 from freshviews.spark.driver.stages import Results
@@ -138,15 +139,18 @@ def windows_without_cells(before: Manifest, old: Layout, new: Layout, changed: S
     at = {one.cells: f"{one.cells} cells" if one.cells > 1 else "one cell" for one in (old, new)}
     for name in (*old.windowed, *new.windowed):
         reason = None
+        kind = "watermark" if window_of(defined(old.catalog, name)) is None else "window"
         if new.cells == 1:
             reason = f"its rows in {at[old.cells]} have no common order in which to leave the window"
+            if kind == "watermark":
+                reason = "only the engine before the cells has it"
         elif name in changed:
             reason = "the table has other columns than the rows in the window"
         elif not old.windowed and defined(old.catalog, name).foreign_keys:
             reason = "only the one cell with the window checks the foreign key of the table"
         if reason is not None:
             raise CheckpointError(
-                f"the window of table {name} cannot continue in {at[new.cells]}: {reason}; leave columns and cells as "
+                f"the {kind} of table {name} cannot continue in {at[new.cells]}: {reason}; leave columns and cells as "
                 "they were, or begin with a new checkpoint"
             )
     # A single cell maintains windows itself: its image and log have them, and their other content is left out.

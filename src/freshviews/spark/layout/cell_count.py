@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from freshviews.catalog.catalog import Catalog
-from freshviews.catalog.window import window_of
+from freshviews.catalog.watermark import takes_whole_versions
 from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
 from freshviews.spark.definition import Definition
@@ -29,8 +29,8 @@ def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[
     catalog = definition.catalog
     check_cells(definition, catalog, cells or 1)
     if cells is None:
-        # In several cells, windows cost a stage of their own, so the user decides.
-        alone = in_one_cell(definition, catalog) or any(map(window_of, catalog.tables.values()))
+        # In several cells, windows and watermarks cost a stage of their own, so the user decides.
+        alone = in_one_cell(definition, catalog) or any(map(takes_whole_versions, catalog.tables.values()))
         cells = 1 if alone else int(spark.sparkContext.defaultParallelism)
         try:
             return Layout(_planned(spark, catalog, sources, cells), catalog)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from freshviews.catalog.catalog import ViewDefs
 from freshviews.catalog.definitions import TableDef
-from freshviews.catalog.window import window_of
+from freshviews.catalog.watermark import takes_whole_versions
 from freshviews.engine.database import Database
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.machine.beside import FEW_ROWS, LITTLE
@@ -93,13 +93,13 @@ def needed_for(views: Collection[str], statements: Sequence[Statement]) -> tuple
 def _engine_of_few_rows(store: Store, entry: Entry, statements: tuple[Statement, ...]) -> Database | None:
     """An engine built from the few rows of its log, in pieces that plain Python may process. None if there are many
     rows, or if they must be applied as a whole: deletes may precede the rows that they delete, and windows depend on
-    the order of rows."""
+    the order of rows, watermarks on their versions."""
     if sum(segment["rows"] for segment in entry["log"]) > 2 * LITTLE:
         return None
     rows: dict[str, pa.Table] = {}
     for table in statements:
         if isinstance(table, TableDef):
-            if window_of(table) is not None:
+            if takes_whole_versions(table):
                 return None
             name = table.name
             found = read_all(store, [part["files"][name] for part in entry["log"] if name in part["files"]])

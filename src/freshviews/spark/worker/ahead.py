@@ -13,7 +13,7 @@ from queue import SimpleQueue
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.catalog.window import window_of
+from freshviews.catalog.watermark import takes_whole_versions
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, Segment
 from freshviews.spark.worker.intake import Feed, Intake, signed_of
@@ -108,11 +108,11 @@ class Ahead:
 
 def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:
     """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys and without bad rows
-    set aside. Rows of a window must be sorted first."""
+    set aside. Rows of a window must be sorted first, and a watermark moves once per version."""
     return frozenset(number for number, feed in enumerate(feeds) if _only_grows(feed, tables[feed.table]))
 
 
 def _only_grows(feed: Feed, table: TableDef) -> bool:
-    if feed.set_aside or feed.snapshot or table.keys or table.foreign_keys or window_of(table) is not None:
+    if feed.set_aside or feed.snapshot or table.keys or table.foreign_keys or takes_whole_versions(table):
         return False
     return isinstance(form_of(feed.changes, feed.form_options, tuple(feed.slots)), AppendOnly)

@@ -170,21 +170,25 @@ def _signed_rows(cell: Cell, table: Intake) -> _Signed:
 
 
 def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str, _Signed]) -> None:
-    """Drop the row that an error is about, or raise the user's error."""
+    """Drop the rows that an error is about, or raise the user's error."""
     table = next((t for t in intakes if t.feed.table == error.table), None)
-    row = None
-    if table is not None and error.row is not None and error.table in signed:
-        row = signed[error.table].origin(error.row)
+    rows: list[int | None] = []
+    if table is not None and error.table in signed:
+        rows = [signed[error.table].origin(row) for row in error.rows]
     if table is None or table.rows is None:
         raise error
     feeds = [intake.feed for intake in intakes]
-    if row is None:
+    if not rows or None in rows:
         raise _refusal_of(error, feeds, table.rows, None)
     if not table.feed.set_aside:
-        raise _refusal_of(error, feeds, table.rows, row)
-    if len(table.dropped) >= MOST_BAD:
-        raise _refusal_of(error, feeds, table.rows, row, f"; {MOST_BAD} rows before it were bad, which is the limit")
-    table.dropped[row] = {"column": error.column, "value": None, "reason": _error_text(error, feeds)}
+        raise _refusal_of(error, feeds, table.rows, rows[0])
+    # Several rows at fault are found at once.
+    if len(rows) == 1 and len(table.dropped) >= MOST_BAD:
+        more = f"; {MOST_BAD} rows before it were bad, which is the limit"
+        raise _refusal_of(error, feeds, table.rows, rows[0], more)
+    for row in rows:
+        assert row is not None
+        table.dropped[row] = {"column": error.column, "value": None, "reason": _error_text(error, feeds)}
 
 
 def _refusal_of(

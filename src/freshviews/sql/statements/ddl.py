@@ -10,15 +10,20 @@ from sqlglot import exp
 from freshviews.catalog.catalog import AlterTable, Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, Default, ForeignKey, TableDef
 from freshviews.catalog.row_keys import KEY
+from freshviews.catalog.watermark import LATE, watermark_of
+from freshviews.catalog.watermark import PROPERTY as WATERMARKED
 from freshviews.catalog.widening import holds, type_text
 from freshviews.catalog.window import window_of, with_its_column
 from freshviews.errors import NameProblem, SqlError
 from freshviews.sql.statements.defaults import check_null, default_of
-from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.sql.text.parse import WATERMARK, Node, SqlText, parse
 from freshviews.sql.text.typenames import column_type
-from freshviews.types import SqlType
+from freshviews.types import DAY_TO_SECOND, SqlType
 
-TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
+TABLE_PROPERTIES = (
+    *("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window"),
+    *(WATERMARKED, LATE),
+)
 VIEW_PROPERTIES = (
     "freshviews.strategy",
     "freshviews.join_tree",
@@ -32,7 +37,8 @@ VIEW_PROPERTIES = (
 
 _PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
 _ADDING = "ALTER TABLE name ADD COLUMN name type [NOT NULL] [DEFAULT constant], or ADD COLUMNS (...)"
-_CONSTRAINTS = "accepted: NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
+_WATERMARK = "WATERMARK FOR ts AS ts - INTERVAL '10' MINUTES"
+_CONSTRAINTS = "accepted: NOT NULL, DEFAULT, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY, COMMENT and WATERMARK"
 
 
 @dataclass
@@ -46,6 +52,7 @@ class _Table:
     foreign: list[tuple[Node, tuple[str, ...], exp.Reference]] = field(default_factory=list)
     defaults: dict[str, Node] = field(default_factory=dict)
     """The expression after DEFAULT, by column."""
+    watermark: Node | None = None
 
 
 def table_from_select(text: SqlText, node: Node, catalog: Catalog) -> str:
@@ -81,6 +88,10 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
     if not table.columns:
         raise text.error(node, f"table {table.name} needs at least one column")
     properties = properties_of(text, node, TABLE_PROPERTIES)
+    if table.watermark is not None:
+        if WATERMARKED in properties:
+            raise text.error(node, f"table {table.name} has a WATERMARK and {WATERMARKED}; write one of them")
+        properties[WATERMARKED] = _watermark(text, table, table.watermark)
     keys = ([table.primary] if table.primary else []) + table.unique
     columns = [
         replace(column, nullable=column.nullable and not (table.primary and column.name in table.primary))
@@ -103,6 +114,10 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         window_of(made)
     except ValueError as error:
         raise text.error(node, f"freshviews.window: {error}") from None
+    try:
+        watermark_of(made)
+    except ValueError as error:
+        raise text.error(table.watermark or node, str(error)) from None
     _check_rate(text, node, properties.get("freshviews.update_rate", "1"))
     foreign = tuple(_foreign_key(text, made, catalog, *one) for one in table.foreign)
     return replace(made, foreign_keys=foreign)
@@ -261,6 +276,10 @@ def _constraint(text: SqlText, table: _Table, node: Node) -> None:
         _set_primary(text, table, node, _own_columns(text, table, node.expressions))
     elif isinstance(node, exp.UniqueColumnConstraint) and isinstance(node.this, exp.Schema):
         table.unique.append(_own_columns(text, table, node.this.expressions))
+    elif isinstance(node, exp.Anonymous) and node.name == WATERMARK:
+        if table.watermark is not None:
+            raise text.error(node, f"table {table.name} has two watermarks; leave out one")
+        table.watermark = node
     elif isinstance(node, exp.ForeignKey):
         reference = node.args.get("reference")
         if not isinstance(reference, exp.Reference):
@@ -268,6 +287,23 @@ def _constraint(text: SqlText, table: _Table, node: Node) -> None:
         table.foreign.append((node, _own_columns(text, table, node.expressions), reference))
     else:
         raise text.unsupported(node, f"constraint {text.of(node)}", _CONSTRAINTS)
+
+
+def _watermark(text: SqlText, table: _Table, node: Node) -> str:
+    """The property for WATERMARK FOR column AS column - interval."""
+    column, by = node.expressions
+    delay = by.expression if isinstance(by, exp.Sub) else None
+    if not isinstance(column, exp.Column) or (by if delay is None else by.this) != column:
+        what = f"WATERMARK FOR {text.of(column)} AS {text.of(by)}"
+        raise text.unsupported(node, what, f"{_WATERMARK} is accepted: the column, less a constant interval")
+    micros = 0
+    if delay is not None:
+        found = default_of(text, delay, ColumnDef("of the watermark", DAY_TO_SECOND), "the delay of the watermark")
+        micros = -1 if found.value is None else int(found.value)
+    if micros < 0:
+        what = f"the delay of the watermark is {text.of(delay or by)}"
+        raise text.error(by, f"{what}; an interval of 0 or more is accepted")
+    return f"{micros} microseconds on {column.name}"
 
 
 def _set_primary(text: SqlText, table: _Table, node: Node, columns: tuple[str, ...]) -> None:

@@ -150,6 +150,8 @@ class _Around:
         listed = inside and self.before in (T.L_PAREN, T.COMMA)
         if self._kind == T.CONSTRAINT and listed:
             return not self._at(2).text.upper().startswith(_CONSTRAINTS)
+        if listed and self.after == T.FOR and self._at(0).text.upper() == "WATERMARK":
+            return False
         if self._kind == T.VAR or listed:
             return listed and self.after not in (T.L_PAREN, T.DOT)
         return self.before in _DEFINING and (self._kind != T.ALIAS or self.after in (T.ALIAS, T.L_PAREN))

@@ -42,6 +42,7 @@ _CONSTANTS = re.compile(
 )
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
+WATERMARK = "WATERMARK"
 _QUANTIFIERS = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 
@@ -150,6 +151,16 @@ class _Parser(Pipes):
             return made
 
         return super()._parse_csv(parse, sep)
+
+    def _parse_constraint(self) -> Any:
+        """WATERMARK FOR ts AS expression, of Flink, is a call of WATERMARK."""
+        if not self._match_text_seq("WATERMARK", "FOR"):
+            return super()._parse_constraint()
+        column = self._parse_column()
+        if not self._match(TokenType.ALIAS):
+            self.raise_error("WATERMARK FOR column needs AS, as in WATERMARK FOR ts AS ts - INTERVAL '10' MINUTES")
+        parts = [column, self._parse_disjunction()]
+        return self.expression(exp.Anonymous(this=WATERMARK, expressions=parts))
 
     def _parse_partition_by(self) -> Any:
         """Refuse PARTITION BY that nothing follows; sqlglot accepts it."""
