@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,40 @@ def test_a_small_change_by_key_takes_the_direct_way(db: fv.Database, monkeypatch
     db.update("t", {"a": 1, "b": "p", "v": 6})
     db.delete("t", keys=[("p", 2), ("p", 3)])
     assert db.version == 5 and list(db.table("t")) == [(6, 1, "p", "none")]
+
+
+def test_one_row_by_name_takes_the_direct_way(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the general way")
+
+    @dataclass
+    class Pair:
+        a: int
+        b: str
+
+    with monkeypatch.context() as only:
+        only.setattr(database.Database, "_commit", refuse)
+        db.insert("t", {"v": 1, "a": 1, "b": "p", "w": "x"})
+        db.insert("t", {"w": "y", "b": "p", "a": 2, "V": 2})
+        db.insert("t", [{"a": 3, "b": "p"}, (4, 4, "p", "z")])
+        db.insert("t", Pair(5, "p"))
+        db.insert("t", [[6, 6, "p", "w"]])
+        db.apply("t", {"a": 6, "b": "p", "v": 6, "w": "w", "_multiplicity": -1})
+        db.delete("t", {"b": "p", "a": 4, "w": "z", "v": 4})
+        db.update("t", {"A": 3, "b": "p", "W": "u"})
+    assert db.version == 8
+    assert sorted(db.table("t"), key=itemgetter(1)) == [
+        (1, 1, "p", "x"), (2, 2, "p", "y"), (None, 3, "p", "u"), (None, 5, "p", "none")
+    ]  # fmt: skip
+    for wrong, said in (({"a": 1, "A": 1}, "given twice"), ({"a": 1, 1: 2}, "no column 1"), ({}, "NULL in a column")):
+        for _ in range(2):
+            for change in (db.insert, db.upsert):
+                with pytest.raises(fv.BatchError, match=said):
+                    change("t", wrong)
+    for number in range(200):
+        with pytest.raises(fv.BatchError, match=f"no column c{number}"):
+            db.insert("t", {"a": 1, "b": "p", f"c{number}": 1})
+    assert db.version == 8
 
 
 def test_the_last_value_given_for_a_key_in_one_call_is_stored(db: fv.Database) -> None:

@@ -36,7 +36,7 @@ from freshviews.engine.codes.frame_types import quoted, table_statement
 from freshviews.engine.codes.inputs import ArrowStream, Keys, Rows, accepted, frame_of
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Batch, Parts
-from freshviews.engine.commit.by_key import ByKey, deleted, updated, upserted
+from freshviews.engine.commit.by_key import BY_KEY, ByKey, deleted, updated, upserted
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.commit import (
     Broken,
@@ -131,6 +131,9 @@ SYNC_SECONDS = 1.0
 _LONGEST_INTERVAL = 3600.0
 
 _REFUSED = "the batch is refused and the state is as before"
+
+_FORMS = frozenset((list, pa.RecordBatch, *BY_KEY))
+"""Types of rows that need no ``accepted`` before the direct way."""
 
 
 class Database(Shown):
@@ -1148,7 +1151,7 @@ class Database(Shown):
         try:
             if keys is None and rows is not None:
                 return self._apply(table, rows, -1)
-            return self._by_key(table, deleted(table, rows, keys))
+            return self._apply(table, deleted(table, rows, keys), -1)
         except FreshviewsError as error:
             end_here(error)
             raise
@@ -1185,7 +1188,7 @@ class Database(Shown):
         [('nut', 20), ('bolt', 31)]
         """
         try:
-            return self._by_key(table, upserted(rows, table))
+            return self._apply(table, upserted(rows, table), 1)
         except FreshviewsError as error:
             end_here(error)
             raise
@@ -1222,7 +1225,7 @@ class Database(Shown):
         ('bolt', 30, 4)
         """
         try:
-            return self._by_key(table, updated(rows, table))
+            return self._apply(table, updated(rows, table), 1)
         except FreshviewsError as error:
             end_here(error)
             raise
@@ -1461,9 +1464,13 @@ class Database(Shown):
         return Batch(partial(self._encode_whole, replayed=replayed), partial(self._commit_parts, replayed=replayed))
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
+        """Make a version of rows in any form that ``insert`` takes, or of changes by key."""
         if self._queues.waited and isinstance(name, str):
             self._wait_for_room(self._relations.tables.get(name.lower()))
-        if type(rows) is list or type(rows) is pa.RecordBatch:
+        if type(rows) not in _FORMS:
+            _check_name("table", name)
+            rows = accepted(rows, name, self._taken.reporter)
+        if type(rows) is not pa.Table:
             try:
                 version = self._directly(name, rows, sign)
             except TypeError:
@@ -1473,22 +1480,30 @@ class Database(Shown):
                 return version
         if type(name) is not str:
             _check_name("table", name)
-        if type(rows) is not list:
-            rows = accepted(rows, name, self._taken.reporter)
+        by_key = isinstance(rows, BY_KEY)
+        if not by_key:
+            rows = accepted(rows, name)
         with self._making_version(len(rows), (name,), lambda: (self._table(name),)):
             table = self._table(name)
-            grows = sign > 0 and not table.has_window
+            if by_key:
+                check_by_key(table)
+            grows = sign > 0 and not table.has_window and not by_key
             if grows and not self._memory.is_enough(len(rows)):
                 # Before strings of the rows enter the dictionary.
                 self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
             follows_time = table.has_window or table.watermark is not None
-            encoder = table.encoder.whole() if follows_time else table.encoder
-            if len(rows) <= FEW_ROWS:
-                encoded = encoder.encode(rows, sign)
-            else:
-                with self._taken.reporter.rows("encode", table.name, len(rows)):
-                    encoded = encoder.encode(rows, sign)
+            encoded = self._encoded(table, rows, sign, whole=follows_time)
+            if by_key:
+                encoded = signed(table, (encoded,))
             return self._commit(((table, encoded),), len(rows), looked=grows)
+
+    def _encoded(self, table: TableState, rows: Any, sign: int, *, whole: bool) -> Encoded:
+        """Encode rows, or changes by key, and report many. ``whole``: every column, also those that nothing reads."""
+        many = len(rows) > FEW_ROWS
+        with self._taken.reporter.rows("encode", table.name, len(rows)) if many else nullcontext():
+            if isinstance(rows, BY_KEY):
+                return rows.encode(table)
+            return (table.encoder.whole() if whole else table.encoder).encode(rows, sign)
 
     @contextmanager
     def _making_version(
@@ -1530,22 +1545,6 @@ class Database(Shown):
     def _moved_clock(self) -> TableState | None:
         """The table of the clock, if versions of rows set it."""
         return self._relations.tables.get(CLOCK.name) if self._keeps_time else None
-
-    def _by_key(self, name: str, changes: ByKey) -> int:
-        """Make a version of changes by key."""
-        if self._queues.waited and isinstance(name, str):
-            self._wait_for_room(self._relations.tables.get(name.lower()))
-        try:
-            version = self._directly(name, changes, changes.sign)
-        except TypeError:
-            _check_name("table", name)
-            raise
-        if version is not None:
-            return version
-        with self._making_version(len(changes), (name,), lambda: (self._table(name),)):
-            table = self._table(name)
-            check_by_key(table)
-            return self._commit(((table, signed(table, (changes.encode(table),))),), len(changes))
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -1639,7 +1638,7 @@ class Database(Shown):
     ) -> tuple[TableState, Encoded]:
         """Encode rows with all columns, because views may be created before the commit. ``before``: the rows of the
         open batch."""
-        by_key = isinstance(rows, ByKey)
+        by_key = isinstance(rows, BY_KEY)
         if type(rows) is not list and not by_key:
             _check_name("table", name)
             rows = accepted(rows, name, self._taken.reporter)
@@ -1651,9 +1650,7 @@ class Database(Shown):
                 reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            many = len(rows) > FEW_ROWS
-            with self._taken.reporter.rows("encode", table.name, len(rows)) if many else nullcontext():
-                encoded = rows.encode(table) if by_key else table.encoder.whole().encode(rows, sign)
+            encoded = self._encoded(table, rows, sign, whole=True)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 

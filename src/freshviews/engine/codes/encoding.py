@@ -33,6 +33,8 @@ _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
 _ONE = {sign: signs[:1] for sign, signs in _SIGNS.items()}
 _MANY = 32
 """Least strings that are encoded faster together than one by one."""
+_NAMINGS = 64
+"""Most lists of names of rows whose places are remembered."""
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -111,6 +113,9 @@ class TableEncoder:
         self._columns = definition.columns
         self._dictionary = dictionary
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
+        self._in_order = tuple(range(len(definition.columns)))
+        self._known: dict[tuple[Any, ...], tuple[int, ...] | None] = {}
+        """``places_of`` of the names of recent rows."""
         self._required = {i for i, column in enumerate(definition.columns) if not column.may_be_absent}
         self._absent = [default_code(column, dictionary) for column in definition.columns]
         """By column, its code in rows that lack it."""
@@ -234,11 +239,22 @@ class TableEncoder:
 
     def as_tuple(self, number: int, row: Any, sign: int) -> Sequence[Any]:
         """The values of row ``number`` in the order of the columns; ``sign`` as of ``encode``. Raises BatchError."""
-        if isinstance(row, tuple | list):
+        if type(row) is dict:
+            fields: Mapping[Any, Any] = row
+        elif isinstance(row, (tuple, list)):  # isinstance takes four times as long for a union.
             return row
+        else:
+            fields = self._fields(number, row)
+        places = self.places_of(fields) if sign else None
+        if places == self._in_order:
+            return [*fields.values()]
         values = [*self._defaults, *[None] * (sign == 0)]
+        if places is not None and (sign > 0 or len(places) == len(values)):
+            for place, value in zip(places, fields.values()):  # noqa: B905  # strict takes longer than a row.
+                values[place] = value
+            return values
         given = set[int]()
-        for name, value in self._fields(number, row).items():
+        for name, value in fields.items():
             if sign == 0 and name == MULTIPLICITY:
                 values[-1] = value
             else:
@@ -269,6 +285,20 @@ class TableEncoder:
     def place_of(self, name: Any) -> int | None:
         """The place of a column by its name in any case; None if there is none."""
         return self._places.get(name.lower()) if isinstance(name, str) else None
+
+    def places_of(self, row: Mapping[Any, Any]) -> tuple[int, ...] | None:
+        """The places of the columns that a row names, in its order; None if one is unknown or given twice, or if the
+        row is not a dict, so that its names may differ from call to call."""
+        if type(row) is not dict:
+            return None
+        names = tuple(row)
+        places = self._known.get(names)
+        if places is None and names not in self._known:
+            if len(self._known) >= _NAMINGS:
+                self._known.clear()
+            found = [place for name in names if (place := self.place_of(name)) is not None]
+            places = self._known[names] = tuple(found) if len(set(found)) == len(names) else None
+        return places
 
     def encode_given(self, rows: Sequence[Any]) -> tuple[dict[str, Codes], dict[str, NDArray[np.bool_]]]:
         """Encode the columns that rows by name give: codes by column, and the rows that give it. Raises BatchError."""

@@ -57,6 +57,8 @@ def accepted(rows: Any, table: str, reporter: Reporter = SILENT) -> list[Any] | 
 
     Iterables and readers are read to their end, because a batch is one version. One row by name becomes a list of it.
     """
+    if type(rows) is dict:
+        return [rows]
     if isinstance(rows, list):
         return rows
     if isinstance(rows, (pa.Table, pa.RecordBatch)):

@@ -44,14 +44,16 @@ class Upsert:
 
     def signed_words(self, table: TableState) -> list[int] | None:
         """Codes and multiplicity of each row that goes or comes; None if ``encode`` must take the rows."""
-        stored, encoder = table.stored, table.encoder
+        stored, encoder, encoders = table.stored, table.encoder, table.encoder.encoders
         if stored is None or not stored.key_places or type(self.rows) is not list or len(self.rows) > MOST:
             return None
         words: list[int] = []
         for number, row in enumerate(self.rows):
             if type(row) is not tuple:
                 row = encoder.as_tuple(number, row, 1)
-            new = [encode(value) for encode, value in zip(encoder.encoders, row, strict=True)]
+            if len(row) != len(encoders):
+                return None
+            new = [encode(value) for encode, value in zip(encoders, row)]  # noqa: B905  # strict takes longer than a row.
             old = stored.row_like(new)
             if old != new:
                 words += new if old is None else (*old, -1, *new)
@@ -90,20 +92,18 @@ class Update:
 
     def signed_words(self, table: TableState) -> list[int] | None:
         """As of ``Upsert``."""
-        stored, encoder = table.stored, table.encoder
+        stored, encoder, encoders = table.stored, table.encoder, table.encoder.encoders
         if stored is None or not stored.key_places or type(self.rows) is not list or len(self.rows) > MOST:
             return None
         words: list[int] = []
         for row in self.rows:
             values = row if type(row) is dict else fields_of(row)
-            if values is None:
+            places = None if values is None else encoder.places_of(values)
+            if values is None or places is None:
                 return None
             given: dict[int, int] = {}
-            for name, value in values.items():
-                place = encoder.place_of(name)
-                if place is None or place in given:
-                    return None
-                given[place] = encoder.encoders[place](value)
+            for place, value in zip(places, values.values()):  # noqa: B905  # strict takes longer than a row.
+                given[place] = encoders[place](value)
             if not given.keys() >= stored.key_set:
                 return None
             old = stored.row_of([given[place] for place in stored.key_places])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import time
 from collections.abc import Callable
@@ -10,11 +9,15 @@ from contextlib import AbstractContextManager, suppress
 from functools import partial
 from threading import RLock
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from freshviews import arguments
 from freshviews.engine.change import Change
 from freshviews.engine.commit.queues import ChangeQueue
 from freshviews.errors import FreshviewsError
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
 
 
 class Changes:
@@ -122,8 +125,10 @@ class Changes:
         return self
 
     async def __anext__(self) -> Change:
+        from asyncio import get_running_loop  # Imported here: programs without an event loop start faster.
+
         queue = self._queue
-        loop = queue.loop = asyncio.get_running_loop()
+        loop = queue.loop = get_running_loop()
         while True:
             ended = queue.has_ended
             # Nothing is awaited once a change is taken, so a task that is cancelled loses none.
@@ -200,7 +205,7 @@ class Changes:
         return f"<changes of view {self._queue.view.name}{', ended' if self._queue.has_ended else ''}>"
 
 
-def _wake(loop: asyncio.AbstractEventLoop, future: asyncio.Future[None]) -> None:
+def _wake(loop: AbstractEventLoop, future: Future[None]) -> None:
     """Wake a task from any thread. A closed loop has none: its task, and so its iterator, becomes garbage."""
 
     def found() -> None:

@@ -100,6 +100,7 @@ class Direct:
         self._pack_row, self._pack_head = _pack_of(_HEAD + width), _pack_of(_HEAD)
         self._codes: Codes | None = None
         self._signs: Codes | None = None
+        self._deleted = 0
         """The codes of a record batch and its multiplicities, if any; for tuples both lie in the plan."""
         self.strings = any(table.definition.columns[place].type.is_text for place in self._kept)
         self.one_call = not PURE_PYTHON
@@ -170,18 +171,25 @@ class Direct:
         # Row after row; a multiplicity of its own follows the codes of a row.
         words = [self._room, 1, width, sign, count]
         words += (self._sign, 0) if sign else (self._signs_at, width)
+        self._deleted = count if sign < 0 else 0
         try:
             if count == 1 and self._whole:
                 if type(row := rows[0]) is not tuple:
+                    row = self.table.encoder.as_tuple(0, row, sign)
+                encoders = self._encoders if sign else self._signed_encoders
+                if len(row) != len(encoders):
                     return False
-                for encode, value in zip(self._encoders if sign else self._signed_encoders, row, strict=True):
+                for encode, value in zip(encoders, row):  # noqa: B905  # strict takes longer than a row.
                     words.append(encode(value))
             else:
                 words += self._integers(rows, width) or self._codes_of(rows, sign)
         except (TypeError, ValueError, OverflowError):
             return False
-        if sign == 0 and 0 in words[_HEAD + self._width :: width]:
-            return False  # A multiplicity of 0 is no change.
+        if sign == 0:
+            signs = words[_HEAD + self._width :: width]
+            if 0 in signs:
+                return False  # A multiplicity of 0 is no change.
+            self._deleted = len([m for m in signs if m < 0])  # A generator takes twice as long.
         self._codes = self._signs = None
         (self._pack_row if sign and count == 1 else _pack_of(len(words)))(self._memory, _AT, *words)
         return True
@@ -196,6 +204,7 @@ class Direct:
             return False
         self._codes = self._signs = None
         width = self._width + 1
+        self._deleted = words[self._width :: width].count(-1)
         head = (self._room, 1, width, 0, len(words) // width, self._signs_at, width)
         _pack_of(_HEAD + len(words))(self._memory, _AT, *head, *words)
         return True
@@ -212,12 +221,12 @@ class Direct:
         return found
 
     def _codes_of(self, rows: list[Any], sign: int) -> list[int]:
-        """The codes of rows, one by one. Raises ValueError if one is not a tuple."""
+        """The codes of rows, one by one. Raises ValueError, BatchError."""
         encoders, kept = (self._encoders, self._kept) if sign else (self._signed_encoders, self._signed_kept)
         found: list[int] = []
-        for row in rows:
+        for number, row in enumerate(rows):
             if type(row) is not tuple:
-                raise ValueError
+                row = self.table.encoder.as_tuple(number, row, sign)
             codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
             found += [codes[place] for place in kept]
         return found
@@ -237,6 +246,7 @@ class Direct:
                 return False
             signs, step = address_of(multiplicities)
         self._codes, self._signs = codes[: len(self._kept)], multiplicities
+        self._deleted = count if sign < 0 else 0
         self._pack_head(self._memory, _AT, address_of(codes)[0], count, 1, sign, count, signs, step)
         return True
 
@@ -347,9 +357,7 @@ class Direct:
         """The number of rows that the batch deletes."""
         if self._signs is not None:
             return int(np.count_nonzero(self._signs < 0))
-        if self._header[kernel.SIGN_STEP]:
-            return len([m for m in self._multiplicities if m < 0])  # A generator takes twice as long.
-        return self._header[kernel.N] if self._header[kernel.SIGN] < 0 else 0
+        return self._deleted
 
     def _columns(self) -> list[list[int]]:
         """The codes of each wanted column of the batch."""

@@ -6,10 +6,10 @@ A full queue drops its changes, or makes later commits wait until the iterator h
 from __future__ import annotations
 
 import time
-from asyncio import AbstractEventLoop
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from threading import Condition, RLock, get_ident
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import QueueFull
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 _PIECE = 1 << 16
 _LOOK_SECONDS = 0.1
