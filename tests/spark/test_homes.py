@@ -9,12 +9,14 @@ import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark.driver.homes import assigned, workers
+from freshviews.spark import Pipeline
+from freshviews.spark.driver.homes import Homes, Partitions, assigned, workers
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.clusters import EXECUTOR, running, standalone
@@ -126,6 +128,35 @@ def test_the_pool_of_workers_for_cells_can_be_set_while_another_thread_copies_th
         copied = iter(spark.sparkContext.environment.items())
         next(copied)
     assert list(copied) and spark.sparkContext.environment == {"PYTHONHASHSEED": "0"}
+
+
+def test_a_shuffle_spreads_the_reading_of_text_files_over_more_than_two_cores() -> None:
+    for cores, direct in ((1, True), (2, True), (3, False)):
+        context = SimpleNamespace(master=f"local[{cores}]", defaultParallelism=cores)
+        at = Homes(SimpleNamespace(sparkContext=context), None).partitions()  # type: ignore[arg-type]
+        assert (at.count, at.direct, at.for_text().direct) == (1, True, direct)
+
+
+def test_a_version_looks_up_once_where_its_cells_are(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def partitions(self: Homes, cells: int = 1) -> Partitions:
+        asked.append(cells)
+        return own(self, cells)
+
+    own = Homes.partitions
+    monkeypatch.setattr(Homes, "partitions", partitions)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "1.csv").write_text("k\n1\n")
+    (tmp_path / "script.sql").write_text(
+        "CREATE STREAMING TABLE a (k BIGINT) USING csv OPTIONS (path 'a', header 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM a;"
+    )
+    query = Pipeline.from_script(spark, tmp_path / "script.sql").start(once=True)
+    query.awaitTermination()
+    assert len(asked) == query.version == 2  # the first version has no rows
 
 
 @pytest.mark.parametrize(

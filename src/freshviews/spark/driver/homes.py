@@ -37,13 +37,18 @@ _POOLS = RLock()
 
 @dataclass(frozen=True)
 class Partitions:
-    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle. ``keys[c]``: the key
-    in ``anchor`` that hash partitioning sends to the partition of cell c."""
+    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle, and ``cores``: the
+    cores of its process. ``keys[c]``: the key in ``anchor`` that hash partitioning sends to the partition of cell c."""
 
     count: int
     direct: bool
+    cores: int = 1
     keys: Sequence[int] = ()
     anchor: DataFrame | None = None
+
+    def for_text(self) -> Partitions:
+        """The partitions for rows of text files: with more than two cores, reading in parallel is worth a shuffle."""
+        return replace(self, direct=self.direct and self.cores <= 2)
 
     def sent(self, rows: DataFrame, cell: str) -> DataFrame:
         """Rows in the partitions of their cells; ``cell`` is the expression of a row's cell."""
@@ -89,15 +94,14 @@ class Homes:
         """By cell, the process that has it."""
         return self._processes
 
-    def partitions(self, text: bool, cells: int = 1) -> Partitions:
+    def partitions(self, cells: int = 1) -> Partitions:
         """One partition per executor: its cells share a Python worker, which keeps them in memory between versions.
 
-        ``text``: rows are read from text files; on many cores that is worth a shuffle. ``cells``: their number, at
-        least that of a call before.
+        ``cells``: their number, at least that of a call before.
         """
         context = self._spark.sparkContext
         if context.master.startswith("local["):
-            return Partitions(1, not text or context.defaultParallelism <= 2)
+            return Partitions(1, True, context.defaultParallelism)
         cells = max(cells, len(self._executors))
         anchor = self._anchors.current(cells)
         if anchor is None:
@@ -107,7 +111,7 @@ class Homes:
         self._executors = assigned(cells, followed, anchor.places, balance=anchor.places != self._places)
         self._places = anchor.places
         keys = [anchor.keys[anchor.places.index(self._executors[cell])] for cell in range(cells)]
-        return Partitions(len(anchor.keys), False, keys, anchor.rows)
+        return Partitions(len(anchor.keys), False, keys=keys, anchor=anchor.rows)
 
     def note(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Note where the cells of a job ran."""

@@ -153,7 +153,7 @@ class Run:
         while not self._ended.wait(TOUCH_EVERY):
             if self.latest is before and self.working.acquire(blocking=False):
                 try:
-                    touch_workers(self.spark, self._homes.partitions(False, self.layout.cells))
+                    touch_workers(self.spark, self._homes.partitions(self.layout.cells))
                 except (PySparkException, Py4JError, AttributeError):
                     return  # Spark is gone; the run reports that
                 finally:

@@ -23,7 +23,7 @@ from freshviews.errors import FreshviewsError
 from freshviews.spark.connectors.declarations import UPSERT
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
-from freshviews.spark.driver.homes import Homes
+from freshviews.spark.driver.homes import Homes, Partitions
 from freshviews.spark.driver.routing import routed
 from freshviews.spark.driver.stages import (
     Results,
@@ -182,7 +182,7 @@ def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Mani
     """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
-    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(False, layout.cells), load_partition)
+    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(layout.cells), load_partition)
     homes.note(results_of(store, job))
 
 
@@ -200,25 +200,25 @@ def taken_through(
     phases: Phases,
     homes: Homes,
 ) -> Results:
-    """The results of some cells with the rows of an input. Raises PipelineError, which names a refused row."""
+    """The results of some cells with the rows of an input. Raises PipelineError, which names a refused row. All tries
+    run where the cells are when it is called."""
     placed = given is not None and (given.ordered or given.set_aside)
-    read = given.read if given is not None else None
-    if read is not None and homes.partitions(False, cells.stop).count > 1:
-        read = None
+    at = homes.partitions(cells.stop)
+    read = given.read if given is not None and at.count == 1 else None
     if read is not None:
         # Spark reads what a worker does not: files of another form, and the places of bad rows.
         feeds = tuple(replace(feed, set_aside=False) for feed in task.feeds)
         by_worker = replace(task, feeds=feeds, files=read.files)
-        results = _tried(spark, store, None, by_worker, cells, False, phases, homes)
+        results = _tried(spark, store, None, by_worker, cells, False, phases, homes, at)
         refused = [result for result in results if "refused" in result]
         if any(not result.get("no_row") for result in refused):
             read.refused, placed = str(refused[0]["refused"]), True
     if read is None or read.refused is not None:
-        results = _tried(spark, store, given, task, cells, placed, phases, homes)
+        results = _tried(spark, store, given, task, cells, placed, phases, homes, at)
         refused = [result for result in results if "refused" in result]
     if any(not result.get("no_row") for result in refused) and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
-        again = _tried(spark, store, given, task, cells, True, phases, homes)
+        again = _tried(spark, store, given, task, cells, True, phases, homes, at)
         refused = [result for result in again if "refused" in result] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
@@ -244,6 +244,7 @@ def _tried(
     placed: bool,
     phases: Phases,
     homes: Homes,
+    at: Partitions,
 ) -> Results:
     try:
         with phases.timed("plan"):
@@ -251,7 +252,7 @@ def _tried(
             if given is not None:
                 rows = with_places(given.frame) if placed else given.frame.drop(*PLACE)
                 frame = on_the_way(given, rows, cells.stop)
-            at = homes.partitions(given is not None and given.text, cells.stop)
+            at = at.for_text() if given is not None and given.text else at
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
         results = results_of(store, job)
