@@ -37,9 +37,9 @@ def default_of(text: SqlText, node: Node, column: ColumnDef, what: str = "") -> 
         if 0 < column.length < len(value):
             raise text.error(node, f"{what}: {too_long(column.length, len(value))}")
         return Default(value)
-    text = text_in(column.type, value)
-    if text is not None:
-        return Default(text)
+    digits = text_in(column.type, value)
+    if digits is not None:
+        return Default(digits)
     return Default(None if value is None else literal_code(column.type, value, Dictionary()))
 
 
