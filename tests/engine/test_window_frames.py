@@ -365,6 +365,7 @@ def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -
         ("FIRST_VALUE(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
+        ("STRING_AGG(CAST(x AS STRING), ',') OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
         ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", False),
         ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
     ],
