@@ -1,8 +1,9 @@
 """Random queries, asked of live Spark and of freshviews: ``make spark-agreement``.
 
-Queries are made from the tables of functions, aggregates and calls, over awkward values, and by the generators of the
-agreement tests. Rows, types of values, and errors must be those of Spark in ANSI mode. Each query is counted under its
-construct as *equal*, *refused* (freshviews does not take it), *only here* (Spark's analysis refuses it) or *different*.
+Queries are made from the tables of functions, aggregates and calls, over awkward values, of functions over frames, and
+by the generators of the agreement tests. Rows, types of values, and errors must be those of Spark in ANSI mode. Each
+query is counted under its construct as *equal*, *refused* (freshviews does not take it), *only here* (Spark's analysis
+refuses it) or *different*.
 ``python -m tests.agreement.spark_agreement --seed S --only N`` repeats one query.
 """
 
@@ -105,14 +106,16 @@ def literal(value: Any, kind: str) -> str:
 
 
 def queries(choose: Choices) -> Iterator[Asked]:
-    """The queries of one number: a call or an aggregate, or all views of a scenario."""
+    """The queries of one number: a call, an aggregate, a function over a frame, or all views of a scenario."""
     shape = choose.between(0, 99)
     if shape < 40:
         yield _over_rows(choose, *_call(choose))
     elif shape < 60:
         yield _over_rows(choose, *_form(choose))
-    elif shape < 85:
+    elif shape < 80:
         yield _aggregate(choose)
+    elif shape < 88:
+        yield _over_frame(choose)
     else:
         yield from _of_scenario(choose)
 
@@ -195,6 +198,74 @@ def _over_rows(
     count = choose.between(1, 3) if rows is None else rows
     found = tuple(tuple(choose.pick(one) for one in values) for _ in range(count))
     return Asked(construct, (Table("q", tuple((name, TYPES[name[0]]) for name in columns), found),), query)
+
+
+_FRAMED: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "n0": ("INT", (0, 1, 2, 3, -1)), "n1": ("INT", (5, 7, -2, 100)), "x0": ("DOUBLE", (0.5, -1.5, 2.25, 1e3, 0.0)),
+    "w0": ("DECIMAL(12, 2)", tuple(map(Decimal, ("0.00", "1.50", "-2.25", "99.99")))),
+    "s0": ("STRING", ("", "a", "b", "ab")),
+    "d0": ("DATE", (dt.date(2024, 1, 31), dt.date(2024, 2, 29), dt.date(2024, 3, 1), dt.date(2023, 12, 31))),
+    "b0": ("BOOLEAN", (True, False)),
+}  # fmt: skip
+_OF_PLACES = ("FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "FIRST", "LAST", "ANY_VALUE", "LAG", "LEAD", "STRING_AGG")
+_NUMBERS = ("n0", "n1", "x0", "w0")
+_OF_NUMBERS = ("SUM", "AVG", "STDDEV", "STDDEV_POP", "VARIANCE", "VAR_POP", "SKEWNESS", "KURTOSIS", "MEAN")
+_OF_PAIRS = ("CORR", "COVAR_POP", "COVAR_SAMP", "REGR_SLOPE", "REGR_COUNT", "REGR_R2", "REGR_AVGX")
+_OF_INTEGERS = ("BIT_AND", "BIT_OR", "BIT_XOR")
+_BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "1 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "3 FOLLOWING",
+           "UNBOUNDED FOLLOWING")  # fmt: skip
+_UNIQUE_ORDERS = ("id", "id DESC", "n0, id", "x0 DESC NULLS LAST, id", "s0 NULLS LAST, id DESC", "w0 DESC, b0, id")
+_EQUAL_ORDERS = ("n0", "n0 DESC", "x0 NULLS LAST", "w0 DESC NULLS FIRST", "s0, b0")
+
+
+def _over_frame(choose: Choices) -> Asked:
+    """A function over a frame whose rows the order determines."""
+    value, kind = choose.pick(tuple(_FRAMED)), choose.between(0, 9)
+    if kind < 4:
+        name = choose.pick(_OF_PLACES)
+        more = {"NTH_VALUE": f", {choose.between(1, 3)}", "LAG": f", {choose.between(0, 3)}"}.get(name, "")
+        call = f"{name}({value}{more}){choose.pick(('', ' IGNORE NULLS', ' RESPECT NULLS'))}"
+        call = f"STRING_AGG(CAST({value} AS STRING), ';')" if name == "STRING_AGG" else call
+        order = choose.pick(_UNIQUE_ORDERS)
+        frame = "" if name in ("LAG", "LEAD") else _frame_over(choose, order)
+    elif kind < 5:
+        name = choose.pick(("ROW_NUMBER()", "NTILE(3)", "RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"))
+        call, frame = name, ""
+        order = choose.pick(_UNIQUE_ORDERS if name in ("ROW_NUMBER()", "NTILE(3)") else _EQUAL_ORDERS)
+    else:
+        name, call = _aggregate_of_frame(choose, value)
+        order = choose.pick((*_UNIQUE_ORDERS, *_EQUAL_ORDERS))
+        frame = _frame_over(choose, order)
+    partition = choose.pick(("", "PARTITION BY n0 ", "PARTITION BY b0, s0 "))
+    query = f"SELECT id, {call} OVER ({partition}ORDER BY {order}{frame}) AS y FROM q"
+    ids = sorted({choose.between(0, 20) for _ in range(choose.between(1, 12))})
+    columns = (("id", "INT"), *((column, type_) for column, (type_, _) in _FRAMED.items()))
+    rows = tuple((i, *(choose.pick((*values, None)) for _, values in _FRAMED.values())) for i in ids)
+    return Asked(f"{name.partition('(')[0]} OVER", (Table("q", columns, rows),), query)
+
+
+def _aggregate_of_frame(choose: Choices, value: str) -> tuple[str, str]:
+    """An aggregate and its call."""
+    one, other = choose.pick(_NUMBERS), choose.pick(_NUMBERS)
+    name, arguments = choose.pick((
+        (choose.pick(_OF_NUMBERS), one), (choose.pick(_OF_NUMBERS), one), (choose.pick(_OF_PAIRS), f"{one}, {other}"),
+        (choose.pick(("MIN", "MAX", "COUNT")), value), (choose.pick(("MIN_BY", "MAX_BY")), f"{value}, id"),
+        (choose.pick(_OF_INTEGERS), choose.pick(("n0", "n1"))), (choose.pick(("BOOL_OR", "EVERY", "COUNT_IF")), "b0"),
+        ("PERCENTILE", f"{one}, {choose.pick(('0.5', '0', '0.9'))}"), ("COUNT", "*"),
+    ))  # fmt: skip
+    return name, f"{name}({arguments})"
+
+
+def _frame_over(choose: Choices, order: str) -> str:
+    """A frame in an order: of ROWS where the order is unique, of RANGE with numbers where it is one number."""
+    if choose.chance(20):
+        return ""
+    low, high = sorted((choose.between(0, len(_BOUNDS) - 1), choose.between(0, len(_BOUNDS) - 1)))
+    low, high = min(low, len(_BOUNDS) - 2), max(high, 1)
+    ways = [*(["ROWS", "ROWS"] if "id" in order else []), *([] if "," in order or "s0" in order else ["RANGE"])]
+    if not ways:
+        return choose.pick((" RANGE UNBOUNDED PRECEDING", " RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING"))
+    return f" {choose.pick(ways)} BETWEEN {_BOUNDS[low]} AND {_BOUNDS[high]}"
 
 
 def _is_taken(query: str) -> bool:

@@ -215,6 +215,9 @@ class _Query:
             call += f" FILTER (WHERE {choose.pick(self.columns)} > 0)"
         frame = self._frame(spec) if spec.spark and choose.chance(60) else ""
         order = spec.places if "ROWS" in frame else spec.duck
+        if "ROWS" in frame and _WHOLE not in frame and choose.chance(15):
+            # Of the order of places, which only such a frame determines.
+            call = f"STRING_AGG(CAST({self._value()} AS STRING), ';')"
         return Text(self._windowed(call, spec, frame), f"{call} OVER ({spec.partition}{_by(order)}{frame})")
 
     def _nested(self, spec: _Spec) -> Text:

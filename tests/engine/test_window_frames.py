@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,30 @@ ANY_ORDER: dict[str, str] = {
     " ROWS BETWEEN 1 PRECEDING AND UNBOUNDED FOLLOWING) w FROM t":
         "[(1, None, 70, 10), (10, 10, 50, 30), (2, 70, None, None), (3, 30, 40, 30), (4, 50, None, 40), (5, None, "
         "30, 10), (6, 90, -80, None), (7, 30, 40, 70), (8, 40, None, -80), (9, None, 10, 90)]",
+    "SELECT id, max_by(s, id) OVER (PARTITION BY g ORDER BY b, id) u, min_by(x, id) OVER (ORDER BY id DESC RANGE "
+    "BETWEEN 2 PRECEDING AND CURRENT ROW) v, min_by(d, id) OVER (ORDER BY s, id ROWS BETWEEN CURRENT ROW AND "
+    "UNBOUNDED FOLLOWING) w FROM t":
+        "[(1, 'b', 10, 1.5), (10, 'b', 30, 1.5), (2, None, None, 1.5), (3, 'b', 30, 1.5), (4, '', 40, 1.5), (5, "
+        "None, 50, 1.5), (6, 'B', None, 1.5), (7, 'a', 70, 1.5), (8, None, -80, 1.5), (9, 'é', 90, 1.5)]",
+    "SELECT id, bit_and(x) OVER (PARTITION BY g ORDER BY b, id) u, bit_or(a) OVER (ORDER BY id DESC RANGE BETWEEN 2 "
+    "PRECEDING AND CURRENT ROW) v, min(d) OVER (ORDER BY x, id ROWS UNBOUNDED PRECEDING) w FROM t":
+        "[(1, 2, 3, 0.0), (10, 6, None, -3.0), (2, None, 3, None), (3, 2, 3, 0.0), (4, 40, 3, -3.0), (5, 32, 6, "
+        "-3.0), (6, None, 7, 0.0), (7, 70, 7, -3.0), (8, 32, 3, 0.0), (9, 90, 2, -3.0)]",
+    "SELECT id, max(d) OVER (PARTITION BY g ORDER BY a DESC NULLS FIRST) u, bool_or(x > 40) OVER (ORDER BY b RANGE "
+    "BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) v, count_if(d > 0) OVER (ORDER BY b RANGE BETWEEN UNBOUNDED "
+    "PRECEDING AND 2 PRECEDING) w FROM t":
+        "[(1, 2.5, True, 2), (10, -3.0, True, 1), (2, -3.0, True, 0), (3, 2.5, True, 2), (4, 100.25, True, 0), (5, "
+        "2.5, None, 4), (6, 1.5, True, 0), (7, -3.0, True, 1), (8, 100.25, True, 0), (9, 1.5, True, 1)]",
+    "SELECT id, percentile(x, 0.9) OVER (PARTITION BY g ORDER BY id DESC ROWS BETWEEN CURRENT ROW AND 2 FOLLOWING) "
+    "u, string_agg(s, '-') OVER (PARTITION BY g ORDER BY id DESC ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) v FROM t":
+        "[(1, 10.0, 'b'), (10, 62.0, 'b-a'), (2, 10.0, 'a-b'), (3, 28.0, 'a-a'), (4, 40.0, 'ab-'), (5, 49.0, "
+        "'ab-'), (6, None, 'é-B'), (7, 66.0, 'b-a-a'), (8, 48.0, 'ab'), (9, 90.0, 'é-B')]",
+    "SELECT id, last_value(s) IGNORE NULLS OVER (PARTITION BY g ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 "
+    "FOLLOWING) u, first_value(d, true) OVER (ORDER BY b NULLS LAST, id RANGE BETWEEN CURRENT ROW AND UNBOUNDED "
+    "FOLLOWING) v, nth_value(s, 2) IGNORE NULLS OVER (ORDER BY id RANGE BETWEEN 3 PRECEDING AND 3 FOLLOWING) w FROM "
+    "t":
+        "[(1, 'b', 1.5, 'a'), (10, 'b', -3.0, 'é'), (2, 'a', 0.0, 'a'), (3, 'a', 2.5, 'a'), (4, 'ab', -0.5, 'a'), "
+        "(5, 'ab', 2.5, ''), (6, 'é', 0.0, ''), (7, 'b', -3.0, 'ab'), (8, 'ab', 100.25, 'B'), (9, 'é', 1.5, 'a')]",
 }
 """The answers of Spark 4.1 over ``MIXED``."""
 
@@ -365,6 +390,7 @@ def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -
         ("FIRST_VALUE(x) IGNORE NULLS OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id)", False),
         ("NTH_VALUE(x, 2) OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
+        ("STRING_AGG(CAST(x AS STRING), ',') OVER (PARTITION BY g ORDER BY id ROWS 3 PRECEDING)", False),
         ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY id RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", False),
         ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
     ],
@@ -572,6 +598,8 @@ def steps_and_stored_rows(call: str, n: int, monkeypatch: pytest.MonkeyPatch) ->
         "MAX(x) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING)",
         "COUNT(DISTINCT y) OVER (ORDER BY id)",
         "BIT_OR(y) OVER (ORDER BY id DESC)",
+        "MAX_BY(y, x) OVER (ORDER BY id)",
+        "LAST_VALUE(x) IGNORE NULLS OVER (ORDER BY id)",
     ],
 )
 def test_a_frame_from_an_end_stores_no_values_and_an_update_visits_the_places_whose_value_changes(
@@ -580,3 +608,27 @@ def test_a_frame_from_an_end_stores_no_values_and_an_update_visits_the_places_wh
     (few, small), (many, large) = (steps_and_stored_rows(call, n, monkeypatch) for n in (60, 240))
     assert many <= few + 4
     assert large <= 4 * small
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_values_beside_the_least_and_the_last_row_so_far_follow_every_change(seed: int) -> None:
+    draw, db = Random(seed), Database()
+    live: dict[int, tuple[int, int | None, int]] = {}
+    least_of, greatest_of = "MIN_BY(y, x) OVER (ORDER BY id) AS a", "MAX_BY(y, x) OVER (ORDER BY id DESC) AS b"
+    db.execute("CREATE TABLE t (id INT PRIMARY KEY, x INT, y INT)")
+    items = f"id, {least_of}, {greatest_of}, LAST(x, true) OVER (ORDER BY id) AS c"
+    db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {items} FROM t")
+    for _ in range(40):
+        at = draw.randrange(20)
+        if at in live:
+            db.delete("t", [live.pop(at)])
+        else:
+            live[at] = (at, draw.choice([None, 0, 1, 2]), draw.choice([-1, 0, 1]))
+            db.insert("t", [live[at]])
+        expected = []
+        for one in sorted(live):
+            before = [(x, y) for at, x, y in sorted(live.values()) if at <= one and x is not None]
+            after = [(x, y) for at, x, y in live.values() if at >= one and x is not None]
+            least, greatest, last = min(before, default=None), max(after, default=None), (before or [None])[-1]
+            expected.append((one, least and least[1], greatest and greatest[1], last and last[0]))
+        assert sorted(db.view("v")) == expected

@@ -58,11 +58,15 @@ Expr = Column | Literal | Call
 
 def columns_of(expr: Expr) -> tuple[str, ...]:
     """Names of the columns of an expression, each once, in order of first use."""
-    if isinstance(expr, Column):
-        return (expr.name,)
-    if isinstance(expr, Literal):
-        return ()
-    return tuple(dict.fromkeys(name for arg in expr.args for name in columns_of(arg)))
+    found: dict[str, None] = {}
+    left = [expr]
+    while left:
+        node = left.pop()
+        if isinstance(node, Column):
+            found[node.name] = None
+        elif isinstance(node, Call):
+            left.extend(reversed(node.args))
+    return tuple(found)
 
 
 WORDS = "words"

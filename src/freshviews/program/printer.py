@@ -377,8 +377,8 @@ class _Printer:
                 self.line(f"balance {view}[{', '.join(key)}]")
             case Perform(procedure, arguments, sign):
                 self.line(f"{procedure}({', '.join(arguments)}) * {sign}")
-            case Scan(view, key, component, source, within, kind, low, high, known):
-                also = f", {known}" if known else ""
+            case Scan(view, key, component, source, within, kind, low, high, known, by):
+                also = "".join(f", {one}" for one in (by, known) if one)
                 place = f"{source}[{', '.join(within)}]"
                 if low or high:
                     place = self.range(Range(source, within, low, high))

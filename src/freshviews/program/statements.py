@@ -300,8 +300,8 @@ class Scan:
 
     With ``low`` or ``high``, only rows between these places count, as in a Range of places, and ``kind`` is a fold that
     ``source`` declares, ``min_by`` and ``max_by`` among them: the last column of the row with the least or greatest
-    last two columns. The component ``known`` of ``view`` then becomes 1 if the value is there and not NULL, else 0, and
-    with it the value. Without a ``kind`` both become 0.
+    last two columns, of which the component ``by`` becomes the first. The component ``known`` becomes 1 if there are
+    rows, else 0, and with it the others. Without a ``kind`` all become 0.
     """
 
     view: ChangedView
@@ -314,6 +314,7 @@ class Scan:
     low: PlaceBound | None = field(default=None, repr=False)
     high: PlaceBound | None = field(default=None, repr=False)
     known: str = field(default="", repr=False)
+    by: str = field(default="", repr=False)
 
 
 @hashed_once

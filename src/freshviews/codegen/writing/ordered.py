@@ -84,18 +84,24 @@ def write_scan(context: Context, statement: Scan) -> None:
 
 
 def _write_scan_of_range(context: Context, statement: Scan) -> None:
-    """Set a component to a fold of the rows of a range, and another one to 1, or both to 0 where it has no value."""
+    """Set components to a fold of the rows of a range, and one to 1, or all to 0 where there are no rows."""
     view, source = context.views[statement.view], context.views[statement.source]
-    value, known = context.fresh(statement.component), context.fresh(statement.known)
+    value, known, by = (context.fresh(one) for one in (statement.component, statement.known, statement.by or "by"))
     if statement.kind:
         _, place, bounds = _range(context, Range(source.name, statement.within, statement.low, statement.high))
         context.line(f"{value} = range_fold({place}, {bounds}, {source.folds.index(statement.kind)})")
     else:
         context.line(f"{value} = NULL")
     context.line(f"{known} = 1 if {value} != NULL else 0")
-    context.line(f"{value} = {value} if {known} != 0 else 0")
+    if statement.by:
+        found, last = f"row_at({context.table(source.name)}, {value} - 1)", len(source.key) - 1
+        context.line(f"{by} = load({found}, {last - 1}) if {known} != 0 else 0")
+        context.line(f"{value} = load({found}, {last}) if {known} != 0 else 0")
+    else:
+        context.line(f"{value} = {value} if {known} != 0 else 0")
     row, offsets = write_target(context, view, statement.key), row_layout(view).offsets
-    words = ((offsets[statement.component], value), (offsets[statement.known], known))
+    words = [(offsets[statement.component], value), (offsets[statement.known], known)]
+    words += [(offsets[statement.by], by)] if statement.by else []
     if context.moved:
         changed = " or ".join(f"load({row}, {offset}) != {word}" for offset, word in words)
         with context.block(f"if {changed}:"):

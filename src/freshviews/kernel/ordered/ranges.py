@@ -14,13 +14,12 @@ A loop over a range::
 
 from __future__ import annotations
 
-from freshviews.kernel.btree.folds import KIND
 from freshviews.kernel.hash.index import ROWS_COUNT, position_of_row, slice_rows
 from freshviews.kernel.hash.table import KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, write_key
 from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.memory.row_sort import compare_prefix
-from freshviews.kernel.ordered.folds import MODE, below_of, combine_of, ordered_fold_at, own_of
+from freshviews.kernel.ordered.folds import below_of, combine_of, ordered_fold_at, own_of
 from freshviews.kernel.ordered.groups import are_outside, group_of_prefix, group_of_row, is_outside
 from freshviews.kernel.ordered.index import (
     KINDS,
@@ -207,7 +206,7 @@ def sum_range(o: int, t: int, prefix: tuple[int, ...], low: int, high: int, has:
 def fold_of_range(o: int, t: int, low: int, high: int, has: int, f: int) -> int:
     """Fold ``f`` of the rows of a range whose prefix is in the header; NULL if there is none.
 
-    Of a fold that finds a row, this is the last key word of the row. The rows are combined from whole subtrees, in
+    Of a fold that finds a row, this is the number of the row plus 1. The rows are combined from whole subtrees, in
     O(log n), expected. No group is outside the tree of an index with folds.
     """
     fold = ordered_fold_at(o, t, f)
@@ -241,7 +240,7 @@ def fold_of_range(o: int, t: int, low: int, high: int, has: int, f: int) -> int:
             child = load32(right_link(o, t, child), 0)
         else:
             child = left
-    return load(row_at(t, value - 1), load(t, KEY) - 1) if load(fold, KIND) >= MODE else value
+    return value
 
 
 @inlined

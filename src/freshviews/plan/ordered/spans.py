@@ -43,8 +43,8 @@ Aggregates in a semigroup are folds of the rows of a frame, from O(log N) subtre
             vanishes: the same
 
 The frames of one-sided bounds grow with their places. So where the least value of a frame stays, all larger frames have
-a row with a value as small, and stay, too. Of ``MIN_BY``, a value that stays may be that of another row, so the loop
-visits all places.
+a row with a value as small, and stay, too. Of ``MIN_BY``, the result has both values of the row, as one alone may be
+that of another row, too.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ from freshviews.plan.leaves import (
 )
 from freshviews.plan.naming import RESULT, Namer, names_in
 from freshviews.plan.strategy import Request, Strategy
-from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Monomial
+from freshviews.program.payload import COUNT, COUNTED, MULTIPLICITY, Component, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Body, Let, PlaceBound, Range, RangeLoop, RangeSum, Scan, Sum
@@ -98,9 +98,14 @@ def plan(query: Query, folded: Sequence[DistinctAggregate] = (), counted: bool =
     for alike in _alike(folded):
         made = planner.with_folds(made, alike)
     if folded:
-        few = not counted and span.low is None and all(one.kind not in BY for one in folded)
+        few = not counted and span.low is None
         made = replace(made, bounds=_OF_FOLDS if few else _OF_ALL_FOLDS)
     return made
+
+
+def _by_of(name: str) -> str:
+    """The component that has the first of the two values of a MIN_BY or MAX_BY."""
+    return name + "#by"
 
 
 def _alike(aggregates: Sequence[DistinctAggregate]) -> list[tuple[DistinctAggregate, ...]]:
@@ -182,9 +187,12 @@ class _Planner:
             )
             key = tuple(names.get(variable, variable) for variable in self.query.free)
             return tuple(
-                Scan(RESULT, key, d.name, name, self.group, d.kind if is_there else "", low, high, number_of(d.name))
+                Scan(
+                    RESULT, key, d.name, name, self.group, d.kind if is_there else "", low, high, number_of(d.name),
+                    _by_of(d.name) if d.kind in BY else "",
+                )
                 for d in alike
-            )
+            )  # fmt: skip
 
         key = tuple(own.namer.fresh(f"{one}_") for one in self.places.key[len(self.group) :])
         lets, place = own.place_of_row()
@@ -193,7 +201,7 @@ class _Planner:
             key,
             own.namer.alias(self.places.name),
             scans(dict(zip((*self.place, *self.columns), key, strict=True))),
-            steady=self.span.low is None and not set(kinds).intersection(BY),
+            steady=self.span.low is None,
         )
         into = (*self.group, *place, *own.values)
         add = Add(name, into, (COUNT,), (Monomial((MULTIPLICITY,)),), appear=(loop,), vanish=(loop,))
@@ -202,7 +210,8 @@ class _Planner:
         assert isinstance(added, Add)
         added = replace(added, appear=(*added.appear, *scans({})), vanish=(*added.vanish, *scans({}, False)))
         result = made.view(RESULT)
-        components = (*result.components, *(c for d in alike for c in components_of(d)))
+        bys = tuple(Component(_by_of(d.name), "integer") for d in alike if d.kind in BY)
+        components = (*result.components, *(c for d in alike for c in components_of(d)), *bys)
         kept = [self._in_order(v) if loop.steady else v for v in made.views if v != result]
         views = (*kept, rows, replace(result, components=components))
         on_row = trigger(query, own.rows_atom, (*lets, add))

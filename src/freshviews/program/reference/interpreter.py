@@ -51,7 +51,6 @@ from freshviews.program.statements import (
 )
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.program.views import View
-from freshviews.query.block import BY
 from freshviews.ring import named
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -450,20 +449,21 @@ class State(Tables):
 
     def _scan_range(self, statement: Scan, scope: Scope) -> None:
         view, source = self.program.view(statement.view), self.program.view(statement.source)
-        found, kind = NULL, statement.kind
+        words = {statement.component: 0, statement.known: 0, statement.by: 0}
+        kind, last = statement.kind, 2 if statement.by else 1
         if kind:
             assert kind in source.folds, f"{source.name} does not fold {kind}"
-            last = 2 if kind in BY else 1
             rows = self._range(Range(source.name, statement.within, statement.low, statement.high), scope)
-            ends = dict.fromkeys((row[-last:] for row in rows), 1)
-            found = scanned(kind, ends, source.ordered[-last:], self.dictionary) if rows else NULL
-        key, names = scope.values(statement.key), [c.name for c in view.components]
+            ends = in_order((row[-last:] for row in rows), source.ordered[-last:], self.dictionary)
+            if ends:
+                end = ends[0] if kind in ("min", "min_by") else ends[-1]
+                value = scanned(kind, dict.fromkeys(ends, 1), source.ordered[-last:], self.dictionary)
+                words = {statement.component: value, statement.known: 1, statement.by: end[0]}
+        key = scope.values(statement.key)
         before = self.views[view.name].get(key, ring_of(view.components).zero)
-        after = list(before)
-        after[names.index(statement.component)] = 0 if found == NULL else found
-        after[names.index(statement.known)] = int(found != NULL)
-        self.has_moved |= before != tuple(after)
-        self._put(view, key, before, tuple(after))
+        after = tuple(words.get(c.name, word) for c, word in zip(view.components, before, strict=True))
+        self.has_moved |= before != after
+        self._put(view, key, before, after)
 
     def _scan(self, statement: Scan, scope: Scope) -> None:
         key, within = scope.values(statement.key), scope.values(statement.within)

@@ -164,6 +164,10 @@ class _Builder:
             exprs, limit = self._first_rows(select.limit)
         elif select.kind == "bag":
             exprs, having = self._bag_outputs()
+            if select.limit is not None:
+                values = self.free
+                limit = self._frames(select.limit)
+                self.free += [name for name in values if name not in self.free]
         else:
             groups = self._groups()
             limit = None if select.limit is None else self._frames(select.limit)

@@ -101,7 +101,9 @@ def _rows(select: Select, aggregate: AggregateCall, views: Views) -> Select:
         return _relations(select, aggregate, aggregate.gathering, views)
     groups = (Item(f"g{i}", group.expr) for i, group in enumerate(select.groups, 1))
     arguments = (Item(f"a{i}", arg) for i, arg in enumerate(aggregate.args, 1))
-    return replace(select, kind="bag", items=(*groups, *arguments), groups=(), aggregates=(), having=None)
+    # The rows of frames are found in the order of the groups.
+    kept = () if select.limit is None else select.groups
+    return replace(select, kind="bag", items=(*groups, *arguments), groups=kept, aggregates=(), having=None)
 
 
 def _relations(select: Select, aggregate: AggregateCall, gathering: Gathering, views: Views) -> Select:

@@ -118,11 +118,13 @@ def _exprs_over(view: ViewDef, name: str) -> Iterator[Expr]:
 
 def _parts_in(expr: Expr) -> Iterator[Expr]:
     """The largest parts of columns in an expression."""
-    if _is_part(expr):
-        yield expr
-    elif isinstance(expr, Call):
-        for arg in expr.args:
-            yield from _parts_in(arg)
+    left = [expr]
+    while left:
+        node = left.pop()
+        if _is_part(node):
+            yield node
+        elif isinstance(node, Call):
+            left.extend(reversed(node.args))
 
 
 def _is_part(expr: Expr) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
@@ -218,14 +219,15 @@ def _wish(expr: Expr, wish: str = "") -> str:
         return _word(wish)
     if isinstance(expr, Column):
         return _word(name_of(expr.name))
-    columns = dict.fromkeys(_word(name_of(n.name)) for n in nodes_of(expr) if isinstance(n, Column))
     if isinstance(expr, Call) and expr.op in ("check_range", "scale_up", "int_to_float", "coalesce"):
         return _wish(expr.args[0])
     if isinstance(expr, Call):
+        columns = dict.fromkeys(_word(name_of(n.name)) for n in nodes_of(expr) if isinstance(n, Column))
         return "_".join([expr.op.removesuffix("_int").removesuffix("_float"), *columns][:3])
     return "constant"
 
 
+@lru_cache(maxsize=1 << 12)
 def _word(name: str) -> str:
     """The name as an identifier for the printed program."""
     word = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or "column"

@@ -112,9 +112,12 @@ def simplified(joined: Joined, also: tuple[Expr, ...] = ()) -> Joined:
 
 def aliases_in_order(joined: Joined) -> Iterator[str]:
     """The aliases of all sources, in order."""
-    yield from (source.alias for source in joined.sources)
-    for side in (*(side for one in joined.full for side in (one.left, one.right)), *(o.right for o in joined.left)):
-        yield from aliases_in_order(side)
+    left = [joined]
+    while left:
+        one = left.pop()
+        yield from (source.alias for source in one.sources)
+        sides = (*(side for full in one.full for side in (full.left, full.right)), *(o.right for o in one.left))
+        left.extend(reversed(sides))
 
 
 def all_aliases(joined: Joined) -> list[str]:

@@ -205,6 +205,8 @@ class _Rows:
             made = self._at_place if _is_of_partition(window) else self._in_frame
             return made(window, over, partition, order), self.joined
         if window.joins_in_order:
+            if frame is not None and frame.between is not None:
+                calls = self._without_host(calls)
             calls = tuple(self._texts_in_order(one, order) for one in calls)
         return self._over_frame(_Aggregate(window.frame, window.value, calls, partition, order)), self.joined
 
@@ -220,7 +222,7 @@ class _Rows:
             # A frame beside the one value of ORDER BY is empty; that of NULL has the rows with NULL.
             known = call("is_not_null", (one.order[0].expr,), BOOLEAN)
             return logic.choose([(known, one.of_no_rows)], found)
-        if frame.between is not None and all(made.gathering is None for made in one.calls):
+        if frame.between is not None:
             return self._over_frames(one, frame.between)
         if frame.rows and None in (frame.low, frame.high):
             return self._to_an_end(one, frame)
