@@ -37,9 +37,9 @@ def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
         if 0 < column.length < len(value):
             raise text.error(node, f"{what}: {too_long(column.length, len(value))}")
         return Default(value)
-    text = text_in(column.type, value)
-    if text is not None:
-        return Default(text)
+    kept = text_in(column.type, value)
+    if kept is not None:
+        return Default(kept)
     return Default(None if value is None else literal_code(column.type, value, Dictionary()))
 
 
