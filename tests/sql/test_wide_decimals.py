@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import struct
 from collections import Counter
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -19,6 +20,9 @@ import pytest
 
 from freshviews import BatchError, Database, EvaluationError, SqlError
 from freshviews.engine.commit.collection import Collection
+from freshviews.engine.commit.records import changes_of
+from freshviews.store.record import WORDS, Record
+from freshviews.types import NULL
 from freshviews.types.sqltype import text_of, value_of_text
 
 pytestmark = pytest.mark.plain_python(only=True)
@@ -396,6 +400,16 @@ def test_keys_defaults_and_statements_take_wide_decimals(tmp_path: Path) -> None
         assert db.table("t")[-MOST] == (-MOST, Decimal("999999999999999999.99"), 1)
         db.snapshot()
         db.close()
+
+
+def test_a_log_that_has_decimals_of_many_digits_as_words_is_read() -> None:
+    db = made("CREATE TABLE t (k INT, x DECIMAL(38, 2), s STRING)")
+    (table,) = db._relations.tables.values()
+    words = [7, 8, 150, NULL, 2, NULL, 1, -1]
+    payload = struct.pack("<QII8q", table.number, 2, 3, *words) + b"ab"
+    ((_, encoded),) = changes_of(Record(WORDS, 1, 1, payload), db._relations)
+    assert table.decoder.tuples(encoded.batch) == [(7, Decimal("1.50"), "ab"), (8, None, None)]
+    assert encoded.batch.multiplicities.tolist() == [1, -1]
 
 
 def test_a_result_of_more_than_38_digits_is_an_error() -> None:
