@@ -19,11 +19,13 @@ import pyarrow as pa
 import pytest
 
 from freshviews import BatchError, Database, EvaluationError, SqlError
+from freshviews.cells import plan_cells
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.records import changes_of
 from freshviews.store.record import WORDS, Record
 from freshviews.types import NULL
 from freshviews.types.sqltype import text_of, value_of_text
+from tests.cells.simulated import catalog_of, check, random_versions
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -400,6 +402,18 @@ def test_keys_defaults_and_statements_take_wide_decimals(tmp_path: Path) -> None
         assert db.table("t")[-MOST] == (-MOST, Decimal("999999999999999999.99"), 1)
         db.snapshot()
         db.close()
+
+
+def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
+    big = 10**25 + 1
+    catalog = catalog_of(
+        f"""CREATE TABLE r (x DECIMAL(38, 0), a INT); CREATE TABLE s (x DECIMAL(38, 0), y DECIMAL(30, 2));
+        CREATE MATERIALIZED VIEW j AS SELECT a, SUM(y * {big}) AS s, MAX(y) AS m, AVG(y) AS v, COUNT(DISTINCT y) AS d
+          FROM r JOIN s USING (x) GROUP BY a;
+        CREATE MATERIALIZED VIEW g AS SELECT x * {big} AS x, COUNT(*) AS n FROM r GROUP BY x * {big};
+        CREATE MATERIALIZED VIEW w AS SELECT a, n FROM g JOIN r ON g.x = r.a * CAST({big} AS DECIMAL(28, 2))"""
+    )
+    check(plan_cells(catalog, 4, {}), catalog, random_versions(catalog, 3, 3), tmp_path)
 
 
 def test_a_log_that_has_decimals_of_many_digits_as_words_is_read() -> None:
