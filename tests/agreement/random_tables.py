@@ -34,7 +34,7 @@ _DOMAINS: dict[str, tuple[Any, ...]] = {
     "DECIMAL(4, 1)": tuple(Decimal(i) / 2 for i in range(16)),
     "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
     "DECIMAL(15, 3)": tuple(map(Decimal, ("0.500", "1.000", "123456789.125"))),
-    "DECIMAL(20, 1)": tuple(map(Decimal, ("0.5", "1.0", "1000000000000.5"))),
+    "DECIMAL(20, 1)": tuple(map(Decimal, ("0.5", "1.0", "1000000000000.5", "999999999999999999.5"))),
     "DOUBLE": (0.5, 2.0, -1.5, 0.0),
     "FLOAT": (0.5, 1.0, -0.25),
     "STRING": STRINGS,

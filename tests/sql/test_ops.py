@@ -89,7 +89,7 @@ def test_every_operation_is_used_by_a_function() -> None:
         "w < p", "w <= p", "w > p", "w >= p", "w + p", "w - p", "w * w", "p * CAST(p AS DECIMAL(20, 2))", "w / p", "-w",
         "abs(w)", "w div p", "w % p", "pmod(w, p)", "round(w, 2)", "bround(w, 2)", "floor(w)", "ceil(w)",
         "CAST(w AS DOUBLE)", "CAST(w AS BOOLEAN)", "CAST(w AS BIGINT)", "CAST(x AS DECIMAL(38, 2))", "greatest(w, p)",
-        "least(w, p)",
+        "least(w, p)", "signum(w)",
     ]  # fmt: skip
     for sql in operators:
         inner = "SELECT *, s AS e2, CAST(p AS DECIMAL(38, 10)) AS w FROM r, k"

@@ -14,6 +14,7 @@ from freshviews.sql.expressions.coerce import (
     common,
     mean_of,
     product_of,
+    quotient_of,
     remainder_of,
     sum_of,
     total_of,
@@ -121,15 +122,6 @@ def operand_kinds(node: Node) -> tuple[SqlType, SqlType, SqlType] | None:
         return to, to, to
     exact = [literal_digits(side) or as_decimal(kind) for side, kind in zip(sides, kinds, strict=True)]
     return exact[0], exact[1], to
-
-
-def _quotient(one: SqlType, other: SqlType) -> SqlType:
-    """Decimal ``/``, with all digits that Spark keeps; the columns of views have at most 18."""
-    scale = max(6, one.scale + other.precision + 1)
-    precision = one.precision - one.scale + other.scale + scale
-    if precision > 38:
-        scale, precision = max(38 - (precision - scale), min(scale, 6)), 38
-    return decimal(precision, scale)
 
 
 def _arithmetic(of_decimals: Callable[[SqlType, SqlType], SqlType]) -> Callable[[Any, Node], Node]:
@@ -275,7 +267,7 @@ _SAME = (
 _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
     **dict.fromkeys((exp.Add, exp.Sub), _arithmetic(sum_of)),
     exp.Mul: _arithmetic(product_of),
-    exp.Div: _arithmetic(_quotient),
+    exp.Div: _arithmetic(quotient_of),
     exp.Mod: _arithmetic(remainder_of),
     exp.Sum: _of_argument(total_of),
     exp.Avg: _of_argument(mean_of),

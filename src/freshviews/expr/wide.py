@@ -97,7 +97,7 @@ TWINS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     {
         "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
         "add_int": operator.add, "sub_int": operator.sub, "mul_int": operator.mul,
-        "neg_int": operator.neg, "abs_int": abs,
+        "neg_int": operator.neg, "abs_int": abs, "sign_int": lambda x: (x > 0) - (x < 0),
         "div_int": _whole, "mod_int": _rest, "pmod_int": _positive_rest,
         "scale_up": operator.mul, "scale_down": _rounded, "scale_down_even": _rounded_even,
         "mul_decimal": _product,

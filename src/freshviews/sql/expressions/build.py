@@ -136,7 +136,7 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
 _ANY_CODE = ("eq", "ne", "null_safe_eq", "only_value")
 """Operations on two codes of one form."""
 _ONE_CODE = ("is_null", "is_not_null", "unless_failed", "unless_counted", "failed")
-_AS_THEY_ARE = ("lt", "le", "gt", "ge", "check_range", "int_to_bool")
+_AS_THEY_ARE = ("lt", "le", "gt", "ge", "check_range", "int_to_bool", "sign_int")
 """Operations whose twins over wide decimals give a word."""
 
 

@@ -18,9 +18,9 @@ from freshviews.types.values import NULL_REFUSED, literal_code, text_in, too_lon
 _CONSTANTS = "a constant such as 5, 'new' or DATE '2026-01-01' is accepted"
 
 
-def default_of(text: SqlText, node: Node, column: ColumnDef, what: str = "") -> Default:
-    """The constant after DEFAULT, or ``what`` is a constant of the type of a column. Raises SqlError with the place."""
-    what = what or f"DEFAULT of column {column.name}"
+def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
+    """The constant after DEFAULT. Raises SqlError with the place."""
+    what = f"DEFAULT of column {column.name}"
 
     def refused(named: exp.Column) -> Expr:
         raise text.error(named, f"{what}: {text.of(named)} is a column; {_CONSTANTS}")
@@ -37,9 +37,9 @@ def default_of(text: SqlText, node: Node, column: ColumnDef, what: str = "") -> 
         if 0 < column.length < len(value):
             raise text.error(node, f"{what}: {too_long(column.length, len(value))}")
         return Default(value)
-    digits = text_in(column.type, value)
-    if digits is not None:
-        return Default(digits)
+    kept = text_in(column.type, value)
+    if kept is not None:
+        return Default(kept)
     return Default(None if value is None else literal_code(column.type, value, Dictionary()))
 
 
