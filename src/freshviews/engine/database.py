@@ -95,6 +95,7 @@ from freshviews.errors import (
     StoreError,
     shown,
 )
+from freshviews.expr.zones import is_time_zone
 from freshviews.kernel.machine.beside import (
     FEW_ROWS,
     LITTLE,
@@ -181,6 +182,9 @@ class Database(Shown):
         What sets the clock that views read. ``"advance"``, the default: calls of ``advance`` alone. ``"auto"``: each
         version of rows, too, to the time of the machine in UTC, but not ``apply_in_order``. Reading never sets it: call
         ``advance`` before a read that must not be older. Small batches go the general way once a view reads the clock.
+    timezone
+        The time zone in which SQL reads and prints TIMESTAMP_LTZ, such as ``"Europe/Berlin"``, as by SET TIME ZONE.
+        None, the default: that of the directory; of a new database ``"UTC"``.
 
     Attributes
     ----------
@@ -190,9 +194,9 @@ class Database(Shown):
     Raises
     ------
     StoreError
-        The directory is open elsewhere, corrupt, incomplete, or of another format.
+        The directory is open elsewhere, corrupt, incomplete, of another format, or has another time zone.
     ArgumentError
-        A parameter is of a wrong type or out of range.
+        A parameter is of a wrong type or out of range, or the time zone is unknown.
 
     Examples
     --------
@@ -220,6 +224,7 @@ class Database(Shown):
         spare_memory: int | None = None,
         progress: bool | Callable[[Progress], object] | None = None,
         clock: Literal["advance", "auto"] = "advance",
+        timezone: str | None = None,
     ) -> None:
         arguments.optional(arguments.path, "Database(path)", path)
         if progress not in (None, True, False) and not callable(progress):
@@ -269,6 +274,21 @@ class Database(Shown):
             self._relations, self._scripts = found.relations, found.scripts
             self._versions[0], self.recovery = found.report.version, found.report
             self._taken.rows *= found.report.version > 0
+        if timezone is not None:
+            self._set_time_zone(timezone)
+
+    def _set_time_zone(self, zone: str) -> None:
+        """Give a new database a time zone; close one that has another zone."""
+        known = self._relations.timezone
+        try:
+            if not isinstance(zone, str) or not is_time_zone(zone):
+                raise ArgumentError(f"timezone must be a name such as 'Europe/Berlin' or '+02:00', not {shown(zone)}")
+            if zone != known and self._relations.catalog.names:
+                raise StoreError(f"{self._place} has the time zone {known}, not {zone}; open it without timezone")
+            self._execute(f"SET TIME ZONE '{zone}'", (), answered)
+        except BaseException:
+            self.close()
+            raise
 
     # Definitions
 
@@ -2082,9 +2102,12 @@ class Database(Shown):
     ) -> None:
         self.close()
 
+    @property
+    def _place(self) -> str:
+        return "in memory" if self._directory is None else str(self._directory.path)
+
     def _grid(self) -> Grid:
-        place = "in memory" if self._directory is None else str(self._directory.path)
-        caption = f"Database {place}, version {self.version:,}"
+        caption = f"Database {self._place}, version {self.version:,}"
         with self._lock:
             if self._closed:
                 return Grid(f"{caption}, closed")
