@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.spark.declarative.project import Project
 from freshviews.spark.declarative.spec import ProjectError, read_spec
+from freshviews.spark.driver import version
 from tests.spark.faults import environment
 from tests.spark.spark_pipelines import SparkPipelines, lacking, server
 
@@ -194,6 +196,25 @@ def test_each_refresh_updates_the_tables_that_it_names(spark: Any, tmp_path: Pat
     (spec.parent / "transformations" / "views.sql").write_text(wider + MOST)
     assert run(spark, spec)["counted"] == "maintained"
     assert tables() == [[("bolt", 1, 1), ("cog", 1, 7)], [(1,)]]
+
+
+def test_a_view_over_the_clock_has_the_time_of_each_run(
+    spark: Any, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    due = "CREATE MATERIALIZED VIEW due AS SELECT part, qty FROM arrived WHERE day <= current_date() AND day < now();\n"
+    spec = write(tmp_path / "project", due + COUNTED, SOURCE, database=database)
+    done = []
+    for hour in (12, 30, 60):
+        time = dt.datetime(2026, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=hour)
+        monkeypatch.setattr(version, "machine_time", lambda time=time: int(time.timestamp()) * 1_000_000)
+        made = run(spark, spec)
+        done.append((made["due"], made["counted"], rows(spark.table(f"{database}.due"))))
+    first = [("bolt", 3), ("nut", 4)]
+    assert done == [
+        ("maintained", "maintained", first),
+        ("maintained", "unchanged", [first[0], ("bolt", 5), first[1]]),  # no row arrives, and a day begins
+        ("unchanged", "unchanged", [first[0], ("bolt", 5), first[1]]),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from freshviews.sql.expressions.functions import FUNCTIONS
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
+from freshviews.types import TIMESTAMP_LTZ
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
 _REFUSED |= {"median", "percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"}
@@ -128,7 +129,8 @@ def _cast(text: SqlText, node: exp.Func) -> Node:
     """A CAST; sqlglot reads Spark's as TRY_CAST, and TRY_CAST as one that is safe."""
     if node.args.get("format"):
         raise text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
-    type_of(text, node.args["to"])
+    if type_of(text, node.args["to"]) == TIMESTAMP_LTZ:
+        raise text.unsupported(node, "TIMESTAMP_LTZ in a SELECT", "CAST to it in a view, and CAST the view's to STRING")
     return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])
 
 

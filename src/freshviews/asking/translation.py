@@ -28,7 +28,7 @@ from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
-from freshviews.types import SqlType
+from freshviews.types import TIMESTAMP_LTZ, SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
@@ -422,10 +422,12 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
 
 
 def _check_kind(column: exp.Column, relation: AskedRelation) -> None:
-    """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules."""
+    """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules.
+    Refuse a TIMESTAMP_LTZ, which DuckDB would read in UTC."""
     kind = next((kind for name, kind in relation.columns if name.lower() == column.name.lower()), None)
-    if kind is not None and kind.is_interval:
-        what = f"{relation.name}.{column.name} is an {kind}, which a SELECT cannot read"
+    if kind is not None and (kind.is_interval or kind == TIMESTAMP_LTZ):
+        article = "an" if kind.is_interval else "a"
+        what = f"{relation.name}.{column.name} is {article} {kind}, which a SELECT cannot read"
         raise NotAnswered(column, f"{what}; read the view itself, or CAST it to STRING or to a number in a view")
 
 

@@ -1,4 +1,4 @@
-"""Defines tables and views, their keys, windows and watermarks, the clock, and the limit on the nesting of SQL."""
+"""Defines tables and views, their keys, windows and watermarks, the clock, the zone, and the limit on nesting."""
 
 __all__ = [
     "catalog",
@@ -11,6 +11,7 @@ __all__ = [
     "nesting",
     "rings",
     "row_keys",
+    "timezone",
     "watermark",
     "widening",
     "window",

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import DropFunction, FunctionDef
+from freshviews.catalog.timezone import UTC, SetTimeZone
 
 Named = TypeVar("Named", TableDef, ViewDef, PlainView)
 
@@ -78,7 +79,7 @@ class Comment:
         return self.name.lower(), (self.column or "").lower()
 
 
-Definition = TableDef | ViewDefs | PlainView | FunctionDef | AlterTable | AlterView | Comment
+Definition = TableDef | ViewDefs | PlainView | FunctionDef | AlterTable | AlterView | Comment | SetTimeZone
 Statement = Definition | DropTable | DropView | DropFunction
 
 
@@ -92,6 +93,7 @@ class Catalog:
     plain: Mapping[str, PlainView] = field(default_factory=dict)
     comments: Mapping[tuple[str, str], str] = field(default_factory=dict)
     functions: Mapping[str, FunctionDef] = field(default_factory=dict)
+    timezone: str = UTC
 
     def named(self, name: str) -> TableDef | ViewDef | PlainView | None:
         """The table or view with this name."""
@@ -196,6 +198,8 @@ class Catalog:
             return replace(self, views=views)
         if isinstance(statement, Comment):
             return replace(self, comments=commented(self.comments, statement))
+        if isinstance(statement, SetTimeZone):
+            return replace(self, timezone=statement.zone)
         if isinstance(statement, FunctionDef | DropFunction):
             return replace(self, functions=with_function(self.functions, statement))
         comments = without_comments(self.comments, statement.name)

@@ -95,6 +95,7 @@ from freshviews.errors import (
     StoreError,
     shown,
 )
+from freshviews.expr.zones import is_time_zone
 from freshviews.kernel.machine.beside import (
     FEW_ROWS,
     LITTLE,
@@ -184,6 +185,9 @@ class Database(Shown):
         What sets the clock that views read. ``"advance"``, the default: calls of ``advance`` alone. ``"auto"``: each
         version of rows, too, to the time of the machine in UTC, but not ``apply_in_order``. Reading never sets it: call
         ``advance`` before a read that must not be older. Small batches go the general way once a view reads the clock.
+    timezone
+        The time zone in which SQL reads and prints TIMESTAMP_LTZ, such as ``"Europe/Berlin"``, as by SET TIME ZONE.
+        None, the default: that of the directory; of a new database ``"UTC"``.
 
     Attributes
     ----------
@@ -193,9 +197,9 @@ class Database(Shown):
     Raises
     ------
     StoreError
-        The directory is open elsewhere, corrupt, incomplete, or of another format.
+        The directory is open elsewhere, corrupt, incomplete, of another format, or has another time zone.
     ArgumentError
-        A parameter is of a wrong type or out of range.
+        A parameter is of a wrong type or out of range, or the time zone is unknown.
 
     Examples
     --------
@@ -223,6 +227,7 @@ class Database(Shown):
         spare_memory: int | None = None,
         progress: bool | Callable[[Progress], object] | None = None,
         clock: Literal["advance", "auto"] = "advance",
+        timezone: str | None = None,
     ) -> None:
         arguments.optional(arguments.path, "Database(path)", path)
         if progress not in (None, True, False) and not callable(progress):
@@ -272,6 +277,21 @@ class Database(Shown):
             self._relations, self._scripts = found.relations, found.scripts
             self._versions[0], self.recovery = found.report.version, found.report
             self._taken.rows *= found.report.version > 0
+        if timezone is not None:
+            self._set_time_zone(timezone)
+
+    def _set_time_zone(self, zone: str) -> None:
+        """Give a new database a time zone; close one that has another zone."""
+        known = self._relations.timezone
+        try:
+            if not isinstance(zone, str) or not is_time_zone(zone):
+                raise ArgumentError(f"timezone must be a name such as 'Europe/Berlin' or '+02:00', not {shown(zone)}")
+            if zone != known and self._relations.catalog.names:
+                raise StoreError(f"{self._place} has the time zone {known}, not {zone}; open it without timezone")
+            self._execute(f"SET TIME ZONE '{zone}'", (), answered)
+        except BaseException:
+            self.close()
+            raise
 
     # Definitions
 
@@ -1518,7 +1538,7 @@ class Database(Shown):
         version = 0
         try:
             with self._lock, take_in(self._taken, rows) as waits:
-                clock = self._moved_clock
+                clock = self._moved_clock if self._keeps_time else None
                 names = names if clock is None else (*names, CLOCK.name)
                 if (waits or not self._compiled.issuperset(names)) and not may_stand_in():
                     found = tables() if clock is None else (*tables(), clock)
@@ -1537,14 +1557,15 @@ class Database(Shown):
     def _wait_for_room(self, *tables: TableState | None) -> None:
         """Before a commit to tables: wait for room in the queues of iterators over their views."""
         downstream = self._relations.downstream
-        changed = [table for table in (*tables, self._moved_clock) if table is not None]
+        clock = self._moved_clock if self._keeps_time else None
+        changed = [table for table in (*tables, clock) if table is not None]
         views = {view for table in changed for view in downstream.get(table, ())}
         wait_for_room(self._queues.waited, views, self._lock)
 
     @property
     def _moved_clock(self) -> TableState | None:
-        """The table of the clock, if versions of rows set it."""
-        return self._relations.tables.get(CLOCK.name) if self._keeps_time else None
+        """The table of the clock, if there is one, of a database whose versions of rows set it."""
+        return self._relations.tables.get(CLOCK.name)
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -1590,7 +1611,8 @@ class Database(Shown):
         # A signal during a read of a dict of Numba becomes a KeyError.
         with self._whole(unchanged=True):
             table = self._table(name)
-            direct = None if self._moved_clock is not None else direct_of(table, self._relations, self._versions)
+            is_timed = self._keeps_time and self._moved_clock is not None
+            direct = None if is_timed else direct_of(table, self._relations, self._versions)
         if direct is not None and not direct.compiled:
             return None  # The next batch asks again.
         self._direct[name] = direct
@@ -1672,7 +1694,7 @@ class Database(Shown):
     ) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
         memory was checked, or must not be. ``timed``: the clock was set, or must not be."""
-        clock = None if timed else self._moved_clock
+        clock = self._moved_clock if self._keeps_time and not timed else None
         moved = None if clock is None else later(clock, None)
         if clock is not None and moved is not None:
             changes = ((clock, moved), *changes)
@@ -2079,9 +2101,12 @@ class Database(Shown):
     ) -> None:
         self.close()
 
+    @property
+    def _place(self) -> str:
+        return "in memory" if self._directory is None else str(self._directory.path)
+
     def _grid(self) -> Grid:
-        place = "in memory" if self._directory is None else str(self._directory.path)
-        caption = f"Database {place}, version {self.version:,}"
+        caption = f"Database {self._place}, version {self.version:,}"
         with self._lock:
             if self._closed:
                 return Grid(f"{caption}, closed")

@@ -26,6 +26,7 @@ from freshviews.catalog.catalog import (
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import DropFunction, FunctionDef
 from freshviews.catalog.nesting import TOO_DEEP, room
+from freshviews.catalog.timezone import SetTimeZone
 from freshviews.engine.backfill import ROWS, fill, input_rows
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
@@ -80,6 +81,7 @@ class Draft:
         self._plain = dict(relations.plain)
         self._comments = dict(relations.comments)
         self._functions = dict(relations.functions)
+        self._timezone = relations.timezone
         self._count = relations.made
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
@@ -107,6 +109,7 @@ class Draft:
             plain=self._plain,
             comments=self._comments,
             functions=self._functions,
+            timezone=self._timezone,
         )
 
     @property
@@ -144,6 +147,8 @@ class Draft:
             self._comments = commented(self._comments, statement)
         elif isinstance(statement, FunctionDef | DropFunction):
             self._functions = with_function(self._functions, statement)
+        elif isinstance(statement, SetTimeZone):
+            self._timezone = statement.zone
         else:
             self._drop(statement)
 
@@ -197,6 +202,7 @@ class Draft:
         self._plain = {view.name.lower(): view for view in catalog.plain.values()}
         self._comments = dict(catalog.comments)
         self._functions = dict(catalog.functions)
+        self._timezone = catalog.timezone
         load(self.relations)
         for view in catalog.views.values():
             self.make_view(view, restore)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import PlainView
 from freshviews.catalog.functions import FunctionDef
+from freshviews.catalog.timezone import UTC
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
 
@@ -35,6 +36,8 @@ class Relations:
     """The comments of tables, views and columns, by ``Comment.key``."""
     functions: Mapping[str, FunctionDef] = field(default_factory=dict)
     """The functions of users, by lower-case name."""
+    timezone: str = UTC
+    """The time zone of TIMESTAMP_LTZ."""
 
     def get(self, name: str) -> Relation | None:
         key = name.lower()
@@ -49,6 +52,7 @@ class Relations:
             {view.name: view for view in self.plain.values()},
             self.comments,
             self.functions,
+            self.timezone,
         )
 
     def close(self) -> None:

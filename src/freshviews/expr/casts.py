@@ -310,6 +310,12 @@ def string_to_timestamp(text: str) -> int:
     return micros
 
 
+def has_offset(text: str) -> bool:
+    """True for a text of ``string_to_timestamp`` with an offset or Z after the time."""
+    found = _TIMESTAMP.fullmatch(text.strip(_BLANKS))
+    return found is not None and bool((found[8] or "").strip(_TRIMMED))
+
+
 _FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 
 

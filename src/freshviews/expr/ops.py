@@ -164,6 +164,8 @@ get_json_object (s, path)                          the value of a path in a text
 json_array_length (s)                              number of elements; NULL for what is no JSON array
 from_utc_timestamp to_utc_timestamp (t, zone)      local time of a moment, and back; error for an unknown zone
 convert_timezone (from, to, t)                     local time in another zone
+string_to_moment (s, zone)                         as string_to_timestamp, of a local time unless s has an offset
+moment_beside (t, moment, zone)                    as to_utc_timestamp; of two, the one with the offset of the moment
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
 """
@@ -439,10 +441,12 @@ _ALL = [
     _host("json_array_length", json_texts.json_array_length, 1, 1, null="own"),
     _host("from_utc_timestamp", zones.from_utc_timestamp, 2, 2, fallible=True),
     _host("to_utc_timestamp", zones.to_utc_timestamp, 2, 2, fallible=True),
+    _host("moment_beside", zones.moment_beside, 3, 3, fallible=True),
+    _host("string_to_moment", zones.string_to_moment, 2, 2, fallible=True),
     _host("convert_timezone", zones.convert_timezone, 3, 3, fallible=True),
 ]
 
-_UNHELD = ("string_to_int", "string_to_timestamp", "string_to_interval")
+_UNHELD = ("string_to_int", "string_to_timestamp", "string_to_interval", "string_to_moment")
 """Operations that may read a value that does not fit 64 bits."""
 
 _ALL += [

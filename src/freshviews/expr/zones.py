@@ -7,6 +7,8 @@ import re
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from freshviews.expr.casts import has_offset, string_to_timestamp
+
 _EPOCH = dt.datetime(1970, 1, 1)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
 _NAME = re.compile(r"[A-Z][A-Za-z0-9_+\-]*(?:/[A-Za-z0-9_+\-]+)*")
@@ -39,6 +41,15 @@ def _zone(name: str) -> dt.tzinfo:
     raise ValueError(f"{name!r} is not a time zone; a name such as 'Europe/Paris' or an offset such as '+02:00' is")
 
 
+def is_time_zone(name: str) -> bool:
+    """True for a name or an offset that the functions of this module take."""
+    try:
+        _zone(name)
+    except ValueError:
+        return False
+    return True
+
+
 def _moment(micros: int) -> dt.datetime:
     try:
         return _EPOCH + dt.timedelta(microseconds=micros)
@@ -58,6 +69,23 @@ def to_utc_timestamp(micros: int, zone: str) -> int:
     offset = _moment(micros).replace(tzinfo=_zone(zone)).utcoffset()
     assert offset is not None
     return micros - offset // dt.timedelta(microseconds=1)
+
+
+def moment_beside(micros: int, other: int, zone: str) -> int:
+    """As ``to_utc_timestamp``, but of two moments the one with the offset from UTC of another moment."""
+    later = micros - (from_utc_timestamp(other, zone) - other)
+    try:
+        if from_utc_timestamp(later, zone) == micros:
+            return later
+    except ValueError:
+        pass
+    return to_utc_timestamp(micros, zone)
+
+
+def string_to_moment(text: str, zone: str) -> int:
+    """As ``string_to_timestamp``, of a local time in a zone, unless the text has an offset."""
+    micros = string_to_timestamp(text)
+    return micros if has_offset(text) else to_utc_timestamp(micros, zone)
 
 
 def convert_timezone(source: str, target: str, micros: int) -> int:

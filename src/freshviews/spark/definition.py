@@ -21,6 +21,7 @@ from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
+from freshviews.types import TIMESTAMP_LTZ
 
 ROWS = "freshviews.rows"
 """The property of a table that declares its expected rows."""
@@ -195,9 +196,10 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
             catalog = catalog.after(statement)
     relations: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
     for relation in relations:
-        column = next((one for one in relation.columns if one.type.is_interval), None)
+        column = next((one for one in relation.columns if one.type.is_interval or one.type == TIMESTAMP_LTZ), None)
         if column is not None:
-            what = f"{relation.name.split('#')[0]}.{column.name}, an {column.type}, as a column of a pipeline"
+            kind = f"{'an' if column.type.is_interval else 'a'} {column.type}"
+            what = f"{relation.name.split('#')[0]}.{column.name}, {kind}, as a column of a pipeline"
             raise UnsupportedSql(f"{what} is not supported; store a STRING or a number, and CAST it where it is used")
     for table in catalog.tables.values():
         watermark = watermark_of(table)

@@ -40,7 +40,8 @@ NAN = 0x7FF8000000000000
 
 @dataclass(frozen=True, repr=False)
 class SqlType:
-    """A SQL type; only DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field.
+    """A SQL type; DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field; the precision
+    also tells BINARY and TIMESTAMP_LTZ from the types whose codes they have.
 
     ``wide``: of a DECIMAL, its codes are those of texts."""
 
@@ -60,6 +61,8 @@ class SqlType:
         if self.is_interval:
             first, last = FIELDS[self.precision], FIELDS[self.scale]
             return f"INTERVAL {first}" if first == last else f"INTERVAL {first} TO {last}"
+        if self == TIMESTAMP_LTZ:
+            return "TIMESTAMP_LTZ"
         return "BINARY" if self == BINARY else self.name
 
     @property
@@ -130,6 +133,8 @@ BINARY = SqlType("STRING", 8)
 """Bytes within an expression, coded as a string with a character, U+0000 to U+00FF, for each; not a column's type."""
 DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
+TIMESTAMP_LTZ = SqlType("TIMESTAMP", 1)
+"""A moment, with the code of a TIMESTAMP in UTC; SQL reads and prints it in the time zone of the catalog."""
 
 
 def interval(first: str, last: str) -> SqlType:

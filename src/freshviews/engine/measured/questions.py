@@ -25,6 +25,7 @@ from freshviews.query.sharing import with_shared_sums
 from freshviews.sql.statements.sql_script import statements_of
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.types import TIMESTAMP_LTZ
 from freshviews.types.sqltype import value_of_text
 from freshviews.types.values import number_value
 
@@ -186,7 +187,8 @@ def _constant(column: ColumnDef) -> str:
     if kind.name == "DATE":
         return f"DATE '{date_to_string(value)}'"
     if kind.name == "TIMESTAMP":
-        return f"TIMESTAMP '{timestamp_to_string(value)}'"
+        zoned = kind == TIMESTAMP_LTZ
+        return f"{kind} '{timestamp_to_string(value)}{'Z' * zoned}'"
     if kind.is_interval:
         return interval_to_string(value, kind.precision, kind.scale)
     if kind.name == "BOOLEAN":

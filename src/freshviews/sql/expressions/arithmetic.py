@@ -17,7 +17,7 @@ from freshviews.sql.expressions.coerce import (
     sum_of,
     wider,
 )
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType, decimal
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -37,7 +37,7 @@ def subtract(a: Expr, b: Expr) -> Expr:
         return intervals.subtract(a, b)
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, negative(_day_count(b))), DATE)
-    moments = (DATE, TIMESTAMP)
+    moments = (DATE, TIMESTAMP, TIMESTAMP_LTZ)
     if (a.type in moments or b.type in moments) and {a.type, b.type} <= {*moments, STRING, VOID}:
         return intervals.between(a, b)
     return _sum("-", a, b)

@@ -10,7 +10,7 @@ from freshviews.expr.ops import may_fail
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, Refusal, call, integer, null, replaced, retyped
 from freshviews.sql.expressions.cast import cast, micros_of, number
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 _INT64 = 2**63 - 1
 
@@ -21,6 +21,8 @@ def try_cast(expr: Expr, to: SqlType) -> Expr:
     if not may_fail(made):
         return cast(expr, to)
     if expr.type.is_interval or (to.is_interval and expr.type != STRING) or (expr.type.is_float and to.wide):
+        return attempted("TRY_CAST", (expr,), lambda: cast(expr, to), to)
+    if TIMESTAMP_LTZ in (expr.type, to) and expr.type != STRING:
         return attempted("TRY_CAST", (expr,), lambda: cast(expr, to), to)
     if expr.type == TIMESTAMP:
         return try_cast(cast(expr, BIGINT if to.is_integer else DOUBLE), to)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from freshviews.catalog.timezone import UTC, time_zone
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, WIDE, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.coerce import GREATEST_PRECISION, as_decimal
@@ -19,6 +20,7 @@ from freshviews.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_LTZ,
     SqlType,
     decimal,
     declared_decimal,
@@ -41,6 +43,8 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         if STRING not in (source, to):
             raise Fault(f"{source} cannot be cast to {to}")
         return call("bytes_of_string" if to == BINARY else "string_of_bytes", (expr,), to)
+    if TIMESTAMP_LTZ in (source, to):
+        return _to_zoned(expr) if to == TIMESTAMP_LTZ else _from_zoned(expr, to)
     if source.is_interval and to != STRING:
         return _from_interval(expr, to)
     if to.is_interval and source != STRING:
@@ -182,6 +186,36 @@ def _to_interval(expr: Expr, to: SqlType) -> Expr:
     if not (source.is_integer or source.is_decimal):
         raise Fault(f"{source} cannot be cast to {to}")
     return checked(expr if to.unit == 1 else call("mul_int", (expr, integer(to.unit)), to), to)
+
+
+def local_time(moment: Expr) -> Expr:
+    """The local time, a TIMESTAMP, of a TIMESTAMP_LTZ in the time zone of the catalog."""
+    return _in_zone("from_utc_timestamp", moment, TIMESTAMP)
+
+
+def moment_at(local: Expr, beside: Expr | None = None) -> Expr:
+    """The TIMESTAMP_LTZ of a local time, and after a gap as long as it is; of two the earlier one, or the one with the
+    offset of ``beside``."""
+    if beside is None:
+        return _in_zone("to_utc_timestamp", local, TIMESTAMP_LTZ)
+    return _in_zone("moment_beside", local, TIMESTAMP_LTZ, beside)
+
+
+def _in_zone(op: str, moment: Expr, to: SqlType, *more: Expr) -> Expr:
+    zone = time_zone()
+    return retyped(moment, to) if zone == UTC else call(op, (moment, *more, Literal(zone, STRING)), to)
+
+
+def _to_zoned(expr: Expr) -> Expr:
+    if expr.type == STRING and time_zone() != UTC:
+        return call("string_to_moment", (expr, Literal(time_zone(), STRING)), TIMESTAMP_LTZ)
+    made = cast(expr, TIMESTAMP)
+    return moment_at(made) if expr.type.name in ("DATE", "TIMESTAMP") else retyped(made, TIMESTAMP_LTZ)
+
+
+def _from_zoned(expr: Expr, to: SqlType) -> Expr:
+    """Numbers are seconds since 1970 in UTC; all other types have the local time."""
+    return cast(retyped(expr, TIMESTAMP) if to.is_numeric else local_time(expr), to)
 
 
 def _from_string(expr: Expr, to: SqlType) -> Expr:

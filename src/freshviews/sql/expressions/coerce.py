@@ -17,6 +17,7 @@ from freshviews.types import (
     DOUBLE,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_LTZ,
     YEAR_TO_MONTH,
     SqlType,
     decimal,
@@ -71,8 +72,8 @@ def common(one: SqlType, other: SqlType) -> SqlType | None:
         return wider(as_decimal(one), as_decimal(other))
     if one.is_interval and other.is_interval and one.is_months == other.is_months:
         return replace(one, precision=min(one.precision, other.precision), scale=max(one.scale, other.scale))
-    if {one, other} == {DATE, TIMESTAMP}:
-        return TIMESTAMP
+    if {one, other} <= {DATE, TIMESTAMP, TIMESTAMP_LTZ}:
+        return TIMESTAMP_LTZ if TIMESTAMP_LTZ in (one, other) else TIMESTAMP
     return None
 
 

@@ -7,18 +7,18 @@ from collections.abc import Callable
 from freshviews.expr.casts import date_format as formatted
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.ops import DATE_UNITS, TIMESTAMP_UNITS
-from freshviews.sql.expressions import arithmetic
+from freshviews.sql.expressions import arithmetic, intervals
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, retyped
-from freshviews.sql.expressions.cast import cast
-from freshviews.sql.expressions.intervals import interval_of
-from freshviews.types import BIGINT, DATE, INT, STRING, TIMESTAMP, SqlType
+from freshviews.sql.expressions.cast import cast, moment_at
+from freshviews.sql.expressions.intervals import MICROS_PER_DAY, interval_of
+from freshviews.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
 
 
 def moment_of(value: Expr, to: SqlType) -> Expr:
-    """A DATE, TIMESTAMP or STRING cast to DATE or TIMESTAMP."""
-    if value.type not in (DATE, TIMESTAMP, STRING, VOID):
+    """A DATE, TIMESTAMP or STRING cast to DATE or TIMESTAMP; of a TIMESTAMP_LTZ the local time."""
+    if value.type not in (DATE, TIMESTAMP, TIMESTAMP_LTZ, STRING, VOID):
         raise Fault(f"a {to} is needed here, not {value.type}")
     return cast(value, to)
 
@@ -42,6 +42,10 @@ def date_add(*args: Expr) -> Expr:
     if len(args) == 3:
         unit = interval_of("1", word("date_add", args[0]))
         amount = call("mul_int", (cast(args[1], BIGINT), retyped(unit, BIGINT)), BIGINT)
+        if args[2].type == TIMESTAMP_LTZ:
+            if intervals.constant_micros(unit) in (None, MICROS_PER_DAY, 7 * MICROS_PER_DAY):
+                return intervals.shifted(args[2], retyped(amount, intervals.whole(unit.type)))
+            return call("add_micros", (args[2], amount), TIMESTAMP_LTZ)
         op = "add_months_timestamp" if unit.type.is_months else "add_micros"
         return call(op, (moment_of(args[2], TIMESTAMP), amount), TIMESTAMP)
     return call("date_add_days", (moment_of(args[0], DATE), _days(args[1])), DATE)
@@ -90,7 +94,10 @@ def trunc(moment: Expr, unit: Expr) -> Expr:
 def date_trunc(unit: Expr, moment: Expr) -> Expr:
     """date_trunc('MONTH', timestamp): a TIMESTAMP."""
     code = _unit("date_trunc", unit, dict(TIMESTAMP_UNITS))
-    return call("trunc_timestamp", (moment_of(moment, TIMESTAMP), code), TIMESTAMP)
+    made = call("trunc_timestamp", (moment_of(moment, TIMESTAMP), code), TIMESTAMP)
+    if moment.type != TIMESTAMP_LTZ:
+        return made
+    return moment_at(made, moment if code.value not in DATE_UNITS.values() else None)
 
 
 def date_format(moment: Expr, pattern: Expr) -> Expr:

@@ -7,7 +7,7 @@ import re
 from freshviews.expr.intervals import string_to_interval
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped
-from freshviews.sql.expressions.cast import cast, checked, power_of_ten
+from freshviews.sql.expressions.cast import cast, checked, local_time, moment_at, power_of_ten
 from freshviews.sql.expressions.coerce import common
 from freshviews.types import (
     BIGINT,
@@ -20,6 +20,7 @@ from freshviews.types import (
     NULL,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_LTZ,
     TINYINT,
     YEAR_TO_MONTH,
     SqlType,
@@ -133,7 +134,8 @@ def subtract(a: Expr, b: Expr) -> Expr:
 
 def between(a: Expr, b: Expr) -> Expr:
     """The difference of two moments: INTERVAL DAY of dates, else INTERVAL DAY TO SECOND."""
-    if TIMESTAMP in (a.type, b.type):
+    if {TIMESTAMP, TIMESTAMP_LTZ} & {a.type, b.type}:
+        # Of a TIMESTAMP_LTZ the local time, as in Spark.
         micros = (retyped(cast(moment, TIMESTAMP), BIGINT) for moment in (a, b))
         return call("sub_int", tuple(micros), DAY_TO_SECOND)
     days = call("date_diff_days", (cast(a, DATE), cast(b, DATE)), BIGINT)
@@ -151,6 +153,14 @@ def shifted(moment: Expr, by: Expr) -> Expr:
         if by.type == ONE_DAY:
             return call("date_add_days", (moment, call("div_int", (amount, integer(MICROS_PER_DAY)), BIGINT)), DATE)
         moment = cast(moment, TIMESTAMP)
+    if moment.type == TIMESTAMP_LTZ:
+        if by.type.is_months:
+            return moment_at(shifted(local_time(moment), by), moment)
+        # Days are those of the local time; the rest is time that passes.
+        rest = call("mod_int", (amount, integer(MICROS_PER_DAY)), BIGINT)
+        days = call("sub_int", (amount, rest), BIGINT)
+        moved = call("add_micros", (local_time(moment), days), TIMESTAMP)
+        return call("add_micros", (moment_at(moved, moment), rest), TIMESTAMP_LTZ)
     if moment.type != TIMESTAMP:
         raise Fault(f"an INTERVAL can be added only to a DATE or TIMESTAMP, not to {moment.type}; CAST to one of them")
     return call("add_months_timestamp" if by.type.is_months else "add_micros", (moment, amount), TIMESTAMP)
@@ -161,7 +171,7 @@ def multiply(a: Expr, b: Expr) -> Expr:
     if not a.type.is_interval:
         a, b = b, a
     number = _number("multiplied", b)
-    to = _whole(a.type)
+    to = whole(a.type)
     if number.type == VOID:
         return null(to)
     if number.type.is_float:
@@ -176,7 +186,7 @@ def divide(a: Expr, b: Expr) -> Expr:
     if not a.type.is_interval:
         raise Fault(f"{a.type} cannot be divided by an INTERVAL")
     number = _number("divided", b)
-    to = _whole(a.type)
+    to = whole(a.type)
     if number.type == VOID:
         return null(to)
     if number.type.is_float:
@@ -205,7 +215,7 @@ def _number(how: str, value: Expr) -> Expr:
     return value
 
 
-def _whole(kind: SqlType) -> SqlType:
+def whole(kind: SqlType) -> SqlType:
     """The type with all fields of the same family."""
     return YEAR_TO_MONTH if kind.is_months else DAY_TO_SECOND
 

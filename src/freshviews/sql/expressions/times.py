@@ -12,7 +12,7 @@ from freshviews.sql.expressions import arithmetic, dates, logic
 from freshviews.sql.expressions.build import FALSE, VOID, Fault, NotHeld, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, power_of_ten
 from freshviews.sql.expressions.intervals import MICROS_PER_DAY, constant_micros, interval_of_text
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, decimal
 
 _MICROS = {
     "MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000,
@@ -44,7 +44,18 @@ def _read(size: Expr) -> Expr:
 
 
 def _micros(moment: Expr) -> Expr:
+    """The microseconds of a moment since 1970 in UTC."""
+    return retyped(moment if moment.type == TIMESTAMP_LTZ else dates.moment_of(moment, TIMESTAMP), BIGINT)
+
+
+def _local_micros(moment: Expr) -> Expr:
     return retyped(dates.moment_of(moment, TIMESTAMP), BIGINT)
+
+
+def _without_zone(what: str, *moments: Expr) -> None:
+    """Refuse a TIMESTAMP_LTZ."""
+    if any(one.type == TIMESTAMP_LTZ for one in moments):
+        raise Refusal(f"{what} of a TIMESTAMP_LTZ", "CAST it to TIMESTAMP, its local time")
 
 
 def _of(op: str, *args: Expr) -> Expr:
@@ -54,7 +65,8 @@ def _of(op: str, *args: Expr) -> Expr:
 def _start(moment: Expr, size: int, origin: Expr) -> Expr:
     """The last moment, a whole number of sizes from the origin, that is not after ``moment``."""
     t = _micros(moment)
-    return retyped(_of("sub_int", t, _of("pmod_int", _of("sub_int", t, origin), integer(size))), TIMESTAMP)
+    made = _of("sub_int", t, _of("pmod_int", _of("sub_int", t, origin), integer(size)))
+    return retyped(made, TIMESTAMP_LTZ if moment.type == TIMESTAMP_LTZ else TIMESTAMP)
 
 
 def _from_start(what: str, offset: Expr | None) -> Expr:
@@ -74,7 +86,7 @@ def hop(moment: Expr, slide: Expr, size: Expr, number: Expr, offset: Expr | None
     width = size_of("a slide", slide)
     last = _start(moment, width, _from_start("a window", offset))
     back = _of("mul_int", retyped(number, BIGINT), integer(-width))
-    return call("add_micros", (last, back), TIMESTAMP)
+    return call("add_micros", (last, back), last.type)
 
 
 def date_bin(size: Expr, moment: Expr, origin: Expr | None = None) -> Expr:
@@ -89,6 +101,7 @@ def time_bucket(size: Expr, moment: Expr, origin: Expr | None = None) -> Expr:
 
 def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
     """timestampdiff and datediff with a unit: whole units from start to end, a BIGINT."""
+    _without_zone("timestampdiff", start, end)
     name = dates.word("timestampdiff", unit).upper().removesuffix("S")
     if name in _MICROS:
         return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
@@ -124,7 +137,7 @@ def months_between(end: Expr, start: Expr) -> Expr:
     months = _of("sub_int", _months(one), _months(other))
     days = _of("sub_int", dates.part("day")(one), dates.part("day")(other))
     last = logic.both(_is("eq", one, dates.last_day(one)), _is("eq", other, dates.last_day(other)))
-    times = [_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (end, start)]
+    times = [_of("pmod_int", _local_micros(t), integer(MICROS_PER_DAY)) for t in (end, start)]
     seconds = [_of("div_int", time, integer(1_000_000)) for time in times]
     rest = _of("add_int", _of("mul_int", days, integer(86_400)), _of("sub_int", *seconds))
     part = call("div_float", (call("int_to_float", (rest,), DOUBLE), Literal(2_678_400.0, DOUBLE)), DOUBLE)
@@ -191,7 +204,12 @@ def try_make_timestamp(*args: Expr) -> Expr:
 
 def in_zone(op: str) -> Callable[[Expr, Expr], Expr]:
     """from_utc_timestamp or to_utc_timestamp."""
-    return lambda moment, zone: call(op, (dates.moment_of(moment, TIMESTAMP), cast(zone, STRING)), TIMESTAMP)
+
+    def made(moment: Expr, zone: Expr) -> Expr:
+        _without_zone(op, moment)
+        return call(op, (dates.moment_of(moment, TIMESTAMP), cast(zone, STRING)), TIMESTAMP)
+
+    return made
 
 
 def convert_timezone(source: Expr, target: Expr, moment: Expr) -> Expr:
@@ -273,7 +291,7 @@ def seconds_between(start: Expr, end: Expr) -> Expr:
 
 def within_minute(unit: int) -> Callable[[Expr], Expr]:
     """EXTRACT(MILLISECONDS) and the like: units since the start of the minute."""
-    return lambda t: _of("div_int", _of("pmod_int", _micros(t), integer(60_000_000)), integer(unit))
+    return lambda t: _of("div_int", _of("pmod_int", _local_micros(t), integer(60_000_000)), integer(unit))
 
 
 def isodow(moment: Expr) -> Expr:

@@ -11,12 +11,14 @@ from typing import Any
 from sqlglot import exp
 
 from freshviews.catalog.catalog import near
+from freshviews.catalog.timezone import UTC as UTC_ZONE
+from freshviews.catalog.timezone import time_zone
 from freshviews.errors import ArgumentError, SqlError, shown
 from freshviews.expr.nodes import Literal
 from freshviews.sql.expressions.build import VOID, Fault, null
 from freshviews.sql.expressions.cast import literal_decimal
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BIGINT, BOOLEAN, DATE, DAY_TO_SECOND, DOUBLE, INT, STRING, TIMESTAMP
+from freshviews.types import BIGINT, BOOLEAN, DATE, DAY_TO_SECOND, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ
 
 _VALUE = "freshviews_value"
 _EPOCH = date(1970, 1, 1)
@@ -160,7 +162,8 @@ def _literal(value: Any) -> Literal:
         except OverflowError:
             raise Fault(f"{shown(value)} is outside the years 1 to 9999 in UTC") from None
         passed = naive - datetime(1970, 1, 1)
-        return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, TIMESTAMP)
+        kind = TIMESTAMP if value.tzinfo is None or time_zone() == UTC_ZONE else TIMESTAMP_LTZ
+        return Literal((passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds, kind)
     if isinstance(value, date):
         return Literal((value - _EPOCH).days, DATE)
     if isinstance(value, timedelta):

@@ -31,7 +31,9 @@ from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.catalog.row_keys import KEY
+from freshviews.catalog.timezone import UTC, SetTimeZone, in_time_zone
 from freshviews.errors import NameProblem, hiding_secrets, short
+from freshviews.expr.zones import is_time_zone
 from freshviews.sql.blocks.bound import Bound, places_of_groups
 from freshviews.sql.blocks.building.block_of_select import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
@@ -79,7 +81,7 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
     statements: list[Statement] = []
     for node in nodes:
         try:
-            with calling(catalog.functions) as calls:
+            with calling(catalog.functions) as calls, in_time_zone(catalog.timezone):
                 made = tuple(_calling(one, tuple(calls.called)) for one in _statements(sql, node, catalog))
         except RecursionError:
             raise sql.error(node, TOO_DEEP) from None
@@ -120,6 +122,8 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return (altered_table(text, node, catalog),)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
         return (_alter(text, node, catalog),)
+    if isinstance(node, exp.Set):
+        return _time_zone(text, node, catalog)
     if isinstance(node, exp.Comment):
         return (_comment(text, node, catalog),)
     if isinstance(node, DATA):
@@ -129,6 +133,19 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
     words = short(" ".join(text.of(node).split()[:2]))
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
+
+
+def _time_zone(text: SqlText, node: exp.Set, catalog: Catalog) -> tuple[Statement, ...]:
+    """SET TIME ZONE; nothing if the catalog has this zone."""
+    zone = node.expressions[0].name
+    if not is_time_zone(zone):
+        raise text.error(node, f"{zone!r} is not a time zone; a name such as 'Europe/Paris' or '+02:00' is accepted")
+    if zone == catalog.timezone:
+        return ()
+    if catalog.names:
+        what = f"the time zone is {catalog.timezone}, in which {catalog.names[0]} was created"
+        raise text.error(node, f"{what}; SET TIME ZONE comes before tables and views")
+    return (SetTimeZone(zone),)
 
 
 def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statement, ...]:
@@ -156,6 +173,9 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statemen
     if node.kind == "TABLE":
         return (table_of(text, node, catalog),)
     calls = [] if node.expression is None else clock_calls(node.expression, columns_in(catalog))
+    if calls and catalog.timezone != UTC:
+        what = f"{text.of(calls[0])} in the time zone {catalog.timezone}"
+        raise text.unsupported(calls[0], what, "the clock is a TIMESTAMP in UTC: leave SET TIME ZONE out")
     if calls and catalog.table(CLOCK.name) is None:
         replaced = (*replaced, CLOCK)
         catalog = catalog.after(CLOCK)

@@ -69,7 +69,7 @@ _UNARY = (
     *(exp.Exists, exp.Any, exp.All, exp.IgnoreNulls, exp.DataTypeParam, exp.DefaultColumnConstraint),
     *(exp.CommentColumnConstraint, exp.SchemaCommentProperty, exp.UniqueColumnConstraint),
 )
-_LISTS = (exp.Tuple, exp.Array, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Properties, exp.AlterSet, exp.Hint)
+_LISTS = (exp.Tuple, exp.Array, exp.Rollup, exp.Cube, exp.GroupingSets, exp.Properties, exp.AlterSet, exp.Hint, exp.Set)
 _EMPTY = (exp.Null, exp.IndexParameters, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)
 
 _FIELDS: dict[type[Node], tuple[str, ...]] = {

@@ -152,6 +152,12 @@ class _Parser(Pipes):
 
         return super()._parse_csv(parse, sep)
 
+    def _parse_set(self, unset: bool = False, tag: bool = False) -> Any:
+        """SET TIME ZONE 'name'."""
+        if unset or not self._match_text_seq("TIME", "ZONE") or not self._match(TokenType.STRING):
+            self.raise_error("SET TIME ZONE 'name' is accepted; another SET is not")
+        return self.expression(exp.Set(expressions=[exp.Literal.string(self._prev.text)]))
+
     def _parse_constraint(self) -> Any:
         """WATERMARK FOR ts AS expression, of Flink, is a call of WATERMARK."""
         if not self._match_text_seq("WATERMARK", "FOR"):

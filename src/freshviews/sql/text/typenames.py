@@ -16,6 +16,7 @@ from freshviews.types import (
     SMALLINT,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_LTZ,
     TINYINT,
     SqlType,
     declared_decimal,
@@ -38,12 +39,13 @@ NAMED = {
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP,
+    "TIMESTAMPLTZ": TIMESTAMP_LTZ,
 }
 """Types by the names that sqlglot gives them."""
 
 _ACCEPTED = (
     "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE, "
-    "TIMESTAMP and INTERVAL with its fields, as in INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND"
+    "TIMESTAMP, TIMESTAMP_LTZ and INTERVAL with its fields, as in INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND"
 )
 _LONGEST = 2**31 - 1
 

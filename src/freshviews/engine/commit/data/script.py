@@ -18,6 +18,7 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.known_functions import calling
 from freshviews.catalog.nesting import TOO_DEEP, room
+from freshviews.catalog.timezone import in_time_zone
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
@@ -130,7 +131,8 @@ class _Transaction:
     def add(self, node: Node) -> None:
         """Add the effect of a statement."""
         try:
-            with room(), calling(self._doors.catalog().functions):
+            catalog = self._doors.catalog()
+            with room(), calling(catalog.functions), in_time_zone(catalog.timezone):
                 self._add(node)
         except RecursionError:
             raise self._text.error(node, TOO_DEEP) from None

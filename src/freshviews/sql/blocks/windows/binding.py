@@ -22,7 +22,7 @@ from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import WITHIN_GROUP, Binder
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import is_aggregate_name
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number", "ntile", "percent_rank", "cume_dist")
 _INSTEAD = (
@@ -366,7 +366,8 @@ def _bound(
     try:
         if not amount.type.is_interval:
             amount = cast(amount, INT if kind == DATE else kind)
-        if (amount.type.is_interval != (kind == TIMESTAMP) and kind != DATE) or kind.is_text or kind == BOOLEAN:
+        unordered = kind.is_text or kind in (BOOLEAN, TIMESTAMP_LTZ)
+        if unordered or (amount.type.is_interval != (kind == TIMESTAMP) and kind != DATE):
             raise Fault("")
         step = Step(sign, amount)
         if kind == DATE and moved_place(order[0].expr, step, False).type != kind:
