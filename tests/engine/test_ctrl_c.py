@@ -25,6 +25,7 @@ from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
 from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.views import folds, texts
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_block import ViewBlock
 from freshviews.expr import host_evaluation
@@ -319,6 +320,56 @@ def test_ctrl_c_after_an_insert_of_one_row_reports_the_version(monkeypatch: pyte
             assert isinstance(caught.value, fv.InterruptedAfterCommit) is (name == "_commit_rows")
             monkeypatch.undo()
             assert db.version == rows and list(db.view("v")) == [(1, rows)]
+
+
+@pytest.mark.parametrize("groups", [1, 60])
+@pytest.mark.parametrize("removes", [False, True])
+def test_ctrl_c_stops_an_aggregate_of_python_between_groups_or_parts_of_one(
+    removes: bool, groups: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folds, "FEW", 40)
+    draw, left = random.Random(groups), [0]
+    db, other = database(first=10), database(first=10)
+
+    def add(state: int, qty: int) -> int:
+        left[0] -= 1
+        if not left[0]:
+            signal.raise_signal(signal.SIGINT)
+        return state + qty
+
+    def remove(state: int, qty: int) -> int:
+        return state - qty
+
+    for one in (db, other):
+        one.aggregate("total", takes=["INT"], returns="BIGINT", zero=int, add=add, output=int, nulls=False,
+                      **({"remove": remove} if removes else {}))  # fmt: skip
+        one.execute(
+            f"CREATE MATERIALIZED VIEW folded AS SELECT id % {groups}, total(qty) AS q FROM t GROUP BY id % {groups};"
+            "CREATE MATERIALIZED VIEW twice AS SELECT MAX(q) AS q FROM folded"
+        )
+    for number in range(3):
+        left[0] = draw.randrange(1, 200)
+        stopped(db, lambda: db.insert("t", rows(10, 300)))
+        assert left[0] > -100, number
+    left[0] = 0
+    db.insert("t", rows(10, 300))
+    other.insert("t", rows(10, 300))
+    assert contents(db) == contents(other)
+
+
+@pytest.mark.parametrize("number", [1, 30])
+def test_ctrl_c_stops_the_making_of_texts_between_groups(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database(first=10)
+    db.execute(
+        "CREATE MATERIALIZED VIEW texts AS SELECT id % 60 AS g, STRING_AGG(part, ',') AS parts FROM t GROUP BY id % 60;"
+        "CREATE MATERIALIZED VIEW longest AS SELECT MAX(length(parts)) AS n FROM texts"
+    )
+    checks = press(monkeypatch, texts, "check_length", number)
+    stopped(db, lambda: db.insert("t", rows(10, 300)))
+    assert len(checks) < number + 20
+    monkeypatch.undo()
+    db.insert("t", rows(10, 300))
+    assert [n for (n,) in db.view("longest")] == [17]
 
 
 def test_ctrl_c_drops_a_batch_or_reports_its_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ import numpy as np
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import consolidate
-from freshviews.engine.views.texts import Texts, bounds_of, by_group
+from freshviews.engine.views.texts import Texts, between_groups, bounds_of, by_group
+from freshviews.kernel.machine.interruption import FEW
 from freshviews.query.block import Fold
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -42,7 +43,8 @@ class Folds(Texts):
     def _made_of(self, rows: Codes, bounds: Codes) -> list[tuple[Value, ...]]:
         # ``rows`` are in the order of the columns.
         values = self._values_of(rows)
-        return [(self._value(rows[begin], values[begin:end]),) for begin, end in pairwise(bounds.tolist())]
+        spans = between_groups(pairwise(bounds.tolist()))
+        return [(self._value(rows[begin], values[begin:end]),) for begin, end in spans]
 
     def _value(self, row: Codes, values: _Values) -> Value:
         """The value of a group. ``row``: one of its rows."""
@@ -50,7 +52,13 @@ class Folds(Texts):
         if not given:
             return None
         with self._computing(row):
-            return self._aggregate.result(self._aggregate.added(None, given))
+            return self._aggregate.result(self._added(None, given))
+
+    def _added(self, state: Any, values: Sequence[tuple[Sequence[Any], int]]) -> Any:
+        """The state with values added. Raises KeyboardInterrupt, as ``between_groups``, between parts of them."""
+        for part in between_groups(_parts(values)):
+            state = self._aggregate.added(state, part)
+        return state
 
     @contextmanager
     def _computing(self, row: Codes) -> Iterator[None]:
@@ -88,6 +96,19 @@ class Folds(Texts):
 
 
 _Values = Sequence[tuple[Sequence[Any], int] | None]
+
+
+def _parts(values: Sequence[tuple[Sequence[Any], int]]) -> Iterator[list[tuple[Sequence[Any], int]]]:
+    """Parts of at most ``FEW`` values, each with the number of its times."""
+    part: list[tuple[Sequence[Any], int]] = []
+    room = FEW
+    for value, times in values:
+        while times > room:
+            yield [*part, (value, room)]
+            times, part, room = times - room, [], FEW
+        part.append((value, times))
+        room -= times
+    yield part
 
 
 @dataclass(slots=True)
@@ -165,7 +186,7 @@ class States(Folds):
         assert states is not None
         signs = np.sign(change[:, -1]).tolist()
         values, numbers = self._values_of(change), change[:, -1].tolist()
-        for begin, end in pairwise(bounds_of(change, groups).tolist()):
+        for begin, end in between_groups(pairwise(bounds_of(change, groups).tolist())):
             key = change[begin, :groups].tobytes()
             one = states.setdefault(key, _State())
             one.rows += sum(numbers[begin:end])
@@ -183,12 +204,13 @@ class States(Folds):
                 one.state = None
                 continue
             with self._computing(change[begin]):
-                one.state = self._aggregate.added(one.state, come)
+                one.state = self._added(one.state, come)
                 one.state = self._aggregate.removed(one.state, gone)
 
     def _rows_of(self, groups: Iterator[Codes] | Sequence[Codes]) -> Codes:
         """The rows of some groups with their values."""
-        found = [[*row[: self._fold.groups].tolist(), *self._codes_of((self._made(row),)), 1] for row in groups]
+        width = self._fold.groups
+        found = [[*row[:width].tolist(), *self._codes_of((self._made(row),)), 1] for row in between_groups(groups)]
         if self._fold.whole and not found:
             found = [[NULL, 1]]
         return np.array(found, np.int64).reshape(-1, self._fold.groups + 2)

@@ -5,9 +5,10 @@ When rows change, only the texts of the groups of these rows are made again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from json.encoder import encode_basestring
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import consolidate
 from freshviews.expr.strings import check_length
+from freshviews.kernel.machine.interruption import INTERRUPTION
 from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -23,6 +25,8 @@ from freshviews.types.python_functions import Value
 
 _GROUP_BYTES = 200
 """Bytes of a group in a dict of arrays, without its rows."""
+
+_Group = TypeVar("_Group")
 
 _Made = tuple[Value, ...]
 """The texts of a group, or its value, in the form of literals."""
@@ -143,7 +147,7 @@ class Texts:
         assert self._rows is not None
         groups = self._gathering.groups
         self._count += len(rows)
-        for begin, end in pairwise(bounds_of(rows, groups)):
+        for begin, end in between_groups(pairwise(bounds_of(rows, groups))):
             self._rows[rows[begin, :groups].tobytes()] = rows[begin:end].copy()
 
     def _of_groups(self, change: Codes) -> Codes:
@@ -176,7 +180,7 @@ class Texts:
         missing = np.array([known is None or key not in known for key in keys], np.bool_)
         found = iter(self._texts_of(rows[np.repeat(missing, np.diff(bounds))]))
         texts = [next(found) if lacks else known[key] for key, lacks in zip(keys, missing, strict=True)]  # type: ignore[index]
-        codes = [self._codes_of(one) for one in texts]
+        codes = [self._codes_of(one) for one in between_groups(texts)]
         made[:, groups:-1] = np.array(codes, np.int64).reshape(-1, gathering.texts)
         if known is None:
             self._texts |= dict(zip(keys, map(self._kept, texts, codes), strict=True))
@@ -222,7 +226,7 @@ class Texts:
         values = [None if code == NULL else decode(code) for code in rows[:, -2].tolist()]
         times = rows[:, -1].tolist()
         found: list[str | None] = []
-        for begin, end in pairwise(bounds.tolist()):
+        for begin, end in between_groups(pairwise(bounds.tolist())):
             parts: list[str] = []
             length = 0
             for value, number in zip(values[begin:end], times[begin:end], strict=True):
@@ -264,7 +268,15 @@ class Texts:
 
 def _arrays(elements: list[str], bounds: Codes) -> Iterator[str]:
     """A JSON array for each group. ``elements``: the JSON of each row."""
-    return (f"[{', '.join(elements[begin:end])}]" for begin, end in pairwise(bounds.tolist()))
+    return (f"[{', '.join(elements[begin:end])}]" for begin, end in between_groups(pairwise(bounds.tolist())))
+
+
+def between_groups(groups: Iterable[_Group]) -> Iterator[_Group]:
+    """The groups, one by one. Raises KeyboardInterrupt between two of them if Ctrl-C came and the caller may end."""
+    for one in groups:
+        if INTERRUPTION.asked:
+            INTERRUPTION.raise_if_allowed()
+        yield one
 
 
 def by_group(rows: Codes, groups: int) -> Codes:
