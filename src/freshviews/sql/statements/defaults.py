@@ -18,9 +18,9 @@ from freshviews.types.values import NULL_REFUSED, literal_code, text_in, too_lon
 _CONSTANTS = "a constant such as 5, 'new' or DATE '2026-01-01' is accepted"
 
 
-def default_of(text: SqlText, node: Node, column: ColumnDef) -> Default:
-    """The constant after DEFAULT. Raises SqlError with the place."""
-    what = f"DEFAULT of column {column.name}"
+def default_of(text: SqlText, node: Node, column: ColumnDef, what: str = "") -> Default:
+    """The constant after DEFAULT, or ``what`` is a constant of the type of a column. Raises SqlError with the place."""
+    what = what or f"DEFAULT of column {column.name}"
 
     def refused(named: exp.Column) -> Expr:
         raise text.error(named, f"{what}: {text.of(named)} is a column; {_CONSTANTS}")
