@@ -13,4 +13,5 @@ __all__ = [
     "printer",
     "strings",
     "texts",
+    "wide",
 ]
