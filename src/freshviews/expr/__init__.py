@@ -13,5 +13,6 @@ __all__ = [
     "printer",
     "strings",
     "texts",
+    "wide",
     "zones",
 ]

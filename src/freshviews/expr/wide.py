@@ -12,7 +12,6 @@ from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, ERRORS
 from freshviews.types import NotHeldError
 
 PART_BITS = 32
@@ -24,6 +23,7 @@ PARTS = 4
 GREATEST_PRECISION = 38
 MOST = 10**GREATEST_PRECISION - 1
 _QUOTIENT_SCALE = 38
+_BY_ZERO = "division by zero; nullif(divisor, 0) gives NULL instead"  # as in kernel.scalar.failure, without its imports
 
 
 def _rounded(value: int, divisor: int) -> int:
@@ -43,7 +43,7 @@ def _rounded_even(value: int, divisor: int) -> int:
 def _whole(a: int, b: int) -> int:
     """a / b, truncated towards zero."""
     if b == 0:
-        raise ValueError(ERRORS[DIVISION_BY_ZERO])
+        raise ValueError(_BY_ZERO)
     whole = abs(a) // abs(b)
     return -whole if (a < 0) != (b < 0) else whole
 
@@ -64,7 +64,7 @@ def _product(a: int, b: int, divisor: int) -> int:
 def quotient_of_decimals(a: int, a_scale: int, b: int, b_scale: int, scale: int) -> int:
     """a / b as Spark computes it: HALF_UP at 38 digits after the point, then at ``scale``."""
     if b == 0:
-        raise ValueError(ERRORS[DIVISION_BY_ZERO])
+        raise ValueError(_BY_ZERO)
     up = _QUOTIENT_SCALE + b_scale - a_scale
     found = _rounded(a * 10 ** max(up, 0), b * 10 ** max(-up, 0))
     return _rounded(found, 10 ** (_QUOTIENT_SCALE - scale))
