@@ -127,6 +127,37 @@ def test_a_window_frees_the_rows_of_a_table_with_a_watermark() -> None:
     assert list(db.view("n")) == [(2,)]
 
 
+@pytest.mark.parametrize("late", ["refuse", "drop"])
+@pytest.mark.seeds(2)
+def test_random_versions_are_those_of_the_definition(seed: int, late: str) -> None:
+    """Rows by key, the largest time so far, and the count of dropped rows, beside a table that is changed at random."""
+    draw = random.Random(f"{seed} {late}")
+    db = clicks(late, key=" PRIMARY KEY")
+    rows: dict[int, int | None] = {}
+    latest, dropped, refusals = -1000, 0, 0
+    for i in range(60):
+        gone = [(key, rows[key]) for key in draw.sample([*rows], min(len(rows), draw.choice((0, 0, 1, 2))))]
+        near = [4 * i + draw.randrange(-25, 6) for _ in range(9)]
+        times = [draw.choice((None, *near)) for _ in range(draw.randrange(4))]
+        keys = [key for key, _ in gone] + [100 + 10 * i + j for j in range(4)]
+        come = list(zip(draw.sample(keys, len(times)), times, strict=True))
+        changes = [(key, at(time), -1) for key, time in gone] + [(key, at(time), 1) for key, time in come]
+        out = {key for key, time in come if time is not None and time < latest - 10}
+        if out and (late == "refuse" or out & {key for key, _ in gone}):
+            refusals += 1
+            with pytest.raises(fv.BatchError, match="is before the watermark"):
+                db.apply("clicks", changes)
+        else:
+            db.apply("clicks", changes)
+            rows = {key: time for key, time in rows.items() if (key, time) not in gone}
+            rows |= {key: time for key, time in come if key not in out}
+            dropped += len(out)
+            latest = max([latest, *(time for _, time in come if time is not None)])
+        assert dict(db.table("clicks")) == {key: at(time) for key, time in rows.items()}
+        assert stats(db) == (None if latest == -1000 else at(latest - 10), dropped)
+    assert (refusals > 2 or late == "drop") and (dropped > 2) == (late == "drop")
+
+
 @pytest.mark.parametrize("trusted", ["false", "true"])
 @pytest.mark.parametrize("kept", ["log", "snapshots", "image"])
 def test_a_watermark_survives_a_reopen(tmp_path: Path, kept: str, trusted: str) -> None:
