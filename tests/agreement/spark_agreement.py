@@ -73,7 +73,7 @@ class Asked:
 
 
 _COLUMN = re.compile(r"\b[a-z][0-9]\b")
-_KINDS = "yilxfpbsdtnwk"
+_KINDS = "yilxfpbsdtnwkvr"
 _TYPES = ("TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10, 2)", "DECIMAL(18, 0)", "STRING",
           "DATE", "TIMESTAMP", "BOOLEAN")  # fmt: skip
 _OPERATORS = ("+", "-", "*", "/", "%", "div", "||", "=", "<", ">=", "<>", "<=>", "&", "|", "^", "AND", "OR")
@@ -101,6 +101,11 @@ def literal(value: Any, kind: str) -> str:
     kind = kind.replace("TIMESTAMP", "TIMESTAMP_NTZ") if kind == "TIMESTAMP" else kind
     if value is None:
         return f"CAST(NULL AS {kind})"
+    if isinstance(value, dt.timedelta):
+        seconds = Decimal(value // dt.timedelta(microseconds=1)).scaleb(-6)
+        return f"CAST(CAST({seconds:f} AS INTERVAL DAY TO SECOND) AS {kind})"
+    if "YEAR" in kind or "MONTH" in kind:
+        return f"CAST(CAST({value} AS INTERVAL MONTH) AS {kind})"
     text = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\t", "\\t")
     return f"'{text}'" if kind == "STRING" else f"CAST('{text}' AS {kind})"
 
@@ -350,12 +355,24 @@ def in_spark(spark: Any, asked: Asked) -> tuple[Answer, str]:
             spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {table.name} AS {values}")
         for name, query in asked.before:
             spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW {name} AS {query}")
-        return [tuple(row) for row in spark.sql(asked.query).collect()], ""
+        return [tuple(row) for row in _in_months(spark.sql(asked.query)).collect()], ""
     except (AnalysisException, ParseException, ValueError, OverflowError) as error:
         # Python has no dates after the year 9999.
         return REFUSED, str(error)
     except PySparkException as error:
         return ERROR, str(error)
+
+
+def _in_months(rows: Any) -> Any:
+    """The rows with intervals of years and months as numbers of months: Python has no value of them."""
+    return rows.selectExpr(
+        *(
+            f"CAST(CAST(`{one.name}` AS INTERVAL MONTH) AS INT) AS `{one.name}`"
+            if one.dataType.simpleString().startswith(("interval year", "interval month"))
+            else f"`{one.name}`"
+            for one in rows.schema
+        )
+    ) if "interval" in rows.schema.simpleString() else rows
 
 
 _LIMITS = re.compile(r"stands for NULL|not fit|64 bits|too long|at most|outside")

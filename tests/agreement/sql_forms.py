@@ -109,8 +109,13 @@ def _aggregate(choose: Choices, pipe: _Pipe, name: str) -> _Pipe | None:
     if choose.chance(20):
         return replace(pipe.then(f"AGGREGATE {value} AS {name}", f"SELECT {value} AS {name} FROM {{}}"),
                        numbers=(name,), texts=())
+    before, by = "", key
+    if choose.chance(30):
+        # The position of the column before AGGREGATE.
+        before, by = f"SELECT {', '.join(pipe.columns)} |> ", str(pipe.columns.index(key) + 1)
     made = pipe.then(
-        f"AGGREGATE {value} AS {name} GROUP BY {key}", f"SELECT {key}, {value} AS {name} FROM {{}} GROUP BY {key}"
+        f"{before}AGGREGATE {value} AS {name} GROUP BY {by}",
+        f"SELECT {key}, {value} AS {name} FROM {{}} GROUP BY {key}",
     )
     return replace(made, numbers=(*_only(pipe.numbers, key), name), texts=_only(pipe.texts, key))
 

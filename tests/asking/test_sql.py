@@ -356,3 +356,45 @@ print(len(db.sql("SELECT a FROM t")))
 """
     made = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
     assert made.stdout.split() == ["2", "1"], made.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("median(day)", "median takes numbers, not DATE"),
+        ("percentile(part = 'bolt', 0.5)", "percentile takes numbers, not BOOLEAN"),
+        ("percentile(qty, 1.5)", "the fraction of percentile must be a constant from 0 to 1"),
+        ("percentile_cont(x) WITHIN GROUP (ORDER BY qty)", "the fraction of percentile_cont must be a constant"),
+        ("percentile(qty, 0.5, 2)", "percentile with a frequency is not supported"),
+        ("percentile_disc(qty)", r"percentile_disc is written PERCENTILE_DISC\(fraction\) WITHIN GROUP"),
+        ("median(DISTINCT qty)", "median of DISTINCT values is not supported"),
+        ("mode(qty, 1)", "the second argument of mode must be TRUE or FALSE"),
+        ("quantile(qty, 0.5)", "aggregate function quantile is not supported"),
+        ("max(x << 1)", "a shift takes an INT or a BIGINT, and a number of bits, not DOUBLE"),
+        ("max(get_json_object(part))", "get_json_object takes another number of arguments"),
+    ],
+)
+def test_an_error_of_a_function_has_the_name_that_is_written(db: fv.Database, call: str, message: str) -> None:
+    with pytest.raises(fv.SqlError, match=message):
+        db.sql(f"SELECT {call} AS y FROM items")
+
+
+def test_percentiles_have_windows_and_filters(db: fv.Database) -> None:
+    items = "median(qty) OVER (PARTITION BY part) AS m, median(qty) FILTER (WHERE part = 'nut') OVER () AS f"
+    found = db.sql(f"SELECT part, {items} FROM items ORDER BY part").fetchall()
+    assert found == [("bolt", 3.0, 5.0), ("nut", 5.0, 5.0)]
+    assert db.sql("SELECT mode(qty) OVER () AS y FROM items").fetchall() == [(3,), (3,)]
+
+
+def test_a_group_is_known_in_any_order_of_its_operands(db: fv.Database) -> None:
+    listed = "qty + weight AS y, COUNT(*) AS n, NOT weight + qty > 6 AS z"
+    of = "items JOIN parts USING (part) GROUP BY weight + qty, 6 < weight + qty"
+    assert db.sql(f"SELECT {listed} FROM {of} HAVING qty + weight > 1 ORDER BY qty + weight").fetchall() == [
+        (6, 1, True), (12, 1, False),
+    ]  # fmt: skip
+
+
+def test_count_of_a_star_counts_rows_without_nulls(db: fv.Database) -> None:
+    items = "COUNT(*), COUNT(items.*), COUNT(*, part), COUNT(* EXCEPT (at, day, big, x)), COUNT(DISTINCT items.*)"
+    assert db.sql(f"SELECT {items} FROM items").fetchall() == [(2, 1, 1, 2, 1)]
+    assert db.sql("WITH a AS (SELECT part, x FROM items) SELECT COUNT(a.*) AS n FROM a").fetchall() == [(1,)]

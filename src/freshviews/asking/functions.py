@@ -11,19 +11,22 @@ from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
-from freshviews.asking.own_functions import is_python
+from freshviews.asking.meaning import NotAnswered
+from freshviews.asking.own_functions import call_of_text, is_python
+from freshviews.asking.typing import CONTINUOUS, DISCRETE, WRITTEN
 from freshviews.catalog.catalog import near
 from freshviews.errors import SqlError
 from freshviews.sql import FUNCTION_NAMES
+from freshviews.sql.blocks.calls.percentiles import PERCENTILES, parts_of
+from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.functions import FUNCTIONS
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import TIMESTAMP_LTZ
+from freshviews.types import INT, STRING, TIMESTAMP_LTZ
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
-_REFUSED |= {"median", "percentile", "percentile_cont", "percentile_disc", "percentile_approx", "approx_percentile"}
-_REFUSED |= {"bit_xor", "mode", "skewness", "kurtosis", "try_sum", "try_avg"}
+_REFUSED |= {"bit_xor", "skewness", "kurtosis", "try_sum", "try_avg"}
 _REFUSED |= {"hash", "typeof", "url_encode", "printf", "format_string"}  # DuckDB's have other values.
 _REFUSED |= {"raise_error", "assert_true", "bitmap_count"}
 _SPARK = Spark()
@@ -114,11 +117,22 @@ _OF_NULLS = ("any_value", "first", "first_value", "lag", "last", "last_value", "
 _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "string", "date", "timestamp")
 
 
-def name_functions(text: SqlText, tree: Node) -> None:
-    """Replace calls that are kept as written by sqlglot's nodes. Raises SqlError for an unknown function, and for
-    arguments that it does not take."""
+_OF_TEXTS = {
+    "get_json_object": "freshviews.expr.json_texts:get_json_object",
+    "json_array_length": "freshviews.expr.json_texts:json_array_length",
+}
+"""Functions of texts that DuckDB lacks, and the Python functions that compute them in views."""
+
+
+def name_functions(text: SqlText, tree: Node, operations: dict[str, str]) -> None:
+    """Replace calls that are kept as written by sqlglot's nodes. Adds the operations of Python functions by the names
+    under which DuckDB calls them to ``operations``. Raises SqlError for an unknown function, and for arguments that it
+    does not take."""
     for node in reversed(list(tree.find_all(exp.Anonymous, exp.Cast))):
-        made = _call(text, node) if isinstance(node, exp.Anonymous) else _cast(text, node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() in _OF_TEXTS:
+            made = _of_texts(text, node, operations)
+        else:
+            made = _call(text, node) if isinstance(node, exp.Anonymous) else _cast(text, node)
         if made is not node:
             for key, value in node.meta.items():
                 made.meta.setdefault(key, value)
@@ -134,6 +148,51 @@ def _cast(text: SqlText, node: exp.Func) -> Node:
     return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])
 
 
+def _of_texts(text: SqlText, call: exp.Anonymous, operations: dict[str, str]) -> Node:
+    name = call.name.lower()
+    if not FUNCTIONS[name].least <= len(call.expressions) <= FUNCTIONS[name].greatest:
+        raise _misused(text, call)
+    returns = INT if name == "json_array_length" else STRING
+    return call_of_text(name, _OF_TEXTS[name], call.expressions, returns, operations)
+
+
+def _statistic(call: exp.Anonymous) -> Node:
+    """PERCENTILE and its relatives, MEDIAN and MODE by DuckDB's functions, which read a negative fraction from the
+    greatest value down."""
+    name = call.name.lower()
+    if any(isinstance(one, exp.Distinct) for one in call.expressions):
+        raise NotAnswered(call, f"{name} of DISTINCT values is not supported; aggregate over SELECT DISTINCT in FROM")
+    try:
+        value, given, descending = parts_of(name, call.expressions)
+    except Fault as fault:
+        raise NotAnswered(call, str(fault)) from None
+    if name == "mode":
+        ordered = exp.Ordered(this=value.copy(), desc=descending, nulls_first=False)
+        made = exp.AnonymousAggFunc(this=name, expressions=[exp.Order(this=value.copy(), expressions=[ordered])])
+    else:
+        if name == "percentile" and given[1:]:
+            instead = "join a table that has each row as often as it counts"
+            raise NotAnswered(call, f"percentile with a frequency is not supported; {instead}")
+        fraction = 0.5 if name == "median" else _fraction(name, given[0])
+        fraction = fraction if not descending else -fraction if fraction else 1.0
+        function = CONTINUOUS if name in ("percentile", "median", "percentile_cont") else DISCRETE
+        arguments = [value.copy(), exp.Literal.number(repr(fraction))]
+        made = exp.AnonymousAggFunc(this=function, expressions=arguments)
+    made.meta[WRITTEN] = name
+    return made
+
+
+def _fraction(name: str, node: Node) -> float:
+    given = node.this if isinstance(node, exp.Cast) else node
+    try:
+        found = float(given.name) if isinstance(given, exp.Literal) else -1.0
+    except ValueError:
+        found = -1.0
+    if not 0 <= found <= 1:
+        raise NotAnswered(node, f"the fraction of {name} must be a constant from 0 to 1")
+    return found
+
+
 def _call(text: SqlText, call: exp.Anonymous) -> Node:
     name = call.name.lower()
     if is_python(name):
@@ -143,6 +202,8 @@ def _call(text: SqlText, call: exp.Anonymous) -> Node:
         raise text.unsupported(call, *REFUSED_FUNCTIONS.get(name, in_a_view))
     if name not in ACCEPTED:
         raise SqlError(f"unknown function {name}{near(name, ACCEPTED)}", *text.at(call))
+    if name in PERCENTILES:
+        return _statistic(call)
     arguments = list(call.expressions)
     known = FUNCTIONS.get(name)
     if known is not None and not known.least <= len(arguments) <= known.greatest:

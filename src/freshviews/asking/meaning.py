@@ -7,7 +7,18 @@ from typing import Any
 
 from sqlglot import exp
 
-from freshviews.asking.typing import CALLED, DATES, SECONDS, as_node, kind_of, least_common, operand_kinds, results_of
+from freshviews.asking.typing import (
+    CALLED,
+    DATES,
+    SECONDS,
+    UNSIGNED,
+    WRITTEN,
+    as_node,
+    kind_of,
+    least_common,
+    operand_kinds,
+    results_of,
+)
 from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType, decimal
 
@@ -18,11 +29,13 @@ DIVIDE, DIGITS, QUOTIENT, WHOLE, TO_INTEGER, PERHAPS_INTEGER, SECONDS_OF, NUMBER
 TEXT, ABOVE_ZERO, START, LENGTH, TIMES, MILLISECONDS = (
     f"fv_{name}" for name in ("text", "above_zero", "start", "length", "times", "milliseconds")
 )
+LEFT, RIGHT, WRAPPED = (f"fv_{name}" for name in ("left", "right", "wrapped"))
 LONGEST_TEXT = 1 << 20
 """Most characters that repeat, lpad, rpad and space make. DuckDB makes the texts of 2,048 rows before it looks at
 limits of time and memory."""
 _ZERO = "error('division by zero')"
 _TOO_LONG = f"error('a text of more than {LONGEST_TEXT:,} characters is too long')"
+_ONE = "CAST(1 AS HUGEINT)"
 _INTEGER = "regexp_full_match(a, '\\s*[+-]?[0-9]+\\s*')"
 _OTHER = "CAST(error(chr(39) || a || chr(39) || ' is not a whole number') AS VARCHAR)"
 _PADDED = "lpad(CAST(abs(a) AS VARCHAR), CAST(greatest(length(CAST(abs(a) AS VARCHAR)), n + 1) AS INTEGER), '0')"
@@ -52,6 +65,13 @@ OWN = (
     f"{ABOVE_ZERO}(a) AS CASE WHEN a > 0 THEN a END",
     f"{START}(a) AS CASE WHEN a = 0 THEN 1 ELSE a END",
     f"{LENGTH}(a) AS CASE WHEN a < 0 THEN 0 ELSE a END",
+    # A whole number as one of w bits, and shifts of one by n bits, modulo w.
+    f"{WRAPPED}(v, w) AS ((v + ({_ONE} << (w - 1))) % ({_ONE} << w) + ({_ONE} << w)) % ({_ONE} << w) "
+    f"- ({_ONE} << (w - 1))",
+    f"{LEFT}(a, n, w) AS {WRAPPED}(CAST(a AS HUGEINT) * ({_ONE} << (n & (w - 1))), w)",
+    f"{RIGHT}(a, n, w) AS a >> (n & (w - 1))",
+    f"fv_{UNSIGNED}(a, n, w) AS {WRAPPED}((CAST(a AS HUGEINT) + CASE WHEN a < 0 THEN {_ONE} << w ELSE 0 END) "
+    ">> (n & (w - 1)), w)",
     f"{TIMES}(n, width) AS CASE WHEN CAST(n AS HUGEINT) * width > {LONGEST_TEXT} THEN {_TOO_LONG} ELSE n END",
 )
 """Functions of DuckDB that the rewritten text calls."""
@@ -476,14 +496,42 @@ def _exact(node: Node) -> None:
 
 
 def _called(node: Node) -> None:
+    if node.name == UNSIGNED:
+        _shifted(node)
     if node.name in CALLED:
         if node.name == "strlen":
             node.set("expressions", [cast(one, STRING) for one in node.expressions])
         _as_kind(node)
 
 
-def _refuse_shift(node: Node) -> None:
-    raise NotAnswered(node, "a shift of bits is computed in a view; here multiply or divide by a power of 2")
+def _shifted(node: Node) -> None:
+    """A shift of 32 or 64 bits, by a number of bits modulo as many; bits that leave are lost."""
+    sides = node.expressions if isinstance(node, exp.Anonymous) else [node.this, node.expression]
+    of, by = map(kind_of, sides)
+    wrong = next((one for one, kind in zip(sides, (of, by), strict=True) if kind not in (None, STRING)
+                  and not (kind.is_integer if one is sides[0] else kind.is_numeric)), None)
+    if wrong is not None:
+        raise NotAnswered(wrong, f"a shift takes an INT or a BIGINT, and a number of bits, not {kind_of(wrong)}")
+    to = BIGINT if of == BIGINT else INT
+    names: dict[type[Node], str] = {exp.BitwiseLeftShift: LEFT, exp.BitwiseRightShift: RIGHT}
+    width = exp.Literal.number(64 if to == BIGINT else 32)
+    made = _own(names.get(type(node), f"fv_{UNSIGNED}"), cast(sides[0], to), cast(sides[1], INT), width)
+    final = exp.Cast(this=made, to=as_node(to))
+    final.type = as_node(to)
+    node.replace(final)
+
+
+def _statistic(node: Node) -> None:
+    """A percentile is one of DOUBLEs, unless it has the type of its values."""
+    value, kind = node.expressions[0], kind_of(node.expressions[0])
+    name = node.meta.get(WRITTEN)
+    if name == "mode" or name is None:
+        return
+    if kind is not None and kind == kind_of(node):
+        return
+    if kind is not None and kind != STRING and not kind.is_numeric:
+        raise NotAnswered(node, f"{name} takes numbers, not {kind}")
+    node.set("expressions", [cast(value, DOUBLE), *node.expressions[1:]])
 
 
 _RULES: Mapping[type[Node], Callable[[Any], None]] = {
@@ -514,7 +562,8 @@ _RULES: Mapping[type[Node], Callable[[Any], None]] = {
     ),
     **dict.fromkeys((exp.Corr, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2), _no_nan),
     **dict.fromkeys((exp.ArgMax, exp.ArgMin), _of_null_too),
-    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _refuse_shift),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _shifted),
+    exp.AnonymousAggFunc: _statistic,
     **dict.fromkeys((exp.UnixSeconds, exp.UnixMillis), _since_1970),
     exp.Repeat: _repeated,
     exp.Pad: _padded,

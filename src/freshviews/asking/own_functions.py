@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -19,8 +19,8 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.calls import MOST_OPERATIONS, arguments_of, expression_of, too_large
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BINARY, SqlType
-from freshviews.types.python_functions import PythonFunction, function_of
+from freshviews.types import BINARY, STRING, SqlType
+from freshviews.types.python_functions import PythonFunction, function_of, imported
 
 _PREFIX = "fv_python_"
 
@@ -80,8 +80,23 @@ def _made(function: FunctionDef, call: exp.Anonymous) -> Node:
     return body if function.returns is None else _cast(body, function.returns)
 
 
+def call_of_text(
+    name: str, reference: str, arguments: Sequence[Node], returns: SqlType, operations: dict[str, str]
+) -> Node:
+    """A call of the Python function ``module:function`` over texts, whose operation is added to ``operations``."""
+    takes = tuple(STRING for _ in arguments)
+    operation = PythonFunction(name, takes, returns, imported(reference), nulls=True, reference=reference).operation
+    operations[_name_of(operation)] = operation
+    values = [_cast(one.copy(), STRING) for one in arguments]
+    return _cast(exp.Anonymous(this=_name_of(operation), expressions=values), returns)
+
+
 def _python_name(function: FunctionDef) -> str:
-    return f"{_PREFIX}{hashlib.sha256(function.operation.encode()).hexdigest()[:16]}"
+    return _name_of(function.operation)
+
+
+def _name_of(operation: str) -> str:
+    return f"{_PREFIX}{hashlib.sha256(operation.encode()).hexdigest()[:16]}"
 
 
 def _cast(value: Node, to: SqlType) -> Node:

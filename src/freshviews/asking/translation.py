@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -25,6 +25,7 @@ from freshviews.asking.relations import Asked, AskedRelation, expand, tables_nam
 from freshviews.asking.typing import METADATA, as_node
 from freshviews.catalog.catalog import near, unknown
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
@@ -82,7 +83,7 @@ def _made(
         operations = write_out(question.text, tree, asked.functions)
         _balance(tree)
         _plain_lists(tree)
-        name_functions(question.text, tree)
+        name_functions(question.text, tree, operations)
         _plain_groups(tree)
         _name_columns(question, tree)
         return replace(_translated(question, tree, by_name), functions=tuple(operations.items()))
@@ -107,12 +108,14 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     for one in tree.find_all(exp.Coalesce):
         one.meta[_WRITTEN] = True
     _name_positions(question, tree, schema)
+    _name_counted(tree, schema)
     stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
     tree = qualify(tree, dialect="spark", schema=schema)
     _check_stars(tree, stars, schema)
     _check_names(tree)
     _align(tree)
     _write_all_out(tree)
+    _name_groups(tree)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     if level(tree):
@@ -295,6 +298,50 @@ def _write_all_out(tree: Node) -> None:
             query.set("order", exp.Order(expressions=places))
 
 
+def _name_groups(tree: Node) -> None:
+    """Write the groups of GROUP BY in the list, HAVING and ORDER BY as GROUP BY writes them: ``1 + x`` as ``x + 1``."""
+    for select in tree.find_all(exp.Select):
+        group = select.args.get("group")
+        if group is None:
+            continue
+        groups = [one for one in _listed_groups(group) if not isinstance(one, exp.Column | exp.Literal)]
+        forms = [(form_of(one, _named), one) for one in groups]
+        known = {repr(form): one for form, one in forms if form is not None}
+        known_not = {repr(negated(form)): one for form, one in forms if form is not None}
+        if known:
+            clauses = [*select.selects, select.args.get("having"), select.args.get("order")]
+            for node in [one for one in clauses if one is not None]:
+                _write_groups(node, known, known_not)
+
+
+def _listed_groups(node: Node) -> Iterator[Node]:
+    """The expressions of GROUP BY, those of grouping sets included."""
+    for one in node.iter_expressions():
+        sets = isinstance(one, exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple | exp.Paren)
+        yield from _listed_groups(one) if sets else (one,)
+
+
+def _named(column: exp.Column) -> tuple[str, str]:
+    return column.table.lower(), column.name.lower()
+
+
+def _write_groups(node: Node, known: Mapping[str, Node], known_not: Mapping[str, Node]) -> None:
+    if isinstance(node, exp.AggFunc | exp.Query | exp.Column | exp.Literal):
+        return
+    if not isinstance(node, exp.Alias | exp.Ordered | exp.Order | exp.Having | exp.Paren):
+        form = repr(form_of(node, _named))
+        group = known.get(form)
+        other = known_not.get(form) if group is None else None
+        if group is not None and group != node:
+            node.replace(exp.Paren(this=group.copy()))
+        elif other is not None:
+            node.replace(exp.Not(this=exp.Paren(this=other.copy())))
+        if group is not None or other is not None:
+            return
+    for child in list(node.iter_expressions()):
+        _write_groups(child, known, known_not)
+
+
 def _plain_groups(tree: Node) -> None:
     """Write GROUP BY ALL, WITH ROLLUP and WITH CUBE out; mark ALL for ``_write_all_out`` where it needs the columns.
     Without rows grouping sets have no row, as in Spark."""
@@ -360,15 +407,9 @@ def _name_columns(question: Question, tree: Node) -> None:
 def _name_positions(question: Question, tree: Node, schema: MappingSchema) -> None:
     """Replace columns of ``|> AGGREGATE ... GROUP BY 1`` by their names. Those of inner queries come first."""
     for column in reversed([one for one in tree.find_all(exp.Column) if is_position(one)]):
-        select, with_ = column.parent_select, tree.args.get("with_")
+        select = column.parent_select
         assert select is not None
-        read = exp.Select(
-            expressions=[exp.Star()],
-            from_=select.args["from_"].copy(),
-            joins=[join.copy() for join in select.args.get("joins") or ()],
-            with_=None if with_ is None else with_.copy(),
-        )
-        listed = qualify(read, dialect="spark", schema=schema).selects
+        listed = _columns_of(tree, select, exp.Star(), schema)
         place = int(column.name.removeprefix(POSITION))
         if not 1 <= place <= len(listed):
             raise question.text.error(column, wrong_position(place, len(listed)))
@@ -379,6 +420,37 @@ def _name_positions(question: Question, tree: Node, schema: MappingSchema) -> No
         if column.parent is select and column.arg_key == "expressions":
             named.meta[_NAME] = name
         column.replace(named)
+
+
+def _columns_of(tree: Node, select: exp.Select, star: Node, schema: MappingSchema) -> list[Node]:
+    """The items of a list that a star denotes in a SELECT."""
+    with_ = tree.args.get("with_")
+    read = exp.Select(
+        expressions=[star],
+        from_=select.args["from_"].copy(),
+        joins=[join.copy() for join in select.args.get("joins") or ()],
+        with_=None if with_ is None else with_.copy(),
+    )
+    return list(qualify(read, dialect="spark", schema=schema).selects)
+
+
+def _name_counted(tree: Node, schema: MappingSchema) -> None:
+    """Write the columns of the stars among the arguments of COUNT, unless it is COUNT(*)."""
+    for call in reversed(list(tree.find_all(exp.Count))):
+        select = call.parent_select
+        holder = call.this if isinstance(call.this, exp.Distinct) else call
+        arguments = list(holder.expressions) if holder is not call else [call.this, *call.expressions]
+        if arguments == [exp.Star()] or not any(one.is_star for one in arguments):
+            continue
+        if select is None or select.args.get("from_") is None:
+            continue
+        named: list[Node] = []
+        for one in arguments:
+            found = _columns_of(tree, select, one.copy(), schema) if one.is_star else [one]
+            named += [item.unalias() for item in found]
+        if holder is call:
+            call.set("this", named[0])
+        holder.set("expressions", named if holder is not call else named[1:])
 
 
 def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...]:

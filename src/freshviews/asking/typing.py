@@ -221,7 +221,34 @@ def _fixed(kind: SqlType) -> Callable[[Any, Node], Node]:
 
 
 def _called(annotator: Any, node: Node) -> Node:
+    if node.name == UNSIGNED:
+        return _shifted(annotator, node)
     return _set(annotator, node, CALLED.get(node.name))
+
+
+def _shifted(annotator: Any, node: Node) -> Node:
+    """A shift of a BIGINT has 64 bits, any other one 32."""
+    value = node.expressions[0] if isinstance(node, exp.Anonymous) else node.this
+    return _set(annotator, node, BIGINT if kind_of(value) == BIGINT else INT)
+
+
+CONTINUOUS, DISCRETE, WRITTEN = "quantile_cont", "quantile_disc", "written"
+"""DuckDB's functions of percentiles, and the mark that has the name of the function that is written."""
+UNSIGNED = "shiftrightunsigned"
+
+
+def is_ordered(kind: SqlType) -> bool:
+    """True for types of which APPROX_PERCENTILE returns a value."""
+    return kind.name in ("DATE", "TIMESTAMP") or kind.is_numeric
+
+
+def _statistic(annotator: Any, node: Node) -> Node:
+    """MODE, and APPROX_PERCENTILE of what has an order, have the type of their values; other percentiles are DOUBLE."""
+    value = node.expressions[0]
+    kind = kind_of(value.this if isinstance(value, exp.Order) else value)
+    approximate = node.meta.get(WRITTEN) in ("percentile_approx", "approx_percentile")
+    keeps = node.name == "mode" or (approximate and kind is not None and is_ordered(kind))
+    return _set(annotator, node, kind if keeps else DOUBLE)
 
 
 def _extracted(annotator: Any, node: Node) -> Node:
@@ -276,6 +303,8 @@ _BY_RULE: Mapping[type[Node], Callable[[Any, Node], Node]] = {
     exp.Round: _rounded,
     exp.Literal: _literal,
     exp.Anonymous: _called,
+    exp.AnonymousAggFunc: _statistic,
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), _shifted),
     exp.Extract: _extracted,
     exp.Neg: _negated,
     **dict.fromkeys((exp.Ceil, exp.Floor), _whole),

@@ -5,7 +5,7 @@ So ``a + b`` and ``b + a`` have equal forms, ``a > b`` and ``b < a``, and ``NOT 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from sqlglot import exp
 
 from freshviews.sql.expressions.expression import is_subquery_value
-from freshviews.sql.names.scope import Entry, Scope
+from freshviews.sql.names.scope import Scope
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
 
@@ -43,7 +43,7 @@ class Forms:
 
         ``shown``: names that denote a column of the list, by position, rather than one of FROM.
         """
-        return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
+        return form_of(node, self.scope.find, self.aliases, {name: self.items[i] for name, i in shown.items()})
 
 
 def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
@@ -54,22 +54,26 @@ def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
         if is_star(node):
             items += map(column_form, columns_of(text, node, scope))
             continue
-        items.append(form_of(node, scope, aliases))
+        items.append(form_of(node, scope.find, aliases))
         if isinstance(node, exp.Alias):
             aliases.setdefault(node.alias.lower(), items[-1])
     return Forms(scope, tuple(items), aliases)
 
 
 def form_of(
-    node: Any, scope: Scope, aliases: Mapping[str, Form | None], shown: Mapping[str, Form | None] = NONE
+    node: Any,
+    find: Callable[[exp.Column], Any],
+    aliases: Mapping[str, Form | None] = NONE,
+    shown: Mapping[str, Form | None] = NONE,
 ) -> Form | None:
     """The form of a node or of a node's argument.
 
-    ``aliases`` apply if FROM has no such name; ``shown`` applies before FROM.
+    ``find``: what a column of FROM is known by, None for no such column. ``aliases`` apply if FROM has no such name;
+    ``shown`` applies before FROM.
     """
 
     def of(inner: Any) -> Form | None:
-        return form_of(inner, scope, aliases, shown)
+        return form_of(inner, find, aliases, shown)
 
     if isinstance(node, (exp.Paren, exp.Alias)):
         return of(node.this)
@@ -77,7 +81,7 @@ def form_of(
         name = "" if node.table else node.name.lower()
         if name in shown:
             return shown[name]
-        entry = scope.find(node)
+        entry = find(node)
         return aliases.get(name) if entry is None else column_form(entry)
     if isinstance(node, exp.Literal):
         return (exp.Literal, node.is_string, node.this)
@@ -138,5 +142,5 @@ def _members(head: Form | bool, forms: Sequence[Form]) -> list[Form]:
     return sorted(parts, key=repr)
 
 
-def column_form(entry: Entry) -> Form:
+def column_form(entry: Any) -> Form:
     return (exp.Column, entry)

@@ -32,10 +32,35 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
 
 def values_of_star(text: SqlText, node: Node, scope: Scope) -> list[Expr]:
     """The columns of a star among the arguments of COUNT."""
+    return [entry.expr for entry in _counted(text, node, scope)]
+
+
+def _counted(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
     star = node.this if isinstance(node, exp.Column) else node
     if star.args.get("replace"):
         raise text.unsupported(node, "* REPLACE in COUNT", "*, table.* and * EXCEPT (columns) are accepted")
-    return [entry.expr for entry in columns_of(text, node, scope)]
+    return columns_of(text, node, scope)
+
+
+def name_stars(text: SqlText, window: exp.Window, scope: Scope) -> None:
+    """Write the columns of the stars among the arguments of COUNT(...) OVER, unless it is COUNT(*)."""
+    call = window.this.this if isinstance(window.this, exp.Filter) else window.this
+    if not isinstance(call, exp.Anonymous) or call.name.lower() != "count" or call.expressions == [exp.Star()]:
+        return
+    distinct = call.expressions[0] if call.expressions and isinstance(call.expressions[0], exp.Distinct) else call
+    named: list[Node] = []
+    for argument in distinct.expressions:
+        found = _counted(text, argument, scope) if is_star(argument) else None
+        named += [argument] if found is None else [_column(entry, argument) for entry in found]
+    distinct.set("expressions", named)
+
+
+def _column(entry: Entry, star: Node) -> exp.Column:
+    """The name of a column, at the place of a star."""
+    table = exp.to_identifier(entry.alias, quoted=True) if entry.alias else None
+    made = exp.Column(this=exp.to_identifier(entry.name, quoted=True), table=table)
+    made.meta.update(star.meta)
+    return made
 
 
 def replacements_of(text: SqlText, node: Node, scope: Scope) -> dict[str, Node]:

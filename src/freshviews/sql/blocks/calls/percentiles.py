@@ -34,7 +34,7 @@ def percentile_call(
         raise Refusal(f"{name} of DISTINCT values", "aggregate over SELECT DISTINCT in FROM")
     if name == "mode":
         return _mode(arguments, bind, keep)
-    value, given, descending = _parts(name, arguments)
+    value, given, descending = parts_of(name, arguments)
     fraction = 0.5 if name == "median" else _fraction(name, bind(given[0]))
     if name == "percentile" and given[1:] and _constant(bind(given[1])) != 1:
         raise Refusal(f"{name} with a frequency", "join a table that has each row as often as it counts")
@@ -55,15 +55,7 @@ def _mode(
     arguments: Sequence[Node], bind: Callable[[Node], Expr], keep: Callable[[Expr], Expr]
 ) -> AggregateCall:
     """MODE(x), MODE(x, TRUE), MODE() WITHIN GROUP (ORDER BY x): of several values the first one in the order."""
-    descending = False
-    if len(arguments) == 1 and isinstance(arguments[0], exp.Order):
-        value, descending = _ordered("mode", arguments[0])
-    elif 1 <= len(arguments) <= 2:
-        value = arguments[0]
-        if arguments[1:] and not isinstance(arguments[1], exp.Boolean):
-            raise Fault("the second argument of mode must be TRUE or FALSE")
-    else:
-        raise Fault(f"mode takes 1 or 2 arguments, or WITHIN GROUP (ORDER BY value), not {len(arguments)}")
+    value, _, descending = parts_of("mode", arguments)
     argument = bind(value)
     argument = null(INT) if argument.type == VOID else argument
     return AggregateCall(MODES[descending], (keep(argument),), False, argument.type)
@@ -77,8 +69,17 @@ def _ordered(name: str, order: exp.Order) -> tuple[Node, bool]:
     return ordered.this, bool(ordered.args.get("desc"))
 
 
-def _parts(name: str, arguments: Sequence[Node]) -> tuple[Node, Sequence[Node], bool]:
-    """The argument whose values are ordered, the others, and True for a descending order."""
+def parts_of(name: str, arguments: Sequence[Node]) -> tuple[Node, Sequence[Node], bool]:
+    """The argument whose values are ordered, the others, and True for a descending order. Raises Fault."""
+    if name == "mode":
+        if len(arguments) == 1 and isinstance(arguments[0], exp.Order):
+            value, descending = _ordered(name, arguments[0])
+            return value, (), descending
+        if not 1 <= len(arguments) <= 2:
+            raise Fault(f"mode takes 1 or 2 arguments, or WITHIN GROUP (ORDER BY value), not {len(arguments)}")
+        if arguments[1:] and not isinstance(arguments[1], exp.Boolean):
+            raise Fault("the second argument of mode must be TRUE or FALSE")
+        return arguments[0], (), False
     if name in _IN_ORDER:
         order = arguments[0] if len(arguments) == 1 else None
         if not isinstance(order, exp.Order):

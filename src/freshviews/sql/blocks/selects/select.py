@@ -61,7 +61,7 @@ from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renam
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
-from freshviews.sql.names.star import columns_of, is_star, replacements_of, values_of_star
+from freshviews.sql.names.star import columns_of, is_star, name_stars, replacements_of, values_of_star
 from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.pipes import is_position
@@ -234,6 +234,8 @@ class SelectBinder:
         asked = list(subqueries_of_rows(self.node, self.listed))
         if any(isinstance(one, exp.Window) for one in asked):
             windows = windows_of(self.node)
+            for window in windows:
+                name_stars(self.views.text, window, joined.scope)
             joined = self._with_values(joined, subqueries_within([*windows, *(self.node.args.get("windows") or ())]))
             for inner in within_others(windows):
                 joined = self._with_values(self._rows_of_windows(joined, windows), inner)
