@@ -21,6 +21,7 @@ from freshviews.engine.views import view_block
 from freshviews.errors import EvaluationError, SqlError
 from freshviews.kernel.ordered import index, places, ranges, sums
 from freshviews.plan.planner import plan_block
+from freshviews.sql.blocks.windows import binding
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 from tests.agreement.choices import seeded
@@ -225,6 +226,24 @@ def test_a_view_of_frames_has_the_rows_of_spark_after_updates(query: str) -> Non
         db.insert("t", T[5:])
         db.delete("t", PASSING)
         assert _rows(db) == SPARK[query]
+
+
+@pytest.mark.parametrize("query", [one for one in SPARK if "ROWS BETWEEN" in one and "IGNORE" not in one])
+def test_frames_of_too_many_rows_to_pair_have_the_rows_of_spark(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "MOST_PAIRED", 0)
+    with Database() as db:
+        _view(db, query)
+        db.insert("t", [*T[:5], *PASSING])
+        db.insert("t", T[5:])
+        db.delete("t", PASSING)
+        assert _rows(db) == SPARK[query]
+
+
+def test_a_frame_of_many_rows_does_not_store_the_values_of_its_extremes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binding, "MOST_PAIRED", 3)
+    with Database() as db:
+        _view(db, "SELECT id, MIN(x) OVER (ORDER BY id ROWS 3 PRECEDING) AS least FROM t")
+        assert "distinct values of each frame" not in str(db.view("v").explain())
 
 
 @pytest.mark.parametrize("query", ANY_ORDER)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from freshviews.sql import Catalog, parse_script
+from tests.sql.printed import catalog, views
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
@@ -46,3 +47,9 @@ def test_a_chain_of_twice_as_many_joins_takes_at_most_the_calls_of_views_twice_a
     _calls(4, kind)
     short, long = _calls(12, kind), _calls(24, kind)
     assert long < factor * short
+
+
+def test_the_views_of_a_chain_of_full_joins_have_the_joined_column_and_not_that_of_each_table() -> None:
+    known = catalog("; ".join(f"CREATE TABLE t{i} (k INT, v{i} INT)" for i in range(9)))
+    joins = " ".join(f"FULL JOIN t{i} USING (k)" for i in range(1, 9))
+    assert max(len(one.columns) for one in views(f"SELECT k, v0 FROM t0 {joins}", known)) <= 4

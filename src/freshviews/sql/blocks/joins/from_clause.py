@@ -17,7 +17,7 @@ from freshviews.sql.blocks.bound import Select
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_source, tied_by_on, values_of
 from freshviews.sql.blocks.joins.lowering import Read, anti_join, semi_join
-from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias, is_plain, loosened
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, either_of, free_alias, is_plain, loosened
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
@@ -155,7 +155,8 @@ class FromBinder:
             case "right":
                 return replace(right, left=(*right.left, LeftJoin(left, on)), scope=scope)
             case "full":
-                return Joined(full=(FullJoin(left, right, on),), scope=scope)
+                merged = either_of(entry.expr for entry in scope.visible[: len(shared)])
+                return Joined(full=(FullJoin(left, right, on, merged),), scope=scope)
             case "semi" | "anti":
                 if self.around is not None:
                     left, right, on = tied_by_on(left, right, on, self.around, self.views)

@@ -10,18 +10,19 @@ Some joins need an internal view first::
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import Absent, Bound, Item, OptionalSource, Select, distinct_over
-from freshviews.sql.blocks.joins.tree import FullJoin, Joined, free_alias, simplified
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, free_alias, full_joins, simplified
 from freshviews.sql.blocks.optional import keyed
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
-from freshviews.sql.expressions.build import call, null, refined, rejects_null, replaced
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import call, key, null, refined, rejects_null, replaced
 from freshviews.sql.expressions.nulls import rejects, with_nullability
-from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in
+from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in, name_of
 from freshviews.types import BOOLEAN, INT
 
 Read = Collection[tuple[str, str]] | None
@@ -40,8 +41,11 @@ def lowered(joined: Joined, views: Views, read: Read) -> Joined:
     if not joined.left and not joined.full:
         return joined
     work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), read)
+    found = simplified(joined)
+    merged = [key(one) for full in full_joins(found) for one in full.merged]
+    work.merged = {one: f"{_MERGED}{i}" for i, one in enumerate(merged)}
     work.read(joined)
-    return work.finished(work.flat(simplified(joined)), joined.scope)
+    return work.finished(work.flat(found), joined.scope)
 
 
 def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
@@ -92,10 +96,17 @@ def _partner(
 ONE = Item("one", Literal(1, INT))
 """The list of a view whose columns are not read."""
 _KEY = "keys"
+_MERGED = "@merged"
+"""A column of USING of a FULL JOIN is kept under such a name, with its number. No column has it."""
 
 
 def _select(flat: Joined, items: tuple[Item, ...]) -> Select:
     return Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
+
+
+def _is_named(entry: Entry, read: Collection[tuple[str, str]]) -> bool:
+    """True if ``read`` has the column by the name of its table."""
+    return (entry.alias.lower(), entry.name.lower()) in read
 
 
 @dataclass
@@ -104,6 +115,8 @@ class Lowering:
 
     ``taken``: aliases in use. ``columns``: the columns that the SELECT mentions. ``kept``: keys of the columns that are
     read outside the current join. ``moved``: the view's column for each column of a source that became part of a view.
+    ``merged``: the names under which columns of USING of FULL JOINs are kept and moved, by their keys; the columns of
+    which they are made are not kept for them.
     """
 
     views: Views
@@ -111,23 +124,43 @@ class Lowering:
     columns: Read
     kept: set[str] = field(default_factory=set)
     moved: dict[str, Column] = field(default_factory=dict)
+    merged: dict[Hashable, str] = field(default_factory=dict)
 
     def read(self, joined: Joined) -> None:
         """Keep the columns that the join reads, and the columns of its scope that the SELECT reads."""
-        entries = joined.scope.entries + joined.scope.visible
-        exprs = [entry.expr for entry in entries if is_read(entry, self.columns)]
-        self.kept.update(name for expr in (*exprs, *_exprs(joined)) for name in columns_of(expr))
+        scope = joined.scope
+        exprs = [one.expr for one in scope.entries if self.columns is None or _is_named(one, self.columns)]
+        exprs += [one.expr for one in scope.visible if is_read(one, self.columns)]
+        self.kept.update(self._names((*exprs, *_exprs(joined))))
+
+    def _names(self, exprs: Iterable[Expr]) -> Iterator[str]:
+        """The names under which the columns of expressions are kept."""
+        left = list(exprs)
+        while left:
+            node = left.pop()
+            if isinstance(node, Column):
+                yield node.name
+            elif isinstance(node, Call):
+                name = self._merged(node)
+                if name is None:
+                    left += node.args
+                else:
+                    yield name
+
+    def _merged(self, part: Call) -> str | None:
+        return self.merged.get(key(part)) if self.merged and part.op == "coalesce" else None
 
     def now(self, expr: Expr) -> Expr:
         """The expression over the current sources."""
-        if any(name in self.moved for name in columns_of(expr)):
+        if self.merged or any(name in self.moved for name in columns_of(expr)):
             return replaced(expr, self._moved)
         return expr
 
     def _moved(self, part: Expr) -> Expr | None:
-        if not isinstance(part, Column) or part.name not in self.moved:
+        name = part.name if isinstance(part, Column) else self._merged(part) if isinstance(part, Call) else None
+        if name is None or name not in self.moved:
             return None
-        return replace(self._last(part.name), nullable=part.nullable)
+        return replace(self._last(name), nullable=part.nullable)
 
     def _last(self, name: str) -> Column:
         """The last column that a moved one became. It is remembered, so that a chain of views is followed once."""
@@ -168,7 +201,7 @@ class Lowering:
     def flat(self, joined: Joined) -> Joined:
         """The join without its own outer joins, which become sources."""
         outside = self.kept
-        self.kept = outside.union(name for expr in _exprs(joined) for name in columns_of(expr))
+        self.kept = outside.union(self._names(_exprs(joined)))
         sources = (*joined.sources, *map(self._full, joined.full))
         flat = Joined(sources, joined.conjuncts, absent=joined.absent)
         for one in joined.left:
@@ -299,23 +332,33 @@ class Lowering:
     def _full(self, full: FullJoin) -> Source:
         """An internal view of a FULL JOIN: the rows of the left side with partners or NULLs, and the rows of the right
         side without a partner."""
+        merged = [one for one in full.merged if self._merged(one) in self.kept]
+        outside = self.kept
+        self.kept = outside.union(self._names(arg for one in merged for arg in one.args))
         left, right = (self.single(self.flat(side)) for side in (full.left, full.right))
+        self.kept = outside | {self._place(name) for name in outside}
         on = tuple(map(self.now, full.on))
         (first,), (second,) = left.sources, right.sources
         own, other = self._items(first, left), self._items(second, right)
+        # A value of the side without a row is NULL.
+        firsts, seconds = ([Item(name_of(columns_of(one)[0]), self.now(one.args[i])) for one in merged] for i in (0, 1))
+        either = [replace(a, expr=logic.first_of((a.expr, b.expr))) for a, b in zip(firsts, seconds, strict=True)]
         around = (*on, *right.conjuncts)
         if keyed(around, second.alias) is not None:
             optional = (OptionalSource(second.alias, around),)
-            both = (*own, *_nullable(other)) or (ONE,)
+            both = (*own, *_nullable(other), *either) or (ONE,)
             selects = [Select("bag", (first, second), left.conjuncts, both, optional=optional)]
         else:
-            pairs = Select("bag", (first, second), (*left.conjuncts, *around), (*own, *other) or (ONE,))
-            alone = Select("bag", (first,), left.conjuncts, (*own, *_nulls(other)) or (ONE,))
+            pairs = Select("bag", (first, second), (*left.conjuncts, *around), (*own, *other, *either) or (ONE,))
+            alone = Select("bag", (first,), left.conjuncts, (*own, *_nulls(other), *firsts) or (ONE,))
             selects = [pairs, replace(alone, absent=(self.partner(left, second, around, False),))]
-        rest = Select("bag", (second,), right.conjuncts, (*_nulls(own), *other) or (ONE,))
+        rest = Select("bag", (second,), right.conjuncts, (*_nulls(own), *other, *seconds) or (ONE,))
         selects.append(replace(rest, absent=(self.partner(right, first, (*on, *left.conjuncts), False),)))
         source = self.source(Bound(tuple(selects)), f"{first.alias}_{second.alias}")
         self._move([*own, *other], source, 0)
+        for one, column in zip(merged, source.columns[len(own) + len(other) :], strict=False):
+            made = self.moved[self.merged[key(one)]] = source.column(column)
+            self.kept.add(made.name)
         return source
 
     def partner(self, row: Joined, source: Source, terms: tuple[Expr, ...], distinct: bool) -> Absent:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from freshviews.expr.nodes import Expr, columns_of
+from freshviews.expr.nodes import Call, Expr, columns_of
 from freshviews.sql.blocks.bound import Absent, OptionalSource
 from freshviews.sql.expressions.nulls import is_null_at, rejects, with_nullability
 from freshviews.sql.names.scope import Scope, Source, alias_of
@@ -54,7 +54,14 @@ class Joined:
             ),
             left=tuple(LeftJoin(one.right.mapped(to), tuple(map(to, one.on))) for one in self.left),
             full=tuple(
-                FullJoin(one.left.mapped(to), one.right.mapped(to), tuple(map(to, one.on))) for one in self.full
+                replace(
+                    one,
+                    left=one.left.mapped(to),
+                    right=one.right.mapped(to),
+                    on=tuple(map(to, one.on)),
+                    merged=either_of(map(to, one.merged)),
+                )
+                for one in self.full
             ),
         )
 
@@ -80,11 +87,29 @@ class LeftJoin:
 
 @dataclass(frozen=True)
 class FullJoin:
-    """A FULL JOIN, which is one source of the ``Joined`` around it."""
+    """A FULL JOIN, which is one source of the ``Joined`` around it.
+
+    ``merged``: the columns of USING, each as COALESCE of a value of the left and one of the right side.
+    """
 
     left: Joined
     right: Joined
     on: tuple[Expr, ...]
+    merged: tuple[Call, ...] = ()
+
+
+def either_of(exprs: Iterable[Expr]) -> tuple[Call, ...]:
+    """Those of some expressions that are COALESCE of two values."""
+    return tuple(one for one in exprs if isinstance(one, Call) and one.op == "coalesce" and len(one.args) == 2)
+
+
+def full_joins(joined: Joined) -> Iterator[FullJoin]:
+    """The FULL JOINs of a join, those inside its outer joins included."""
+    left = [joined]
+    while left:
+        one = left.pop()
+        yield from one.full
+        left += [*(side for full in one.full for side in (full.left, full.right)), *(o.right for o in one.left)]
 
 
 def loosened(scope: Scope) -> Scope:

@@ -226,11 +226,9 @@ class _Rows:
             return self._over_frames(one, frame.between)
         if frame.rows and None in (frame.low, frame.high):
             return self._to_an_end(one, frame)
-        if frame.rows:
-            made, keys = self._over_rows(one, frame)
-        else:
-            one = replace(one, order=varying)
-            made, keys = self._over_places(one, frame)
+        one = self._by_number(one, frame) if frame.rows else replace(one, order=varying)
+        assert one.frame is not None
+        made, keys = self._over_places(one, one.frame)
         if frame.has_current and not one.takes_values_once:
             return self._join_view_of(made, keys)
         return self._join_view_of(made, keys, one.of_no_rows)
@@ -466,21 +464,16 @@ class _Rows:
             branches.insert(0, (_before(rising, places), over(window.default)))
         return logic.choose(branches, over(window.default))
 
-    def _over_rows(self, one: _Aggregate, frame: Frame) -> tuple[Select, tuple[Expr, ...]]:
-        """An aggregate over a number of rows before and after, by row, and the keys of the current row."""
-        own = self.number(one.partition, one.order)
-        row, other = self._occurrence("row_of_frame"), self._occurrence("frame")
-        number, at = self._moved(own, row), self._moved(own, other)
-        keys = [*(self._moved(expr, row) for expr in one.partition), number]
-        tests: list[Expr] = [
-            equality(self._moved(expr, other), place) for expr, place in zip(one.partition, keys, strict=False)
-        ]
-        for sign, bound in ((">=", frame.low), ("<=", frame.high)):
-            if bound is not None:
-                assert isinstance(bound, int)
-                tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
-        moved = one.over(lambda expr: self._moved(expr, other))
-        return moved.grouped(Select("bag", (row, other), tuple(tests), ()), keys), (*one.partition, own)
+    def _by_number(self, one: _Aggregate, frame: Frame) -> _Aggregate:
+        """An aggregate over a number of rows before and after, as one over a range of their numbers."""
+
+        def step(rows: FrameBound) -> FrameBound:
+            assert isinstance(rows, int)
+            return Step(1 if rows > 0 else -1, integer(abs(rows))) if rows else 0
+
+        number = cast(self.number(one.partition, one.order), BIGINT)
+        by_number = Frame(False, step(frame.low), step(frame.high))
+        return replace(one, frame=by_number, order=(Sort(number, False, False),))
 
     def _over_frames(self, one: _Aggregate, frame: Between) -> Expr:
         """An aggregate over a bounded number of rows before and after. No two rows are equal."""
