@@ -162,6 +162,26 @@ print(child.pid)
 """
 
 
+REOPENED = """
+def opened():
+    return freshviews.Database(os.path.join(os.environ["FRESHVIEWS_CACHE_DIR"], "db"))
+
+db = opened()
+db.execute(VIEWS)
+db.insert("d", list(groups.items()))
+update(10)
+db.close()
+for number in range(2):
+    db = opened()
+    assert db._taken.rows == 30 + 10 * number
+    update(10)
+    check()
+    db.snapshot()
+    db.close()
+print(beside.waited())
+"""
+
+
 def _run(program: str, cache: Path, **settings: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
     environment |= {"FRESHVIEWS_CACHE_DIR": str(cache), "FRESHVIEWS_COMPILE": "beside", **settings}
@@ -227,6 +247,11 @@ def test_a_wait_for_the_compiler_is_reported(tmp_path: Path) -> None:
 
 def test_a_forked_child_starts_its_own_compiling_process(tmp_path: Path) -> None:
     assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"
+
+
+def test_a_small_directory_opens_without_a_wait_for_the_compiler(tmp_path: Path) -> None:
+    """Its rows are those of the log, then those of a snapshot."""
+    assert _run(PREPARE + REOPENED, tmp_path) == "0.0\n"
 
 
 def test_a_compiling_process_ends_with_its_parent(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ class Kept:
 
     def __init__(self, is_writable: bool = False, view: pa.Table = BY_PART) -> None:
         self.is_writable = is_writable
+        self.how_to_write = "rows are changed elsewhere"
         self.view = view
         self.updates: list[tuple[str, tuple[object, ...]]] = []
 

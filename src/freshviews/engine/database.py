@@ -262,10 +262,9 @@ class Database(Shown):
         self.recovery: Recovery | None = None
         if path is not None:
             directory = Directory(path, snapshot_bytes, seconds)
-            self._taken.rows = LITTLE + 1
             work_for(self._taken)
             try:
-                found = recover(directory, self._dictionary)
+                found = recover(directory, self._dictionary, self._taken)
             except OSError as error:
                 directory.close()
                 raise not_opened(directory.path, error) from error
@@ -276,7 +275,6 @@ class Database(Shown):
             call_in_children(self._leave_to_parent)
             self._relations, self._scripts = found.relations, found.scripts
             self._versions[0], self.recovery = found.report.version, found.report
-            self._taken.rows *= found.report.version > 0
         if timezone is not None:
             self._set_time_zone(timezone)
 

@@ -30,6 +30,7 @@ class ServedDatabase:
     insert: Callable[[str, Sequence[Any]], int]
     version: Callable[[], int]
     is_writable: bool
+    how_to_write = "start it with db.serve(writable=True) to let clients change rows"
 
     def relations(self) -> Sequence[Relation]:
         """Stored tables, maintained views and plain views; the rows of trusted tables cannot be read."""

@@ -166,7 +166,7 @@ class FlightSql:
 
     def _update(self, sql: str, bound: list[tuple[object, ...]]) -> int:
         if not self._served.is_writable:
-            message = "the server is read only; only SELECT is accepted"
+            message = f"the server is read only; only SELECT is accepted; {self._served.how_to_write}"
             if len(sql) <= _SHORT:  # Perhaps SELECT is misspelt.
                 try:
                     units_of(sql)
@@ -179,7 +179,7 @@ class FlightSql:
         """Why rows are not ingested, and how they are inserted."""
         refused = f"ingesting rows into table {table[:100]} (adbc_ingest) is not supported"
         if not self._served.is_writable:
-            return f"{refused}, and the server is read only; insert rows in the process that has the database"
+            return f"{refused}, and the server is read only; {self._served.how_to_write}"
         return (
             f"{refused}; execute INSERT INTO {table[:100]} VALUES (?, ...) by executemany, or call db.insert in the "
             "process that has the database"

@@ -47,6 +47,10 @@ class Served(Protocol):
     def is_writable(self) -> bool:
         """Whether ``update`` may be called."""
 
+    @property
+    def how_to_write(self) -> str:
+        """How rows are changed where ``update`` may not be called, for errors."""
+
     def relations(self) -> Sequence[Relation]:
         """All tables and views that can be read, at one version."""
 

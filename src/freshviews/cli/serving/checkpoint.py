@@ -20,6 +20,7 @@ class ServedCheckpoint:
     """``versions``: those of the checkpoint, which may begin again as another one. ``processes``: answer SELECTs."""
 
     is_writable = False
+    how_to_write = "it has the views of a checkpoint; change the sources of its pipeline instead"
 
     def __init__(self, versions: Callable[[], Versions], processes: SelectProcesses) -> None:
         self._versions = versions
@@ -49,7 +50,7 @@ class ServedCheckpoint:
             raise FreshviewsError(str(error)) from None
 
     def update(self, sql: str, many: Sequence[Sequence[object]]) -> int:
-        raise RefusedStatement("a checkpoint is read only; change the sources of its pipeline instead")
+        raise RefusedStatement(f"the server is read only; {self.how_to_write}")
 
     def _selected(self, versions: Versions, sql: str, parameters: Sequence[object]) -> Rows:
         manifest = versions.at(None)

@@ -13,10 +13,12 @@ from freshviews.engine.commit.records import changes_of
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.durability import STRINGS
 from freshviews.engine.relations import Relations
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.watermark import follow_time
 from freshviews.engine.tables.window import replay_window, restore_window
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
+from freshviews.kernel.machine.beside import TakenRows, take_in
 from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.files import json_of
@@ -68,8 +70,11 @@ class Recovered:
     report: Recovery
 
 
-def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
-    """Read a directory back. Raises StoreError if it is corrupt, or its SQL can no longer be executed."""
+def recover(directory: Directory, dictionary: Dictionary, taken: TakenRows) -> Recovered:
+    """Read a directory back. ``taken`` counts the rows, so that a small database need not wait for the compiler.
+
+    Raises StoreError if it is corrupt, or its SQL can no longer be executed.
+    """
     relations = Relations()
     scripts: list[str] = []
     snapshot_version: int | None = None
@@ -86,14 +91,15 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                     images = _images_of(directory.snapshot.path, directory.snapshot.state, record)
                 else:
                     records.append(record)
-            relations = _from_snapshot(scripts, records, images, dictionary)
+            relations = _from_snapshot(scripts, records, images, dictionary, taken)
         for record in directory.records():
             if record.kind == SCRIPT:
                 scripts.append(record.payload.decode())
                 relations = _executed(scripts[-1], relations, dictionary)
             else:
                 changes = changes_of(record, relations)
-                commit(General(changes, relations, run_views, np.zeros(1, np.int64).data))
+                with take_in(taken, _rows_of(changes)):
+                    commit(General(changes, relations, run_views, np.zeros(1, np.int64).data))
                 for table, encoded in changes:
                     if table.has_window:
                         replay_window(table, encoded.batch)
@@ -132,7 +138,7 @@ def _images_of(snapshot: Path, folder: Path, record: Record) -> _Images:
 
 
 def _from_snapshot(
-    scripts: list[str], records: list[Record], images: _Images, dictionary: Dictionary
+    scripts: list[str], records: list[Record], images: _Images, dictionary: Dictionary, taken: TakenRows
 ) -> Relations:
     """The relations a snapshot holds. Its rows were checked when they were committed, so they are stored unchecked.
 
@@ -149,9 +155,10 @@ def _from_snapshot(
                     restore_window(table, np.column_stack(columns))
                 if table.stored is None:
                     continue
-                if table.stored.add(encoded.batch) is not None:
-                    raise StoreError(f"memory ran out while table {table.name} was loaded")
-                table.stored.settle()
+                with take_in(taken, len(encoded.batch)):
+                    if table.stored.add(encoded.batch) is not None:
+                        raise StoreError(f"memory ran out while table {table.name} was loaded")
+                    table.stored.settle()
                 table.had_rows = True
 
     def restore(view: ViewState, relations: Relations) -> bool:
@@ -182,6 +189,10 @@ def _from_snapshot(
     except BaseException:
         draft.abandon()
         raise
+
+
+def _rows_of(changes: Changes) -> int:
+    return sum(len(encoded.batch) for _, encoded in changes)
 
 
 def _executed(script: str, relations: Relations, dictionary: Dictionary) -> Relations:

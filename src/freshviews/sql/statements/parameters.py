@@ -58,7 +58,7 @@ def parameters_of(call: str, positional: Sequence[Any], named: Mapping[str, Any]
 def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mapping[str, Any]) -> None:
     """Give each parameter of the statements its value, in the order of the text or by name. Raises SqlError if one has
     no value, or a value no parameter."""
-    found = sorted((one for tree in trees for one in tree.find_all(exp.Placeholder)), key=text.at)
+    found = _in(text, trees)
     names = [_name(one) for one in found]
     if any(names) and not all(names):
         raise text.error(found[names.index("")], "? and :name are in one script; write one kind")
@@ -88,6 +88,12 @@ def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mappi
         one.meta[_VALUE] = Given(value)
 
 
+def _in(text: SqlText, trees: Iterable[Node]) -> list[exp.Placeholder]:
+    """The parameters in trees, in the order of the text."""
+    found = [one for tree in trees for one in tree.find_all(exp.Placeholder)]
+    return sorted(found, key=text.at) if len(found) > 1 else found  # A place is found by a walk over the tree.
+
+
 def _name(node: exp.Placeholder) -> str:
     return str(node.args.get("this") or "")
 
@@ -100,7 +106,7 @@ def given(node: Node) -> Given | None:
 
 def given_to(text: SqlText, tree: Node) -> Sequence[Any] | Mapping[str, Any]:
     """The values of all parameters in a tree, in the order of the text or by name."""
-    found = sorted(tree.find_all(exp.Placeholder), key=text.at)
+    found = _in(text, [tree])
     if any(_name(one) for one in found):
         return {_name(one): one.meta[_VALUE].value for one in found}
     return [one.meta[_VALUE].value for one in found]

@@ -11,7 +11,7 @@ from sqlglot import exp
 from freshviews.errors import SqlError, hiding_secrets
 from freshviews.sql.text.fields import DATA
 from freshviews.sql.text.operators import SPAN
-from freshviews.sql.text.parse import Node, SqlText, parse
+from freshviews.sql.text.parse import Node, SqlText, copied, parse
 from freshviews.sql.text.shape import QUERIES, main_word
 
 _ASKING = (exp.Query, exp.Describe)
@@ -51,7 +51,7 @@ def units_of(script: str) -> tuple[Unit, ...]:
         known = _parsed(script)
         if all(unit.kind != "definitions" for unit in known):
             # Copies, as parameters get their values in the trees.
-            return tuple(replace(unit, nodes=tuple(node.copy() for node in unit.nodes)) for unit in known)
+            return tuple(replace(unit, nodes=tuple(copied(node) for node in unit.nodes)) for unit in known)
     return _units(script)
 
 

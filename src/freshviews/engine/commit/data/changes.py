@@ -67,6 +67,10 @@ class Incoming:
     rows: int
 
 
+NOTHING = Incoming((), (), 0)
+"""The rows of a statement without a query."""
+
+
 def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
     """The rows of an answer as codes. Raises SqlError if a column has no SQL type."""
     columns = []

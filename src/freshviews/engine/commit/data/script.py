@@ -22,7 +22,7 @@ from freshviews.catalog.timezone import in_time_zone
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
-from freshviews.engine.commit.data.changes import Changes, Effect, Incoming, incoming
+from freshviews.engine.commit.data.changes import NOTHING, Changes, Effect, Incoming, incoming
 from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.commit.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
@@ -159,10 +159,10 @@ class _Transaction:
             effect = lambda changes, found: (  # noqa: E731
                 changes.of_change(change) if query is None else changes.of_old_and_new(change, found)
             )
-        answer = _NOTHING if query is None else self._answer(query, node)
+        answer = None if query is None else self._answer(query, node)
         with doors.whole():
             changes = Changes(table, doors.dictionary, self._parts.get(table, ()))
-            made = effect(changes, incoming(answer, doors.dictionary))
+            made = effect(changes, NOTHING if answer is None else incoming(answer, doors.dictionary))
             for piece in made.rows:
                 if len(piece.batch):
                     self._parts.setdefault(table, []).append(piece)
@@ -193,9 +193,6 @@ class _Transaction:
             message = f"this SELECT reads table {changed}, as it was before the transaction changed it; COMMIT first"
             raise self._text.error(node, message)
         return self._doors.answer(self._text, query, given_to(self._text, query))
-
-
-_NOTHING = pa.table({})
 
 
 def _inserted(insert: Insert, changes: Changes, found: Incoming) -> Effect:
