@@ -16,6 +16,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine import database
 from freshviews.engine.commit import threads
+from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.expr import host_evaluation
 from tests.in_threads import in_threads
@@ -42,6 +43,8 @@ CREATE MATERIALIZED VIEW firsts AS SELECT w, x FROM r ORDER BY w, x LIMIT 4;
 CREATE MATERIALIZED VIEW again TBLPROPERTIES ('freshviews.strategy' = 'recompute')
     AS SELECT DISTINCT reverse(w) AS w FROM r WHERE x > 3;
 """
+BY_TRIGGERS = VIEWS[: VIEWS.index("CREATE MATERIALIZED VIEW firsts")]
+"""The views that only triggers maintain: the rows are stored beside them."""
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +90,7 @@ class Stream:
         draw = self._random
         inserts = [self.row() for _ in range(draw.randrange(12, 40))]
         deletes = [row for row in self._rows if draw.random() < 0.3]
+        inserts, deletes = draw.choice([(inserts, deletes), (inserts, []), ([], deletes)])
         changes = [(*row, 1) for row in inserts] + [(*row, -1) for row in deletes]
         if draw.random() < 0.1:
             changes.append((99, 0, 0, "not there", -1))
@@ -112,9 +116,10 @@ class Stream:
 @pytest.mark.seeds(4)
 def test_several_threads_give_the_same_results_as_one(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
-    both.execute(TABLES + VIEWS)
+    script = TABLES + (BY_TRIGGERS if seed % 4 < 2 else VIEWS)
+    both.execute(script)
     for db in (one, several):
-        db.execute(TABLES + VIEWS)
+        db.execute(script)
     seen = [subscribed(db) for db in (one, several)] if seed % 2 else [[], []]
     stream, errors = Stream(seed), 0
     for _ in range(25):
@@ -162,6 +167,54 @@ def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     db.insert("t", ROWS)
     assert names == {"freshviews", threading.current_thread().name}
     assert sum(n for _, n in db.view("b")) == len(ROWS)
+
+
+def test_a_table_stores_rows_while_its_views_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    db, add, apply = two(), BaseTable.add, MaintainedView.apply
+    meeting, names = threading.Barrier(3, timeout=180), []
+
+    def adding(self: BaseTable, batch: Any) -> Any:
+        names.append(threading.current_thread().name)
+        meeting.wait()
+        return add(self, batch)
+
+    def met(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
+        meeting.wait()
+        return apply(self, batch, more, widens)
+
+    monkeypatch.setattr(BaseTable, "add", adding)
+    monkeypatch.setattr(MaintainedView, "apply", met)
+    db.insert("t", ROWS)
+    db.delete("t", ROWS[:30])
+    assert names == ["freshviews"] * 2
+    assert sorted(db.table("t")) == sorted(ROWS[30:])
+    monkeypatch.setattr(BaseTable, "add", lambda self, batch: names.append(threading.current_thread().name))
+    monkeypatch.setattr(MaintainedView, "apply", apply)
+    # Triggers take the net effect of inserts and deletes, so they wait for the table.
+    db.apply("t", [(*ROWS[0], 1), (*ROWS[1], -1)])
+    assert names[2:] == [threading.current_thread().name]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_error_of_a_table_comes_before_that_of_a_view(count: int) -> None:
+    db = fv.Database(threads=count)
+    db.execute(
+        "CREATE TABLE s (k BIGINT PRIMARY KEY, x BIGINT);"
+        "CREATE MATERIALIZED VIEW q AS SELECT k % 3 AS g, SUM(10 / (x - 7)) AS q, MAX(x) AS most FROM s GROUP BY k % 3;"
+        "CREATE MATERIALIZED VIEW pairs AS SELECT COUNT(*) AS n FROM s a JOIN s b USING (x)"
+    )
+    rows = [(k, k % 5) for k in range(40)]
+    db.insert("s", rows)
+    before = contents(db)
+    with pytest.raises(fv.EvaluationError, match=r"table s, row 1: view q cannot be computed for .*: division by zero"):
+        db.insert("s", [(50, 1), (51, 7)])
+    with pytest.raises(fv.BatchError, match=r"table s, row 2, column k: PRIMARY KEY \(k\) would have rows"):
+        db.insert("s", [(50, 1), (51, 7), (3, 1)])
+    with pytest.raises(fv.BatchError, match=r"table s, row 1: delete of a row that is not there: \(60, 7\)"):
+        db.delete("s", [*rows[:1], (60, 7)])
+    assert contents(db) == before and db.version == 1
+    db.delete("s", rows)
+    assert not any(db.view("q")) and list(db.view("pairs")) == [(0,)]
 
 
 def test_changes_read_in_threads_are_reported_in_the_order_of_the_views() -> None:

@@ -1697,6 +1697,7 @@ class Database(Shown):
         if clock is not None and moved is not None:
             changes = ((clock, moved), *changes)
         moves: list[Callable[[], None]] = []
+        general = self._threads.general if run is None and rows > MANY else General
         run = run or (self._threads.run_views if rows > MANY else run_views)
         if rows > FEW_ROWS and self._taken.reporter.shows_rows:
             run = partial(report_views, run, self._taken.reporter, rows)
@@ -1710,7 +1711,7 @@ class Database(Shown):
             self._refuse_growth(rows, partial(_added, changes))
         try:
             try:
-                return self._make(General(changes, self._relations, run, self._version, moves))
+                return self._make(general(changes, self._relations, run, self._version, moves))
             except Refused:  # A view failed in a thread: run again in one thread for its error.
                 return self._make(General(changes, self._relations, run_views, self._version, moves))
         except EvaluationError as error:

@@ -124,6 +124,8 @@ class General:
     _pieces: dict[str, Sequence[CodeBatch]] = field(default_factory=dict)
     count_view: Callable[[], None] | None = None
     """Reports that one more view has taken its batches."""
+    add_rows = staticmethod(add_to_base)
+    settle_rows = staticmethod(settle_base)
 
     def add(self) -> None:
         given = self.given
@@ -132,7 +134,7 @@ class General:
             if table.decoder.dictionary.mark is not None:
                 mark_columns(encoded.batch, table.decoder.strings, table.decoder.dictionary)
         self.views = self.relations.downstream[given[0][0]] if len(given) == 1 else _reached(given, self.relations)
-        add_to_base(given, self.relations.tables)
+        self.add_rows(given, self.relations.tables)
 
     def changes(self) -> ViewChanges:
         self.batches: dict[str, CodeBatch] = {}
@@ -164,7 +166,7 @@ class General:
             _take_back(self)
 
     def settle(self) -> None:
-        settle_base(self.given)
+        self.settle_rows(self.given)
         for view, batch in self.applied:
             view.counted += len(batch)
             view.maintained.give_back()

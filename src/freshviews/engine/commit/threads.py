@@ -1,15 +1,23 @@
-"""Runs the views that a batch changes in several threads. Views that do not read each other run at the same time."""
+"""Runs the views that a batch changes in several threads. Views that do not read each other run at the same time, and
+stored tables take the rows meanwhile."""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from threading import get_ident
+
+import numpy as np
 
 from freshviews.engine.blocks.lanes import run_together
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.commit.commit import General, MemoryRanOut, Refused, ViewChanges, run_view, run_views
+from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError
@@ -43,6 +51,11 @@ class Threads:
 
     def __init__(self, count: int) -> None:
         self.count = count
+
+    @property
+    def general(self) -> type[General]:
+        """The general way of a batch of many rows."""
+        return General if self.count == 1 or PURE_PYTHON else BesideViews
 
     def run_views(self, way: General) -> ViewChanges:
         """As ``run_views``, of a batch of many rows, and note how long each view takes. Raises Refused where a view
@@ -123,6 +136,84 @@ class Threads:
             raise MemoryRanOut
         if failures:
             raise Refused
+
+
+@dataclass(eq=False)
+class BesideViews(General):
+    """The general way of a batch of many rows, which stored tables may take in a thread while the views run.
+
+    A view that only triggers maintain never reads a stored table. So the rules of the tables are checked while such
+    views run. If the batch breaks one, the views are restored from negated batches, as if another view had failed; the
+    error of a table comes before that of a view. A batch of inserts and deletes waits for its net effect.
+    """
+
+    _adding: _Beside | None = None
+    _settling: _Beside | None = None
+
+    def add_rows(self, given: Changes, tables: Mapping[str, TableState]) -> None:
+        before = [table.seconds for table, _ in given]
+
+        def add() -> None:
+            add_to_base(given, tables)
+            for (table, encoded), seconds in zip(given, before, strict=True):
+                table.pace = (table.seconds - seconds) / max(len(encoded.batch), 1)
+
+        if self._saves_time() and all(_has_one_sign(encoded.batch) for _, encoded in given):
+            self._adding = _Beside(add)
+        else:
+            add()
+
+    def _saves_time(self) -> bool:
+        """Whether only triggers maintain the views, and adding the rows beside them is expected to save time."""
+        adding = sum(table.pace * len(encoded.batch) for table, encoded in self.given if table.is_stored)
+        running = sum(view.pace for view in self.views) * _rows_of(self)
+        return min(adding, running) > LEAST and all(view.maintained.by_triggers for view in self.views)
+
+    def changes(self) -> ViewChanges:
+        if self._adding is None:
+            return super().changes()
+        try:
+            return super().changes()
+        finally:
+            self._adding.wait()
+
+    def settle(self) -> None:
+        super().settle()
+        if self._settling is not None:
+            self._settling.wait()
+
+    def settle_rows(self, given: Changes) -> None:
+        # After deletes, tables and views give memory back at the same time.
+        if self._adding is None or self.moves or not self.deleted:
+            settle_base(given)
+        else:
+            self._settling = _Beside(partial(settle_base, given))
+
+
+class _Beside:
+    """A call in a thread of its own; in this thread if no other one can be started."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="freshviews")
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._run()
+
+    def _run(self) -> None:
+        try:
+            self._call()
+        except BaseException as error:
+            self._error = error
+
+    def wait(self) -> None:
+        """Wait until the call has ended. Raises its error."""
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error from None
 
 
 class _Run:
@@ -209,6 +300,12 @@ def _groups(views: Sequence[ViewState]) -> list[list[ViewState]]:
             groups.append([])
         groups[number].append(view)
     return groups
+
+
+def _has_one_sign(batch: CodeBatch) -> bool:
+    """Whether the rows are all inserts, or all deletes."""
+    signs = batch.multiplicities
+    return len(signs) == 0 or bool(np.min(signs) > 0 or np.max(signs) < 0)
 
 
 def _rows_of(way: General) -> int:

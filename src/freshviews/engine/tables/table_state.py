@@ -43,6 +43,8 @@ class TableState:
     counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
     """One word: the number of updates."""
     seconds: float = 0.0
+    pace: float = 0.0
+    """Seconds per row that storing the last batch of many rows took, if there are threads."""
     closed: bool = False
     held: WindowRows | None = None
     """The rows in the table's window, made by ``freshviews.engine.tables.window``."""
