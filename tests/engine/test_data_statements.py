@@ -532,7 +532,7 @@ def test_create_table_as_select_has_the_rows_of_the_select() -> None:
 @pytest.mark.parametrize(
     ("script", "message"),
     [
-        ("CREATE TABLE t AS SELECT 1 AS a", "line 1, column 14: t exists already; DROP it, or INSERT the rows"),
+        ("CREATE TABLE t AS SELECT 1 AS a", "line 1, column 14: t exists already; DROP t, or INSERT the rows into t"),
         ("CREATE OR REPLACE TABLE n AS SELECT 1 AS a", "a clause of CREATE TABLE AS SELECT"),
         ("CREATE TABLE IF NOT EXISTS n AS SELECT 1 AS a", "a clause of CREATE TABLE AS SELECT"),
         ("CREATE TABLE n AS SELECT b FROM t", "unknown column b"),

@@ -356,15 +356,15 @@ def test_rows_of_a_trusted_table_that_are_not_there_are_passed_over() -> None:
 WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda db: db.aggregate("sum", returns="INT")(Listed), CatalogError, "sum is a function of SQL"),
     (lambda db: db.aggregate("q", takes="INT", returns="INT"), ArgumentError, r"\(takes\) must be a list of types"),
-    (lambda db: db.aggregate("q", returns="INTX"), ArgumentError, r"\(returns\): 'INTX' is no type"),
+    (lambda db: db.aggregate("q", returns="INTX"), ArgumentError, r"\(returns\): 'INTX' is not a column type"),
     (lambda db: db.aggregate("q", returns="INT")(len), ArgumentError, "decorates a class, not .*; functions are given"),
     (lambda db: db.aggregate("q", returns="INT")(int), ArgumentError, "class int has no method add; it needs add and"),
-    (lambda db: db.aggregate("q x", returns="INT")(Listed), ArgumentError, "'q x' is no name"),
+    (lambda db: db.aggregate("q x", returns="INT")(Listed), ArgumentError, "'q x' is not a valid name"),
     (lambda db: db.aggregate("q", returns="INT", nulls=1), ArgumentError, r"\(nulls\) must be True or False"),
     (lambda db: db.aggregate("q", returns="INT", zero=0, add=max, output=int), ArgumentError,
      r"\(zero\) must be a function, not 0; it makes a new state"),
     (lambda db: db.aggregate("q", returns="INT", zero=int, add=max), ArgumentError, r"\(output\) must be a function"),
-    (lambda db: db.aggregate(None, returns="INT", zero=int, add=max, output=int), ArgumentError, "NULL is no name"),
+    (lambda db: db.aggregate(None, returns="INT", zero=int, add=max, output=int), ArgumentError, "NULL is not a valid"),
     (lambda db: fv.register_aggregate("q", returns="VOID"), ArgumentError, "register_aggregate"),
 ]  # fmt: skip
 

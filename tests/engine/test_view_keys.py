@@ -113,8 +113,8 @@ def refused(db: fv.Database) -> list[tuple[Any, str]]:
         (lambda: lines.scan((1, 2, 3)), r"view lines: the key is \(o, line\), not \(1, 2, 3\)"),
         (lambda: lines.scan("x"), "o of view lines: 'x': INT accepts int"),
         (lambda: view.where(o="x"), "o of view joined: 'x': INT accepts int"),
-        (lambda: view.where(part=1), "view joined: the columns are name, o, total; part is none of them"),
-        (lambda: view.where(o=1, O=2), "columns are name, o, total; O is given twice"),
+        (lambda: view.where(part=1), "view joined: part is not a column; the columns are name, o, total"),
+        (lambda: view.where(o=1, O=2), "O is given twice; the columns are name, o, total"),
     ]
 
 

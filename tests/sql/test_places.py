@@ -88,7 +88,7 @@ WRONG = [
     ("SELECT §INTERVAL 3 DAYS * d AS x FROM r", "only by a number, not by DATE"),
     ("SELECT §2 / INTERVAL '1' DAY AS x FROM r", "INT cannot be divided by an INTERVAL"),
     ("SELECT §INTERVAL '1' DAY < INTERVAL '1' YEAR AS x FROM r", "have no common type"),
-    ("SELECT §INTERVAL '1-12' YEAR TO MONTH AS x FROM r", "MONTH is 0 to 11"),
+    ("SELECT §INTERVAL '1-12' YEAR TO MONTH AS x FROM r", "MONTH must be 0 to 11"),
     ("SELECT CAST(s AS §INTERVAL MONTH TO DAY) AS x FROM r", "INTERVAL MONTH TO DAY is not a type"),
     ("SELECT §EXTRACT(YEAR FROM d - d) AS x FROM r", "accepted: DAY"),
     ("SELECT §CAST(d - d AS DOUBLE) AS x FROM r", "INTERVAL DAY cannot be cast to DOUBLE"),

@@ -127,7 +127,7 @@ def name_functions(text: SqlText, tree: Node) -> None:
 def _cast(text: SqlText, node: exp.Func) -> Node:
     """A CAST; sqlglot reads Spark's as TRY_CAST, and TRY_CAST as one that is safe."""
     if node.args.get("format"):
-        raise text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+        raise text.unsupported(node, "CAST with a FORMAT", "leave FORMAT out, or use date_format")
     type_of(text, node.args["to"])
     return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])
 

@@ -418,7 +418,7 @@ def _refuse_options(script: str, of: str, given: Mapping[str, object]) -> None:
 def _with_views(source: Source) -> PlannedScript:
     planned = _planned_of(source)
     if not planned.views:
-        _fail(f"{source.name}: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one")
+        _fail(f"{source.name} has no view; write CREATE MATERIALIZED VIEW name AS SELECT ...")
     return planned
 
 

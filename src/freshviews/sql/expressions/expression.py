@@ -291,7 +291,7 @@ class Binder:
             return self._case(node)
         if isinstance(node, (exp.Cast, exp.TryCast)):
             if node.args.get("format"):
-                raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+                raise self.text.unsupported(node, "CAST with a FORMAT", "leave FORMAT out, or use date_format")
             to = type_of(self.text, node.args["to"])
             if to.is_float and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "dDfF":
                 return _float(node.this, to)

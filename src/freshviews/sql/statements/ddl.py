@@ -63,7 +63,7 @@ def table_from_select(text: SqlText, node: Node, catalog: Catalog) -> str:
     check_name(text, node.this)
     name: str = node.this.name
     if catalog.named(name) is not None:
-        raise NameProblem(f"{name} exists already; DROP it, or INSERT the rows", *text.at(node.this))
+        raise NameProblem(f"{name} exists already; DROP {name}, or INSERT the rows into {name}", *text.at(node.this))
     return name
 
 

@@ -272,9 +272,9 @@ def _key_of(text: SqlText, node: Node, value: str, view: ViewDef) -> str:
     for given in value.split(","):
         column = column_named(view.columns, given.strip())
         if column is None or column.name in names:
-            reason = "is none of them" if column is None else "is given twice"
+            reason = "is not a column" if column is None else "is given twice"
             listed = ", ".join(one.name for one in view.columns)
-            raise text.error(node, f"{KEY} of view {view.name}: the columns are {listed}; {given.strip()!r} {reason}")
+            raise text.error(node, f"{KEY} of view {view.name}: {given.strip()!r} {reason}; the columns are {listed}")
         names.append(column.name)
     return ", ".join(names)
 

@@ -122,7 +122,7 @@ class FromBinder:
             kind = "inner"
         twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
         if twice is not None:
-            raise self.text.error(join.this, f"{twice} is given twice in FROM; give one of them another alias with AS")
+            raise self.text.error(join.this, f"{twice} is given twice in FROM; write another alias with AS")
         if kind in ("right", "full"):
             left = self._side(left)
         if kind in ("left", "full"):

@@ -201,13 +201,13 @@ class ViewBinder:
         if clause is None:
             return outer
         if clause.args.get("recursive"):
-            raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
+            raise self.text.unsupported(clause, "WITH RECURSIVE", "write WITH queries that do not refer to themselves")
         known = dict(outer)
         seen: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias.lower()
             if name in seen:
-                raise self.text.error(cte, f"{cte.alias} is given twice in WITH; give one of them another name")
+                raise self.text.error(cte, f"{cte.alias} is given twice in WITH; rename one of the queries")
             seen.add(name)
             known[name] = Cte(cte, dict(known), around=around)
         return known
@@ -407,7 +407,9 @@ class ViewBinder:
         names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise self.text.error(node, f"column {twice} is given twice in the subquery; give one another name with AS")
+            raise self.text.error(
+                node, f"column {twice} is given twice in the subquery; rename one of the columns with AS"
+            )
         if around is not None and dependent:
             one_row = joined == "inner" or (joined == "always" and is_one_row(bound))
             found = as_optional_source(bound, around, self) if one_row else None
