@@ -274,7 +274,7 @@ WRONG: list[tuple[Callable[[fv.Database], object], type[Exception], str]] = [
     (lambda db: db.function("abs", abs, returns="INT"), CatalogError, "abs is a function of SQL"),
     (lambda db: db.function("q", abs, takes="INT", returns="INT"), ArgumentError, r"\(takes\) must be a list of types"),
     (lambda db: db.function("q", 3, takes=["INT"], returns="INT"), ArgumentError, "takes a function, not 3"),
-    (lambda db: db.function("q", abs, takes=["INTX"], returns="INT"), ArgumentError, r"\(takes\): 'INTX' is not a column"),
+    (lambda db: db.function("q", abs, takes=["INTX"], returns="INT"), ArgumentError, r"\(takes\): 'INTX' is not a"),
     (lambda db: db.function("q", abs, returns="INT) AS INT"), ArgumentError, r"\(returns\): .* is not a column type"),
     (lambda db: db.function("q x", abs, returns="INT"), ArgumentError, "'q x' is not a valid name"),
     (lambda db: db.function("q", abs, returns="INT", arrow=True), ArgumentError, "Arrow arrays needs at least one"),

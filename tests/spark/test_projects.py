@@ -200,7 +200,7 @@ def test_each_refresh_updates_the_tables_that_it_names(spark: Any, tmp_path: Pat
     "refresh, full, full_all, message",
     [
         ("nothing", "", False, "the project has no table nothing; it has arrived, counted"),
-        ("counted", "counted", False, "counted is in --refresh and in --full-refresh; name it in one of them"),
+        ("counted", "counted", False, "counted is in --refresh and in --full-refresh; leave counted out"),
         ("counted", "", True, "--full-refresh-all resets every table; leave --refresh out"),
     ],
 )
