@@ -376,13 +376,13 @@ def test_wrong_arguments_are_refused_by_name(db: Any) -> None:
 
 
 REFUSED = [
-    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; an aggregate gets its values in asc"),
+    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; the values are always in asc"),
     ("SELECT x FROM t WHERE listed(x) = ''", "an aggregate function cannot stand in WHERE"),
     ("SELECT listed(x, x) FROM t", r"listed\(arg1 INT\) takes 1 argument, not 2"),
     ("SELECT listed(DATE '2020-01-01') FROM t", "parameter arg1 of listed is INT: DATE cannot be cast to INT"),
     ("SELECT listed(listed(x)) FROM t", "an aggregate function cannot stand in an aggregate function"),
     ("SELECT listedd(x) FROM t", "function listedd is not supported; .* did you mean listed"),
-    ("SELECT * FROM t PIVOT (abs(x) FOR s IN ('a'))", "FILTER .* follows an aggregate function, and abs is not one"),
+    ("SELECT * FROM t PIVOT (abs(x) FOR s IN ('a'))", "FILTER .* only after an aggregate function, not after abs"),
 ]
 
 
@@ -410,7 +410,7 @@ def test_an_aggregate_that_a_view_calls_is_replaced_only_by_itself(db: fv.Databa
     with pytest.raises(SqlError, match="function listed is still called by v; DROP them first"):
         db.execute("DROP FUNCTION listed")
     db.execute("DROP VIEW v; DROP FUNCTION listed")
-    with pytest.raises(SqlError, match=r"an aggregate of your own after Database.aggregate and freshviews.register_ag"):
+    with pytest.raises(SqlError, match=r"for an aggregate call Database.aggregate or freshviews.register_ag"):
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT listed(x) AS l FROM t")
 
 
