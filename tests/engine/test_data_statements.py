@@ -281,7 +281,7 @@ ERRORS: list[tuple[str, type[Exception], str]] = [
     ("INSERT INTO players (id, id) VALUES (1, 2)", fv.SqlError, "column 26: column id is given twice"),
     ("INSERT INTO players SELECT 1", fv.SqlError, "the query of INSERT has 1 columns, but players takes 4"),
     ("INSERT INTO players (id) VALUES (points)", fv.SqlError, "column 34: points is a column, and VALUES accepts only"),
-    ("INSERT INTO by_name VALUES (1)", fv.errors.NameProblem, "by_name is a view, .* change the tables .*: players"),
+    ("INSERT INTO by_name VALUES (1)", fv.errors.NameProblem, "by_name is a view .* change the tables .*: players"),
     ("DELETE FROM few", fv.errors.NameProblem, "few is a view"),
     ("UPDATE players SET pints = 1", fv.SqlError, "column 20: unknown column players.pints; did you mean points"),
     ("UPDATE players SET points = 1 WHERE idd = 1", fv.SqlError, "column 37: unknown column idd; did you mean id"),

@@ -252,7 +252,7 @@ def test_a_view_refuses_the_image_of_another_view(tmp_path: Path) -> None:
         with maintained("sums", dictionary, script=changed) as other:
             run(other, several)
             kept = rows_of(other.contents(100))
-            with pytest.raises(OtherProgram, match=r"is out of date: .*open the database with the release"):
+            with pytest.raises(OtherProgram, match=r"is out of date, .*open the database with the old"):
                 other.read_image(path)
             assert rows_of(other.contents(100)) == kept
         for texts in ([], ["p0", "p1"], [f"q{i}" for i in range(9)]):

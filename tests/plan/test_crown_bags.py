@@ -246,7 +246,7 @@ def test_a_property_of_the_view_sets_the_key_order_of_its_traced_bags() -> None:
     assert plan.strategy == "crown"
     assert "by incremental_trie_join in order of r_dst, s_dst, src" in dict(plan.program.bounds)["bags"]
     assert [one.rule.order for one in plan.program.upkeep.joins] == [("r_dst", "s_dst", "src")]
-    with pytest.raises(ScriptError, match=r"view v: 'u_dst' is missing; list all of src, r_dst"):
+    with pytest.raises(ScriptError, match=r"view v: variable 'u_dst' is missing; list all of src, r_dst"):
         plan_script(SQL.format(properties=properties.format("r_dst, s_dst, src")))
 
 
