@@ -129,7 +129,7 @@ def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message:
         db.sql("SELECT :a", {})
     with pytest.raises(fv.SqlError, match="no parameter :b; it has :a"):
         db.sql("SELECT :a", {"a": 1, "b": 2})
-    with pytest.raises(fv.SqlError, match="write one kind"):
+    with pytest.raises(fv.SqlError, match="write only one kind"):
         db.sql("SELECT :a, ?", [1])
 
 

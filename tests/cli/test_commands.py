@@ -164,15 +164,15 @@ def test_explain_of_an_unknown_view_names_the_known_views(script: Path) -> None:
 
 def test_a_file_that_cannot_be_read_gives_one_message(tmp_path: Path) -> None:
     missing = tmp_path / "missing.sql"
-    remedy = "a file with SQL is accepted, or - for standard input"
+    remedy = "name a file with SQL, or - for standard input"
     assert run("check", missing).stderr == f"{missing}: no such file; {remedy}\n"
-    assert run("check", tmp_path).stderr == f"{tmp_path}: a directory; a file with SQL is accepted\n"
+    assert run("check", tmp_path).stderr == f"{tmp_path} is a directory; name a file with SQL\n"
     project = tmp_path / "spark-pipeline.yml"
     project.write_text("")
-    assert run("check", tmp_path).stderr.endswith(f"; a file with SQL is accepted, or the project {project}\n")
+    assert run("check", tmp_path).stderr.endswith(f"; name a file with SQL, or the project {project}\n")
     binary = tmp_path / "binary.sql"
     binary.write_bytes(b"SELECT \xff")
-    assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text; a file with SQL is accepted\n"
+    assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text; name a file with SQL\n"
     crlf = tmp_path / "crlf.sql"
     crlf.write_bytes(b"CREATE TABLE t (\r\n  a INTT);")
     assert run("check", crlf).stderr.startswith(f"{crlf}:2:5: ")
@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_read_gives_one_message(tmp_path: Path) -> None:
 
 def test_unreadable_standard_input_gives_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
-    assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text; a file with SQL is accepted\n")
+    assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text; name a file with SQL\n")
     with pytest.raises(source.ReadError, match="standard input is closed"):
         monkeypatch.setattr(sys, "stdin", None)
         source.read("-")

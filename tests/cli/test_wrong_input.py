@@ -33,12 +33,12 @@ COMMANDS: dict[str, list[str]] = {
     "serve --port 0": [],
     "run": [],
 }
-SQL = "a file with SQL is accepted"
+SQL = "name a file with SQL"
 UNREADABLE = {
     "missing.sql": f"missing.sql: no such file; {SQL}, or - for standard input",
-    "folder.sql": f"folder.sql: a directory; {SQL}",
+    "folder.sql": f"folder.sql is a directory; {SQL}",
     "binary.sql": f"binary.sql: byte 3 is not UTF-8 text; {SQL}",
-    "fine.sql/x": "fine.sql/x: cannot be read: Not a directory; a readable file with SQL is accepted",
+    "fine.sql/x": "fine.sql/x: cannot be read: Not a directory; make the file readable, or name another file with SQL",
     "": f"the name of the script is empty; {SQL}, or - for standard input",
 }
 
@@ -77,13 +77,13 @@ def test_a_script_without_read_permission_is_named(command: str, monkeypatch: py
 
     monkeypatch.setattr(Path, "read_bytes", deny)
     line = refused(*command.split(), "fine.sql", *COMMANDS[command])
-    assert line == "fine.sql: cannot be read: Permission denied; a readable file with SQL is accepted"
+    assert line == "fine.sql: cannot be read: Permission denied; make the file readable, or name another file with SQL"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_script_name_with_a_nul_character_is_refused(command: str) -> None:
     line = refused(*command.split(), "a\0b.sql", *COMMANDS[command])
-    assert r"a\x00b" in line and "NUL" in line and "accepted" in line
+    assert r"a\x00b" in line and "NUL" in line and ("name a file with SQL" in line or "accepted" in line)
 
 
 @pytest.mark.parametrize("name", ["empty.sql", "comment.sql"])
@@ -93,12 +93,12 @@ def test_an_empty_script_is_refused(command: str, name: str) -> None:
     if command.startswith(("status", "query")):
         assert line.endswith(f"{Path(name).stem}.checkpoint has no version yet; run the pipeline first")
     else:
-        assert line.startswith((f"{name}: the script has no ", f"{name}: there is no ")) and "CREATE " in line
+        assert line.startswith(f"{name}: the script has no ") and "CREATE " in line
 
 
 @pytest.mark.parametrize("command", ["explain", "explain --cells 2", "advise --stream ."])
 def test_commands_that_show_views_refuse_a_script_without_views(command: str) -> None:
-    wanted = "tables.sql: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one"
+    wanted = "tables.sql: the script has no view; write CREATE MATERIALIZED VIEW name AS SELECT ..."
     assert refused(*command.split(), "tables.sql") == wanted
 
 

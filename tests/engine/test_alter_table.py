@@ -161,7 +161,7 @@ def test_columns_are_added_to_a_trusted_table(db: fv.Database) -> None:
         "CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s"
     )
     db.insert("t", ROWS)
-    with pytest.raises(fv.CatalogError, match="table t: its rows have no value for the NOT NULL column c"):
+    with pytest.raises(fv.CatalogError, match="table t: the stored rows have no value for the NOT NULL column c"):
         db.execute("ALTER TABLE t ADD COLUMN c INT NOT NULL")
     db.execute("ALTER TABLE t ADD COLUMN c INT NOT NULL DEFAULT 1")
     db.insert("t", [(5, "a", 2), {"id": 6, "s": "c"}])
@@ -321,7 +321,7 @@ def test_an_altered_trusted_table_does_not_count_as_empty(db: fv.Database) -> No
     for later, refused in (
         ("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'first_order')", "trusted table t are not stored"),
         ("CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM t", "trusted table t are not stored"),
-        ("ALTER TABLE t ADD COLUMN y INT NOT NULL", "its rows have no value for the NOT NULL column y"),
+        ("ALTER TABLE t ADD COLUMN y INT NOT NULL", "the stored rows have no value for the NOT NULL column y"),
     ):
         with pytest.raises(fv.FreshviewsError, match=refused):
             db.execute(f"ALTER TABLE t ADD COLUMN x INT DEFAULT 1; {later}")

@@ -108,7 +108,7 @@ def test_views_over_the_clock_are_those_with_the_time_as_a_constant(seed: int) -
 
 def test_the_clock_moves_forward_by_versions_of_its_own() -> None:
     db = fv.Database()
-    with pytest.raises(fv.CatalogError, match=re.escape("no view reads the clock; create one with now() in WHERE")):
+    with pytest.raises(fv.CatalogError, match=re.escape("no view reads the clock; create a view with now() in WHERE")):
         db.advance(at(0))
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts > now() - {HOUR}")
     assert db.clock is None

@@ -100,7 +100,7 @@ def test_an_unused_outer_join_of_distinct_rows_is_dropped() -> None:
 
 def test_outer_joins_without_a_join_tree_use_another_strategy() -> None:
     select = "SELECT r.x, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
-    with pytest.raises(PlanError, match=r"no node with .* t of an outer .*; set first_order, or no strategy"):
+    with pytest.raises(PlanError, match=r"outer join with t, because no node .*; set first_order, or no strategy"):
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     counts = {(1, None): 2, (2, None): 2, (3, None): 1, (6, None): 1, (7, None): 1}
     assert Counter(database(select).view("v")) == Counter(counts)

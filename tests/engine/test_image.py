@@ -230,7 +230,7 @@ def test_an_image_of_a_view_with_an_unread_change_is_refused(tmp_path: Path) -> 
         with maintained("sums", dictionary, strategy) as view:
             view.wants_change = True
             run(view, batches(random.Random(0), dictionary, 5))
-            with pytest.raises(ValueError, match="view sums has a change that was not read, which an image does not"):
+            with pytest.raises(ValueError, match="view sums has an unread change, which an image cannot"):
                 view.write_image(tmp_path / "image")
             view.take_change()
             view.write_image(tmp_path / "image")
@@ -252,12 +252,12 @@ def test_a_view_refuses_the_image_of_another_view(tmp_path: Path) -> None:
         with maintained("sums", dictionary, script=changed) as other:
             run(other, several)
             kept = rows_of(other.contents(100))
-            with pytest.raises(OtherProgram, match=r"is out of date: .*open the database with the release"):
+            with pytest.raises(OtherProgram, match=r"is out of date, .*open the database with the old"):
                 other.read_image(path)
             assert rows_of(other.contents(100)) == kept
         for texts in ([], ["p0", "p1"], [f"q{i}" for i in range(9)]):
             with maintained("sums", Dictionary(texts)) as other:
-                with pytest.raises(StoreError, match=r"needs 6 strings, but the dictionary has .*; first read"):
+                with pytest.raises(StoreError, match=r"needs 6 strings, but the dictionary has .*; load the strings"):
                     other.read_image(path)
                 assert list(other.contents(9)) == []
         assert rows_of(view.contents(100)) == before

@@ -356,15 +356,15 @@ def test_rows_of_a_trusted_table_that_are_not_there_are_passed_over() -> None:
 WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda db: db.aggregate("sum", returns="INT")(Listed), CatalogError, "sum is a function of SQL"),
     (lambda db: db.aggregate("q", takes="INT", returns="INT"), ArgumentError, r"\(takes\) must be a list of types"),
-    (lambda db: db.aggregate("q", returns="INTX"), ArgumentError, r"\(returns\): 'INTX' is no type"),
+    (lambda db: db.aggregate("q", returns="INTX"), ArgumentError, r"\(returns\): 'INTX' is not a column type"),
     (lambda db: db.aggregate("q", returns="INT")(len), ArgumentError, "decorates a class, not .*; functions are given"),
     (lambda db: db.aggregate("q", returns="INT")(int), ArgumentError, "class int has no method add; it needs add and"),
-    (lambda db: db.aggregate("q x", returns="INT")(Listed), ArgumentError, "'q x' is no name"),
+    (lambda db: db.aggregate("q x", returns="INT")(Listed), ArgumentError, "'q x' is not a valid name"),
     (lambda db: db.aggregate("q", returns="INT", nulls=1), ArgumentError, r"\(nulls\) must be True or False"),
     (lambda db: db.aggregate("q", returns="INT", zero=0, add=max, output=int), ArgumentError,
      r"\(zero\) must be a function, not 0; it makes a new state"),
     (lambda db: db.aggregate("q", returns="INT", zero=int, add=max), ArgumentError, r"\(output\) must be a function"),
-    (lambda db: db.aggregate(None, returns="INT", zero=int, add=max, output=int), ArgumentError, "NULL is no name"),
+    (lambda db: db.aggregate(None, returns="INT", zero=int, add=max, output=int), ArgumentError, "NULL is not a valid"),
     (lambda db: fv.register_aggregate("q", returns="VOID"), ArgumentError, "register_aggregate"),
 ]  # fmt: skip
 
@@ -376,13 +376,13 @@ def test_wrong_arguments_are_refused_by_name(db: Any) -> None:
 
 
 REFUSED = [
-    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; an aggregate gets its values in asc"),
+    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; the values are always in asc"),
     ("SELECT x FROM t WHERE listed(x) = ''", "an aggregate function cannot stand in WHERE"),
     ("SELECT listed(x, x) FROM t", r"listed\(arg1 INT\) takes 1 argument, not 2"),
     ("SELECT listed(DATE '2020-01-01') FROM t", "parameter arg1 of listed is INT: DATE cannot be cast to INT"),
     ("SELECT listed(listed(x)) FROM t", "an aggregate function cannot stand in an aggregate function"),
     ("SELECT listedd(x) FROM t", "function listedd is not supported; .* did you mean listed"),
-    ("SELECT * FROM t PIVOT (abs(x) FOR s IN ('a'))", "FILTER .* follows an aggregate function, and abs is not one"),
+    ("SELECT * FROM t PIVOT (abs(x) FOR s IN ('a'))", "FILTER .* only after an aggregate function, not after abs"),
 ]
 
 
@@ -410,7 +410,7 @@ def test_an_aggregate_that_a_view_calls_is_replaced_only_by_itself(db: fv.Databa
     with pytest.raises(SqlError, match="function listed is still called by v; DROP them first"):
         db.execute("DROP FUNCTION listed")
     db.execute("DROP VIEW v; DROP FUNCTION listed")
-    with pytest.raises(SqlError, match=r"an aggregate of your own after Database.aggregate and freshviews.register_ag"):
+    with pytest.raises(SqlError, match=r"for an aggregate call Database.aggregate or freshviews.register_ag"):
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT listed(x) AS l FROM t")
 
 

@@ -62,7 +62,7 @@ REFUSED = [
     ("CREATE FUNCTION f(x INT) NOT DETERMINISTIC RETURN x", "not DETERMINISTIC is not supported"),
     ("CREATE TEMPORARY FUNCTION f(x INT) RETURN x", "CREATE TEMPORARY FUNCTION is not supported"),
     ("CREATE FUNCTION abs(x INT) RETURN x", "abs is a function of SQL; choose another name"),
-    ("CREATE FUNCTION s.f(x INT) RETURN x", "a function has one name, without a schema"),
+    ("CREATE FUNCTION s.f(x INT) RETURN x", "s.f: write the name of the function without a schema"),
     ("CREATE FUNCTION f(x INT) RETURNS INT USING scala 'f'", "a function in scala is not supported"),
     ("CREATE FUNCTION plus(x INT) RETURN x", "function plus exists already; DROP it or write CREATE OR REPLACE"),
     ("CREATE OR REPLACE FUNCTION plus(x INT) RETURN x", "plus is still called by v, p, more; DROP them first"),
@@ -72,16 +72,16 @@ REFUSED = [
     ("CREATE MATERIALIZED VIEW w AS SELECT plus() AS x FROM t", r"plus\(x INT, y INT\) takes 1 to 2 arguments, not 0"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(1, 2, 3) AS x FROM t", "takes 1 to 2 arguments, not 3"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(z => 1) AS x FROM t", "plus has no parameter z"),
-    ("CREATE MATERIALIZED VIEW w AS SELECT plus(x => 1, 2) AS x FROM t", "without a name stands after one with a name"),
+    ("CREATE MATERIALIZED VIEW w AS SELECT plus(x => 1, 2) AS x FROM t", "without a name is after a named argument"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(1, x => 1) AS x FROM t", "parameter x is given twice"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(DATE '2020-01-01') AS x FROM t", "parameter x of plus is INT: DATE"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus('a') AS x FROM t", "parameter x of plus is INT: 'a'"),
     ("CREATE MATERIALIZED VIEW w AS SELECT plus(2147483647) AS x FROM t", "column 38: plus: 2147483650 is outside"),
     ("SELECT plus(1, 2, 3)", "column 8: plus.* takes 1 to 2 arguments, not 3"),
-    ("SELECT plus(DISTINCT a) FROM t", "column 8: plus is no aggregate function; leave DISTINCT out"),
-    ("SELECT plus(a ORDER BY a) FROM t", "column 8: plus is no aggregate function; leave ORDER BY out"),
-    ("SELECT plus(a) FILTER (WHERE a > 1) FROM t", "column 8: plus is no aggregate function; leave FILTER"),
-    ("SELECT plus(a) OVER (PARTITION BY b) FROM t", "column 8: plus is no aggregate function; leave OVER out"),
+    ("SELECT plus(DISTINCT a) FROM t", "column 8: plus is not an aggregate function; leave DISTINCT out"),
+    ("SELECT plus(a ORDER BY a) FROM t", "column 8: plus is not an aggregate function; leave ORDER BY out"),
+    ("SELECT plus(a) FILTER (WHERE a > 1) FROM t", "column 8: plus is not an aggregate function; leave FILTER"),
+    ("SELECT plus(a) OVER (PARTITION BY b) FROM t", "column 8: plus is not an aggregate function; leave OVER out"),
 ]
 
 
@@ -274,10 +274,10 @@ WRONG: list[tuple[Callable[[fv.Database], object], type[Exception], str]] = [
     (lambda db: db.function("abs", abs, returns="INT"), CatalogError, "abs is a function of SQL"),
     (lambda db: db.function("q", abs, takes="INT", returns="INT"), ArgumentError, r"\(takes\) must be a list of types"),
     (lambda db: db.function("q", 3, takes=["INT"], returns="INT"), ArgumentError, "takes a function, not 3"),
-    (lambda db: db.function("q", abs, takes=["INTX"], returns="INT"), ArgumentError, r"\(takes\): 'INTX' is no type"),
-    (lambda db: db.function("q", abs, returns="INT) AS INT"), ArgumentError, r"\(returns\): .* is no type"),
-    (lambda db: db.function("q x", abs, returns="INT"), ArgumentError, "'q x' is no name"),
-    (lambda db: db.function("q", abs, returns="INT", arrow=True), ArgumentError, "Arrow arrays takes at least one"),
+    (lambda db: db.function("q", abs, takes=["INTX"], returns="INT"), ArgumentError, r"\(takes\): 'INTX' is not a"),
+    (lambda db: db.function("q", abs, returns="INT) AS INT"), ArgumentError, r"\(returns\): .* is not a column type"),
+    (lambda db: db.function("q x", abs, returns="INT"), ArgumentError, "'q x' is not a valid name"),
+    (lambda db: db.function("q", abs, returns="INT", arrow=True), ArgumentError, "Arrow arrays needs at least one"),
     (lambda db: db.function("q", abs, returns="INT", nulls=1), ArgumentError, r"\(nulls\) must be True or False"),
     (lambda db: fv.register_function("q", abs, returns="VOID"), ArgumentError, "register_function"),
 ]  # fmt: skip
@@ -350,8 +350,8 @@ def test_sql_calls_python_of_a_module_only_if_the_process_names_the_module(
     create = "CREATE FUNCTION twice(x INT) RETURNS INT USING python 'shop_functions:twice'"
     db = fv.Database()
     refusal = (
-        "column 55: function twice: shop_functions:twice is not called: a script may run Python only from modules that "
-        "FRESHVIEWS_FUNCTIONS names; add shop_functions to"
+        "column 55: function twice: shop_functions:twice was not called, because the environment variable "
+        "FRESHVIEWS_FUNCTIONS does not list module shop_functions; if you trust"
     )
     with pytest.raises(SqlError, match=refusal):
         db.execute(create)
@@ -359,7 +359,7 @@ def test_sql_calls_python_of_a_module_only_if_the_process_names_the_module(
     for sql, message in [
         (create.replace(":twice'", ":thrice'"), "shop_functions:thrice cannot be imported: AttributeError"),
         (create.replace(":twice'", ":value'"), "shop_functions:value is of type int, and not a function"),
-        (create.replace(":twice'", "'"), "'shop_functions' is no function; 'module:function' is accepted"),
+        (create.replace(":twice'", "'"), "'shop_functions' does not name a function; write 'module:function'"),
         (create.replace("RETURNS INT ", ""), "function twice in Python needs RETURNS and a type"),
     ]:
         with pytest.raises(SqlError, match=message):

@@ -201,11 +201,11 @@ def test_errors_of_sessions_name_the_accepted_forms() -> None:
     for query, message in (
         ("SELECT COUNT(*) AS n FROM t GROUP BY session_window(ts, concat(x, ' minutes'))", "a session takes a gap"),
         ("SELECT COUNT(*) AS n FROM t GROUP BY ROLLUP (k, session_window(ts, '1 minute'))", "without ROLLUP, CUBE and"),
-        ("SELECT 1 AS n FROM t GROUP BY session_window(ts, '1 day'), window(ts, '1 day')", "has one window of time"),
+        ("SELECT 1 AS n FROM t GROUP BY session_window(ts, '1 day'), window(ts, '1 day')", "only one time window"),
         ("SELECT session_window FROM t GROUP BY session_window(ts, '1 day')", "write session_window.start"),
         ("SELECT session_window(ts, '1 day') AS s FROM t", "session_window here is not supported; GROUP BY session_w"),
         ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts))", "as in SESSION(TABLE t, DESCRIPTOR(ts), DESCRIPTOR(key)"),
-        ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), k, INTERVAL '1' DAY)", "the key of SESSION is a DESCRIPTOR"),
+        ("SELECT * FROM SESSION(TABLE t, DESCRIPTOR(ts), k, INTERVAL '1' DAY)", "the key of SESSION as a DESCRIPTOR"),
     ):  # fmt: skip
         with pytest.raises(fv.SqlError) as error:
             db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")

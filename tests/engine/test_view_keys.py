@@ -113,8 +113,8 @@ def refused(db: fv.Database) -> list[tuple[Any, str]]:
         (lambda: lines.scan((1, 2, 3)), r"view lines: the key is \(o, line\), not \(1, 2, 3\)"),
         (lambda: lines.scan("x"), "o of view lines: 'x': INT accepts int"),
         (lambda: view.where(o="x"), "o of view joined: 'x': INT accepts int"),
-        (lambda: view.where(part=1), "view joined: the columns are name, o, total; part is none of them"),
-        (lambda: view.where(o=1, O=2), "columns are name, o, total; O is given twice"),
+        (lambda: view.where(part=1), "view joined: part is not a column; the columns are name, o, total"),
+        (lambda: view.where(o=1, O=2), "O is given twice; the columns are name, o, total"),
     ]
 
 
@@ -190,11 +190,11 @@ def test_alter_view_declares_changes_and_removes_a_key(db: fv.Database) -> None:
     assert db.view("first")[5] == (1, 1, 5)
 
 
-@pytest.mark.parametrize(("key", "words"), [("x", "'x' is none"), ("a, A", "'A' is given twice"), ("", "'' is none")])
+@pytest.mark.parametrize(("key", "words"), [("x", "'x' is not"), ("a, A", "'A' is given twice"), ("", "'' is not")])
 def test_a_declared_key_must_name_columns_of_the_view(key: str, words: str) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, b INT)")
-        with pytest.raises(fv.SqlError, match=f"line 1, .*key of view v: the columns are a, b; {words}"):
+        with pytest.raises(fv.SqlError, match=f"line 1, .*key of view v: {words}.*; the columns are a, b"):
             db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.key' = '{key}') AS SELECT a, b FROM t")
 
 

@@ -247,7 +247,7 @@ def test_another_watermark_is_refused_with_its_place(clause: str, message: str) 
     [
         ("'freshviews.late' = 'drop'", "freshviews.late needs a watermark; add WATERMARK FOR ts"),
         ("'freshviews.late' = 'keep', 'freshviews.watermark' = '1 day on ts'", "must be 'refuse' or 'drop', not"),
-        ("'freshviews.watermark' = '1 day'", "'1 day' is not a watermark; '10 minutes on ts' is accepted"),
+        ("'freshviews.watermark' = '1 day'", "'1 day' is not a watermark; write for example '10 minutes on ts'"),
         ("'freshviews.watermark' = '99999999999 days on ts'", "is never reached; shorten the delay"),
     ],
 )  # fmt: skip

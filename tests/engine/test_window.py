@@ -141,11 +141,11 @@ def test_a_window_remembers_the_order_of_equal_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "window", "message"),
     [
-        ("a INT", "many rows", "'100000 rows' or '180 days on created' is accepted"),
+        ("a INT", "many rows", "write for example '100000 rows' or '180 days on created'"),
         ("a INT", "0 rows", "is not a window"),
         ("a INT", "5 days", "needs the name of a DATE or TIMESTAMP column"),
         ("a DATE NOT NULL, b DATE NOT NULL", "5 days", "name of a DATE or TIMESTAMP column; write '5 days on column'"),
-        ("a DATE", "5 days", "a must be NOT NULL"),
+        ("a DATE", "5 days", "declare column a NOT NULL"),
         ("a DATE NOT NULL", "5 hours", "a is a DATE; write the window in days"),
     ],
 )

@@ -29,10 +29,10 @@ from tests.program import wellformed
 from tests.query.notation import query
 
 REFUSED = {
-    "two keys of two tables": "no node with k, l, by which S of an outer join is read",
-    "keys of an optional and of another": "no node with x, y, by which U of an outer join is read",
-    "not exists, of two": "no node with x, y, which NOT EXISTS over S reads",
-    "not exists over an optional": "no node with y, which NOT EXISTS over T reads",
+    "two keys of two tables": "the outer join with S, because no node of the join tree has k, l",
+    "keys of an optional and of another": "the outer join with U, because no node of the join tree has x, y",
+    "not exists, of two": "NOT EXISTS over S, because no node of the join tree has x, y",
+    "not exists over an optional": "NOT EXISTS over T, because no node of the join tree has y",
 }
 
 FORMS = ("rows", "set", "groups", "held")

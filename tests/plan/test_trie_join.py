@@ -222,9 +222,9 @@ SCRIPT = """
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; 'freshviews.key_order' takes all of a"),
+        ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; list all of a"),
         ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' is given twice in 'freshviews.key_order'"),
-        ("'freshviews.key_order' = 'a'", "view v: 'b' is missing; 'freshviews.key_order' takes all of a"),
+        ("'freshviews.key_order' = 'a'", "view v: variable 'b' is missing; list all of a"),
         (
             "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",
             "view v: 'freshviews.key_order' is an option of strategy trie_join, but the view names strategy crown",

@@ -247,7 +247,7 @@ def test_a_ring_survives_a_round_trip_through_json(ring: str) -> None:
         inside = aggregate_over(ring.upper())
         assert inside is not None and inside.name == "other"
     assert aggregate_over(ring) == registered
-    with pytest.raises(StoreError, match=f"ring {registered.name}: it was stored as .*, but this release reads {ring}"):
+    with pytest.raises(StoreError, match=f"ring {registered.name} was stored as .*, but this release reads {ring}"):
         aggregate_from_json({**held, "one": [7 for _ in held["one"]]})
     with pytest.raises(StoreError, match="a stored ring cannot be read: KeyError"):
         aggregate_from_json({name: one for name, one in held.items() if name != "sum"})

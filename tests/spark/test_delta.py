@@ -162,7 +162,7 @@ def test_the_delta_example_survives_a_kill(spark: Any, tmp_path: Path) -> None:
 def test_wrong_scripts_for_delta_tables_are_refused(tmp_path: Path) -> None:
     script = f"{ORDERS.replace('TABLE', 'STREAMING TABLE')} USING json OPTIONS (path '.', changes 'upsert');"
     view = "CREATE MATERIALIZED VIEW v USING delta OPTIONS (path 'out', output 'upsert'{}) AS SELECT cust FROM orders;"
-    with pytest.raises(SqlError, match="view v: output 'upsert' needs a view whose rows have a key"):
+    with pytest.raises(SqlError, match="view v: output 'upsert' needs a view with a key"):
         read_script(script + view.format(""), tmp_path)
     with pytest.raises(SqlError, match="the view has no column 'nobody'; it has cust"):
         read_script(script + view.format(", key 'nobody'"), tmp_path)

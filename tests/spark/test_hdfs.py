@@ -105,7 +105,7 @@ def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> 
 def test_an_error_names_the_stopped_hdfs_server(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     store = new_store(hdfs.web)
     store.write("manifest/1", DATA)
-    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, let"
+    said = f"http://{r'127[.]0[.]0[.]1:[0-9]+' if number else hdfs.web} does not answer .*start HDFS, and let"
     limit = "freshviews.spark.state.stores.hdfs.PATIENCE"
     hdfs.kill(number)
     try:

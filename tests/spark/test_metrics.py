@@ -136,7 +136,7 @@ def test_a_port_in_use_is_refused_in_one_line_before_spark_starts(tmp_path: Path
         done = run(tmp_path, "run", "shop.sql", "--once", "--metrics-port", str(port), JAVA_HOME="/no/java")
     assert done.returncode == 1 and time.monotonic() - start < 60
     assert re.fullmatch(
-        rf"--metrics-port {port}: 127\.0\.0\.1:{port} cannot be taken: Address already in use; name another port, or "
+        rf"--metrics-port {port}: cannot listen at 127\.0\.0\.1:{port}: Address already in use; name another port, or "
         r"end the process that listens there\n",
         done.stderr,
     ), done.stderr

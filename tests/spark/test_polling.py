@@ -390,7 +390,7 @@ def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
     for poll, message in (
-        ("poll 'nothing'", "poll 'nothing' is not in the source; the source has id, qty, n, at"),
+        ("poll 'nothing'", "the polled column 'nothing' is not in the source; the source has id, qty, n, at"),
         ("poll 'n', poll_lag '1 hour'", "n is a bigint, so poll_lag must be a number, such as '1000'"),
         ("poll 'at', poll_lag '7'", "at is a timestamp, so poll_lag must be a time, such as '5 minutes'"),
     ):

@@ -102,7 +102,7 @@ def test_an_unreadable_specification_is_refused(tmp_path: Path) -> None:
     Path(name).write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ProjectError, match="not UTF-8 text; a specification in YAML is accepted"):
         read_spec(name)
-    with pytest.raises(ProjectError, match=f"no such file; {name} is there, and freshviews init NAME writes a project"):
+    with pytest.raises(ProjectError, match=f"no such file; name {name}, or create a project with freshviews init NAME"):
         read_spec(str(tmp_path / "none.yml"))
 
 
@@ -172,7 +172,7 @@ def test_projects_refuse_options_of_scripts() -> None:
         (("run", "spark-pipeline.yml", "--checkpoint", "x"), "--checkpoint is for a script; leave it out"),
         (("run", "shop.sql", "--full-refresh-all"), "--full-refresh-all is for a project, spark-pipeline.yml"),
         (("check", "spark-pipeline.yml", "--cells", "2"), "--cells is for a script"),
-        (("run", "none.yml"), "none.yml: no such file; freshviews init NAME writes a project"),
+        (("run", "none.yml"), "none.yml: no such file; create a project with freshviews init NAME"),
     ):
         done = run(*words)
         assert done.exit_code == 1 and message in done.stderr, done.stderr

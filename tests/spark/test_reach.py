@@ -103,7 +103,7 @@ def test_the_check_names_unreachable_servers(
             f"view by_city: jdbc by_city at {server}": None,
             f"view lines: kafka lines at {kafka}": None,
         }
-        assert "poll 'ids' is not in the source" in str(list(found(column="ids").values())[2])
+        assert "the polled column 'ids' is not in the source" in str(list(found(column="ids").values())[2])
         orders, custs, _, by_city, lines = found(topic="nothing", table="nowhere").values()
         assert by_city is lines is None
         assert "This server does not host this topic-partition" in str(orders)

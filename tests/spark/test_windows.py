@@ -187,5 +187,5 @@ def test_late_rows_of_several_cells_are_set_aside(spark: Any, tmp_path: Path) ->
 
 def test_a_pipeline_drops_no_late_rows() -> None:
     script = "CREATE TABLE t (ts TIMESTAMP, WATERMARK FOR ts AS ts) TBLPROPERTIES ('freshviews.late' = 'drop')"
-    with pytest.raises(UnsupportedSql, match=r"of table t in a pipeline is not supported; OPTIONS \(bad_rows"):
+    with pytest.raises(UnsupportedSql, match=r"of table t in a pipeline is not supported; write OPTIONS \(bad_rows"):
         catalog_of(script)

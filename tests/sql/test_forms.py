@@ -125,11 +125,11 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ("SELECT * FROM range()", "range takes one to three whole numbers"),
         ("SELECT * FROM range(0, 3, 0)", "the step of range is 0"),
         ("SELECT * FROM range(100000)", "range has more than 10,000 rows"),
-        ("SELECT * FROM range(2.5)", "range takes whole numbers"),
+        ("SELECT * FROM range(2.5)", "range accepts only whole numbers"),
         ("SELECT (a, b) < (1, 2, 3) AS x FROM r", "a row of 2 values cannot be compared with a row of 3"),
         ("SELECT a FROM other.r", "other.r: write r; all tables are in the schema default"),
         ("SELECT a FROM r FETCH FIRST 2 ROWS WITH TIES", "WITH TIES needs an ORDER BY"),
-        ("SELECT DISTINCT a FROM r ORDER BY a FETCH FIRST 2 ROWS WITH TIES", "WITH TIES and DISTINCT are in one"),
+        ("SELECT DISTINCT a FROM r ORDER BY a FETCH FIRST 2 ROWS WITH TIES", "WITH TIES and DISTINCT cannot be in one"),
         (
             "SELECT a, (WITH q AS (SELECT d FROM s WHERE s.a = r.a) SELECT COUNT(*) FROM s "
             "WHERE EXISTS (SELECT 1 FROM q WHERE q.d = s.d)) AS t FROM r",

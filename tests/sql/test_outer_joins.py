@@ -242,7 +242,7 @@ def test_a_right_join_does_not_include_tables_before_a_comma(duck: duckdb.DuckDB
         ("SELECT r.x FROM r RIGHT SEMI JOIN s ON r.k = s.k", "RIGHT SEMI JOIN is not supported; INNER, CROSS, LEFT"),
         ("SELECT s.y FROM r LEFT SEMI JOIN s ON r.k = s.k", "unknown table s"),
         ("SELECT r.x FROM r LEFT JOIN r ON TRUE", "r is given twice in FROM"),
-        ("SELECT k FROM r LEFT JOIN s ON r.k = s.k", "column k is ambiguous: it may be r.k, s.k"),
+        ("SELECT k FROM r LEFT JOIN s ON r.k = s.k", "column k is ambiguous; write r.k or s.k"),
         ("SELECT r.x FROM (r JOIN s ON r.k = s.k) AS q", "unknown table r"),
     ],
 )

@@ -459,5 +459,5 @@ def test_a_wrong_option_is_refused_before_files_are_created(
 
 
 def test_sync_of_a_database_in_memory_does_nothing() -> None:
-    with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="is in memory"):
+    with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="is only in memory"):
         db.sync()

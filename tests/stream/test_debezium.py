@@ -197,7 +197,7 @@ def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expecte
         ("id", 2**70, "BIGINT accepts int"),
         ("ok", 2, "BOOLEAN does not accept a JSON number"),
         ("x", [1], "DOUBLE accepts"),
-        ("x", 2**53 + 1, "not exactly a DOUBLE"),
+        ("x", 2**53 + 1, "DOUBLE cannot store this integer exactly"),
     ],
 )
 def test_a_value_of_the_wrong_type_is_refused_with_its_field(field, value, reason):

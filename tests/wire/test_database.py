@@ -291,7 +291,7 @@ def test_a_server_takes_its_token_from_the_environment_variable(
         ({"port": 70_000}, "port must be a whole number"),
         ({"host": ""}, "host must be an address"),
         ({"host": "unix:/tmp/x"}, "host must be an address"),
-        ({"host": "192.0.2.1"}, "cannot be taken"),
+        ({"host": "192.0.2.1"}, "cannot listen at"),
         ({"token": "short"}, "the token must be a text"),
         ({"token": 5}, "the token must be a text"),
         ({"token": False, "host": "0.0.0.0"}, "without a token needs an address"),

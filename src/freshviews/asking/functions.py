@@ -142,7 +142,7 @@ def name_functions(text: SqlText, tree: Node, operations: dict[str, str]) -> Non
 def _cast(text: SqlText, node: exp.Func) -> Node:
     """A CAST; sqlglot reads Spark's as TRY_CAST, and TRY_CAST as one that is safe."""
     if node.args.get("format"):
-        raise text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+        raise text.unsupported(node, "CAST with a FORMAT", "leave FORMAT out, or use date_format")
     if type_of(text, node.args["to"]) == TIMESTAMP_LTZ:
         raise text.unsupported(node, "TIMESTAMP_LTZ in a SELECT", "CAST to it in a view, and CAST the view's to STRING")
     return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])

@@ -366,14 +366,16 @@ def _logarithm(node: Node) -> None:
 
 def _to_whole_alone(node: Node) -> None:
     if node.args.get("decimals") is not None:
-        raise NotAnswered(node, f"{node.key} to a number of digits is not answered; round has digits")
+        raise NotAnswered(
+            node, f"{node.key} takes no number of digits in a SELECT; use round, or compute the value in a view"
+        )
     _as_kind(node)
 
 
 def _digest(node: Node) -> None:
     _text(node)
     if not isinstance(node.args.get("length"), exp.Literal):
-        raise NotAnswered(node, "sha2 with a length that is not a constant is not answered; write the length")
+        raise NotAnswered(node, "the length of sha2 must be a constant in a SELECT; write the number")
 
 
 def _is_nan(node: Node) -> None:
@@ -433,7 +435,9 @@ def _no_nan(node: Node) -> None:
 def _of_null_too(node: Node) -> None:
     """The value of the row with the least or greatest other value, even if it is NULL; DuckDB passes over NULL."""
     if node.args.get("count") is not None:
-        raise NotAnswered(node, "max_by and min_by of several rows make lists; they take 2 arguments here")
+        raise NotAnswered(
+            node, "max_by and min_by with a third argument would return lists, which a SELECT cannot; write 2 arguments"
+        )
     made = _own("arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null", node.this, node.expression)
     made.type = node.type
     node.replace(made)

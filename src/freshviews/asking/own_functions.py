@@ -62,7 +62,7 @@ def _check_place(text: SqlText, call: exp.Anonymous) -> None:
     found = [what for kind, what in _CLAUSES if isinstance(around, kind)]
     found += [what for kind, what in _ARGUMENTS if any(isinstance(one, kind) for one in call.expressions)]
     if found:
-        raise text.error(call, f"{call.name} is no aggregate function; leave {found[0]} out")
+        raise text.error(call, f"{call.name} is not an aggregate function; leave {found[0]} out")
 
 
 def _made(function: FunctionDef, call: exp.Anonymous) -> Node:
@@ -101,7 +101,7 @@ def _name_of(operation: str) -> str:
 
 def _cast(value: Node, to: SqlType) -> Node:
     if to == BINARY:
-        raise Fault("BINARY is not supported in a SELECT; a view may call the function")
+        raise Fault("BINARY is not supported in a SELECT; call the function in a view")
     return exp.Cast(this=exp.Paren(this=value), to=as_node(to))
 
 

@@ -27,7 +27,7 @@ def bound(question: Question, parameters: Parameters) -> tuple[tuple[Any, ...], 
     wanted = places(question)
     names = [name_of(one) for one in wanted]
     if any(names) and not all(names):
-        raise question.text.error(wanted[names.index("")], "? and :name are in one SELECT; write one kind")
+        raise question.text.error(wanted[names.index("")], "the SELECT has both ? and :name; write only one kind")
     if any(names):
         given = _by_name(question, wanted, parameters)
     else:

@@ -72,10 +72,12 @@ def _check(text: SqlText, tree: Node) -> None:
         if isinstance(node, exp.Select) and node.args.get("hint") is not None:
             node.set("hint", None)
         if isinstance(node, exp.With) and node.args.get("recursive"):
-            raise text.unsupported(node, "WITH RECURSIVE", "name each step of the recursion")
+            raise text.unsupported(
+                node, "WITH RECURSIVE", "write each step of the recursion as a WITH query of its own"
+            )
         if isinstance(node, exp.Select) and not node.expressions:
             raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
             raise text.unsupported(node, text.of(node), "FROM takes tables, views and subqueries")
         if isinstance(node, exp.Table) and (node.args.get("db") or node.args.get("catalog")):
-            raise text.unsupported(node, f"the name {text.of(node)}", "a name without schema and catalog is accepted")
+            raise text.unsupported(node, f"the name {text.of(node)}", "write the name without schema and catalog")

@@ -158,7 +158,9 @@ def _name_columns(table: exp.Table, relation: AskedRelation) -> None:
         return
     if len(alias.columns) != len(relation.columns):
         raise NotAnswered(
-            table, f"{alias.name} lists {len(alias.columns)} columns; {relation.name} has {len(relation.columns)}"
+            table,
+            f"alias {alias.name} lists {len(alias.columns)} columns, but {relation.name} has "
+            f"{len(relation.columns)}; list one name for each column",
         )
     names = zip(alias.columns, relation.columns, strict=True)
     items = [exp.alias_(exp.column(exp.to_identifier(own, quoted=True)), written.copy()) for written, (own, _) in names]

@@ -63,7 +63,10 @@ def run(
     try:
         if not work.done.wait(limits.seconds):
             _stop(work)
-            raise FreshviewsError(f"the SELECT took more than {limits.seconds:g} s and was stopped")
+            raise FreshviewsError(
+                f"the SELECT took more than {limits.seconds:g} s and was stopped; read fewer rows, or simplify the "
+                "SELECT"
+            )
     except BaseException:
         _stop(work)
         raise

@@ -275,7 +275,9 @@ def _align(tree: Node) -> None:
         for side, own in sides:
             twice = next((name for name in own if own.count(name) > 1), None)
             if twice is not None:
-                raise NotAnswered(side, f"UNION BY NAME: column {twice} is given twice; give one another name with AS")
+                raise NotAnswered(
+                    side, f"UNION BY NAME: column {twice} is given twice; rename one of the columns with AS"
+                )
             quoted = [exp.to_identifier(name, quoted=True) for name in names]
             values = [exp.column(one.copy()) if one.name in own else exp.Null() for one in quoted]
             items = [exp.alias_(value, one) for value, one in zip(values, quoted, strict=True)]
@@ -461,7 +463,7 @@ def _names(tree: Node, relations: Mapping[str, AskedRelation]) -> tuple[str, ...
     for one in select.selects:
         if one.is_star:
             what = "* of a subquery that has a name twice"
-            raise UnsupportedSql(f"{what} is not supported; give one another name with AS")
+            raise UnsupportedSql(f"{what} is not supported; rename one of the columns with AS")
         name = one.meta.get(_NAME) or one.unalias().meta.get(_NAME)
         found.append(name or spelled.get(one.alias_or_name.lower(), one.alias_or_name))
     return tuple(found)

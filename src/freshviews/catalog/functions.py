@@ -150,11 +150,11 @@ def class_in(reference: str) -> type | Methods:
 def _allowed(reference: str) -> Callable[..., Any]:
     module, colon, name = reference.partition(":")
     if not colon or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
-        raise ValueError(f"{reference!r} is no function; 'module:function' is accepted")
+        raise ValueError(f"{reference!r} does not name a function; write 'module:function'")
     allowed = {one.strip() for one in os.environ.get(MODULES, "").split(",")}
     if module not in allowed:
         raise ValueError(
-            f"{reference} is not called: a script may run Python only from modules that {MODULES} names; add "
-            f"{module} to {MODULES} in the environment if you trust the script and the module"
+            f"{reference} was not called, because the environment variable {MODULES} does not list module {module}; "
+            f"if you trust the script and the module, add {module} to {MODULES}"
         )
     return imported(reference)

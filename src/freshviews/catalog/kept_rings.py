@@ -62,8 +62,8 @@ def aggregate_from_json(held: Json) -> RingAggregate:
         ) from error
     if found.family != held["family"]:
         raise StoreError(
-            f"ring {found.name}: it was stored as {held['family']}, but this release reads {found.family}; open it "
-            "with the release that stored it"
+            f"ring {found.name} was stored as {held['family']}, but this release reads {found.family}; open the "
+            "database with the release that stored the ring"
         )
     remember(found)
     return found

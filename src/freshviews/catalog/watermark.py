@@ -41,7 +41,7 @@ def watermark_of(table: TableDef) -> Watermark | None:
         return None
     found = _FORM.fullmatch(text)
     if found is None:
-        raise ValueError(f"{PROPERTY}: '{text}' is not a watermark; '10 minutes on ts' is accepted")
+        raise ValueError(f"{PROPERTY}: '{text}' is not a watermark; write for example '10 minutes on ts'")
     column = next((one for one in table.columns if one.name.lower() == found[3].lower()), None)
     if column is None or column.type.name != "TIMESTAMP":
         known = ", ".join(one.name for one in table.columns if one.type.name == "TIMESTAMP") or "none"

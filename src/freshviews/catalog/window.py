@@ -50,7 +50,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
     """
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) == 0:
-        raise ValueError(f"'{text}' is not a window; '100000 rows' or '180 days on created' is accepted")
+        raise ValueError(f"'{text}' is not a window; write for example '100000 rows' or '180 days on created'")
     number, unit = int(found[1]), found[2].lower()
     if unit == "row":
         if found[3] is not None:
@@ -63,7 +63,7 @@ def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
         raise ValueError(f"'{text}' needs the name of a DATE or TIMESTAMP column; write '{number} {unit}s on column'")
     (column,) = times
     if column.nullable:
-        raise ValueError(f"'{text}': {column.name} must be NOT NULL, because every row needs a time")
+        raise ValueError(f"'{text}': every row needs a time; declare column {column.name} NOT NULL")
     if column.type.name == "DATE":
         if unit != "day":
             raise ValueError(f"'{text}': {column.name} is a DATE; write the window in days")

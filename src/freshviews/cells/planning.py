@@ -90,7 +90,7 @@ def _heavy_values(
     found = catalog.table(table)
     definition = None if found is None else column_named(found.columns, column)
     if found is None or definition is None:
-        raise PlanError(f"heavy values of {table}.{column}: there is no such column")
+        raise PlanError(f"heavy values of {table}.{column}: table {table} has no column {column}")
     kind = str(kind_of((definition.type,)))
     counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / (len(values) + 1))
     kept = {cast(value, kind): float(rows) for value, rows in counted.items() if value is not None and value == value}

@@ -336,7 +336,7 @@ def serve(
     """
     with _errors_as_messages():
         if token_file is not None and flight_sql is None:
-            _fail("--token-file is for --flight-sql PORT; add it, or leave the file out")
+            _fail("--token-file is for --flight-sql PORT; add --flight-sql PORT, or leave --token-file out")
         from freshviews.cli.reading import serve as answer_reads
 
         answer_reads(script, checkpoint, host, port, allow_host or [], max_rows, flight_sql, token_file)
@@ -418,7 +418,7 @@ def _refuse_options(script: str, of: str, given: Mapping[str, object]) -> None:
 def _with_views(source: Source) -> PlannedScript:
     planned = _planned_of(source)
     if not planned.views:
-        _fail(f"{source.name}: there is no view; CREATE MATERIALIZED VIEW name AS SELECT ... makes one")
+        _fail(f"{source.name}: the script has no view; write CREATE MATERIALIZED VIEW name AS SELECT ...")
     return planned
 
 
@@ -431,7 +431,7 @@ def _planned_of(source: Source) -> PlannedScript:
     except ScriptError as error:
         _fail(error_text(source, error))
     if not planned.tables:
-        _fail(f"{source.name}: there is no table and no view; CREATE TABLE and CREATE MATERIALIZED VIEW make them")
+        _fail(f"{source.name}: the script has no table and no view; write CREATE TABLE and CREATE MATERIALIZED VIEW")
     return planned
 
 
@@ -460,7 +460,7 @@ def _errors_as_messages() -> Iterator[None]:
             raise
         what = ": ".join(part for part in (type(error).__name__, _first_line(error)) if part)
         what = masked(what)
-        _fail(f"an error inside freshviews: {what}; {TRACEBACK}=1 in the environment shows where")
+        _fail(f"an error inside freshviews: {what}; set {TRACEBACK}=1 in the environment to see the place")
 
 
 def _first_line(error: Exception) -> str:

@@ -90,7 +90,9 @@ def script_of(name: str, packages: str | None, conf: Sequence[str]) -> Source:
         for why in project.views.refused.values():
             say(f"recomputed by Spark: {why}", to=sys.stderr)
         if not project.views.names:
-            raise ReadError(f"{name}: there is no view to maintain; CREATE MATERIALIZED VIEW name AS SELECT makes one")
+            raise ReadError(
+                f"{name}: the script has no view to maintain; write CREATE MATERIALIZED VIEW name AS SELECT ..."
+            )
         return Source(name, project.views.definition.script)
 
 

@@ -39,9 +39,9 @@ class ScriptError(FreshviewsError):
 def read(name: str) -> Source:
     """The script in a file, or on standard input if ``name`` is ``-``. Raises ReadError."""
     if not name:
-        raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
+        raise ReadError("the name of the script is empty; name a file with SQL, or - for standard input")
     if "\0" in name:
-        raise ReadError(f"{name}: a file name cannot have a NUL character; a file with SQL is accepted")
+        raise ReadError(f"{name}: a file name cannot have a NUL character; name a file with SQL")
     if is_project(name):
         raise ReadError(
             f"{name}: a declarative project is not accepted here; name a file with SQL, or - for standard input"
@@ -51,15 +51,17 @@ def read(name: str) -> Source:
         text = _bytes(name).decode("utf-8-sig")
         return Source(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
     except FileNotFoundError:
-        raise ReadError(f"{name}: no such file; a file with SQL is accepted, or - for standard input") from None
+        raise ReadError(f"{name}: no such file; name a file with SQL, or - for standard input") from None
     except IsADirectoryError:
         project = Path(name, "spark-pipeline.yml")
         inside = f", or the project {project}" if project.exists() else ""
-        raise ReadError(f"{name}: a directory; a file with SQL is accepted{inside}") from None
+        raise ReadError(f"{name} is a directory; name a file with SQL{inside}") from None
     except UnicodeDecodeError as error:
-        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text; a file with SQL is accepted") from None
+        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text; name a file with SQL") from None
     except OSError as error:
-        raise ReadError(f"{shown}: cannot be read: {error.strerror}; a readable file with SQL is accepted") from None
+        raise ReadError(
+            f"{shown}: cannot be read: {error.strerror}; make the file readable, or name another file with SQL"
+        ) from None
 
 
 def _bytes(name: str) -> bytes:

@@ -707,7 +707,7 @@ class Database(Shown):
         statement = table_statement(name, rows.schema, keys)
         with self._lock:
             if name.lower() in map(str.lower, (*self.tables, *self.views, *self.plain_views)):
-                raise CatalogError(f"table {name} exists already; DROP it, or insert the rows")
+                raise CatalogError(f"table {name} exists already; DROP the table, or insert the rows into it")
             try:
                 self.execute(statement)
             except InterruptedAfterCommit:
@@ -889,7 +889,7 @@ class Database(Shown):
             state = self._relations.views.get(name.lower())
             if state is None or state.definition.internal:
                 if name.lower() in self._relations.tables:
-                    raise CatalogError(f"{name} is a table, not a view; Database.table has it")
+                    raise CatalogError(f"{name} is a table, not a view; read the table with Database.table")
                 if name.lower() in self._relations.plain:
                     raise CatalogError(
                         f"view {name} is not materialised, so it has no rows to read; write CREATE OR REPLACE "
@@ -1340,7 +1340,7 @@ class Database(Shown):
     def _clock_table(self) -> TableState:
         table = self._relations.tables.get(CLOCK.name)
         if table is None:
-            raise CatalogError("no view reads the clock; create one with now() in WHERE, then advance it")
+            raise CatalogError("no view reads the clock; create a view with now() in WHERE, then advance the clock")
         return table
 
     @property
@@ -1439,7 +1439,7 @@ class Database(Shown):
         target, encoded = self._encode_whole(table, changes, 0)
         if target.watermark is not None:
             what = f"table {target.name} has a watermark, which moves once per version"
-            raise CatalogError(f"{what}, and these changes make several; use Database.apply")
+            raise CatalogError(f"{what}, but these changes need several versions; use Database.apply")
         with self._lock, self._whole(unchanged=True):
             # Pieces may add rows that later pieces delete, so a refusal is for all of them.
             if not self._memory.is_enough(len(encoded.batch)):
@@ -1806,7 +1806,7 @@ class Database(Shown):
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database is in memory; Database(path) makes a durable one")
+                raise StoreError("the database is only in memory; open a durable database with Database(path)")
             with self._whole(unchanged=True):
                 self._write_snapshot(self._directory)
 
@@ -1830,7 +1830,7 @@ class Database(Shown):
         with self._lock:
             self._check_usable()
             if self._directory is None:
-                raise StoreError("the database is in memory; Database(path) makes a durable one")
+                raise StoreError("the database is only in memory; open a durable database with Database(path)")
             self._directory.check_there()
         try:
             # Without the lock: other threads commit meanwhile.
@@ -2130,7 +2130,9 @@ class Database(Shown):
         if table is None or table.definition.internal:
             _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
-                raise CatalogError(f"{name} is a view, not a table; Database.view has it, and only tables take changes")
+                raise CatalogError(
+                    f"{name} is a view, not a table; change only tables, and read the view with Database.view"
+                )
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
         return table
 

@@ -234,8 +234,8 @@ class Draft:
             added = statement.table.columns[-statement.added :]
             column = next(column for column in added if not column.may_be_absent)
             raise NameProblem(
-                f"table {old.name}: its rows have no value for the NOT NULL column {column.name}; give the column a "
-                "DEFAULT, or leave NOT NULL out",
+                f"table {old.name}: the stored rows have no value for the NOT NULL column {column.name}; give the "
+                "column a DEFAULT, or leave NOT NULL out",
                 *statement.place,
             )
         self.make_table(statement.table, old.number)
@@ -268,7 +268,7 @@ class Draft:
             if spoiling and not source.is_stored and isinstance(source, TableState):
                 raise CatalogError(
                     f"view {definition.name.split('#')[0]}: after an overflow, ring {spoiling[0]} needs the rows of "
-                    f"the trusted table {source.name}; leave freshviews.trusted out"
+                    f"the trusted table {source.name}; leave freshviews.trusted out of the table"
                 )
         with self._whole():
             maintained = MaintainedView(definition, inputs, self._dictionary)

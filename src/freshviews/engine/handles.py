@@ -588,8 +588,8 @@ class View(Readable):
         if row is not None and declared_key(self._state.definition) and next(rows, None) is not None:
             listed = ", ".join(names)
             raise CatalogError(
-                f"view {self.name}: its declared key ({listed}) is not unique, as several rows have {shown(key)}; list "
-                "them with where(column=value), or declare another key"
+                f"view {self.name}: its declared key ({listed}) is not unique, because several rows have "
+                f"{shown(key)}; list these rows with where(column=value), or declare another key"
             )
         return row
 
@@ -670,9 +670,9 @@ class View(Readable):
             names = []
             for name in values:
                 if name.lower() not in columns or columns[name.lower()] in names:
-                    reason = "is given twice" if name.lower() in columns else "is none of them"
+                    reason = "is given twice" if name.lower() in columns else "is not a column"
                     known = ", ".join(columns.values())
-                    raise ArgumentError(f"view {self.name}: the columns are {known}; {name} {reason}")
+                    raise ArgumentError(f"view {self.name}: {name} {reason}; the columns are {known}")
                 names.append(columns[name.lower()])
             one = OneKey(f"view {self.name}", names, state.definition.columns, state.decoder.dictionary)
             try:
@@ -829,11 +829,11 @@ class View(Readable):
         kept = next((one for one in self._state.subscriptions if isinstance(one, ChangeHistory)), None)
         first = now if kept is None else kept.first
         if not first <= start <= now:
-            known = f"those after version {now}, the present one,"
-            known = known if first == now else f"those after versions {first} to {now}"
+            known = f"start={now}, the present version"
+            known = known if first == now else f"a start from {first} to {now}"
             raise ArgumentError(
-                f"view {self.name}: the changes after version {start} are not kept; {known} are. Call "
-                "keep_changes(rows) earlier, or pass start='snapshot' to begin with all rows"
+                f"view {self.name}: the changes after version {start} are not kept; pass {known}, or "
+                "start='snapshot' to begin with all rows. Call keep_changes(rows) earlier to keep more versions"
             )
         return [] if kept is None else kept.after(start)
 

@@ -110,7 +110,7 @@ def defined(
         if not isinstance(options[option], bool):
             raise ArgumentError(f"{method}({option}) must be True or False, not {shown(options[option])}")
     if options["arrow"] and not takes:
-        raise ArgumentError(f"{method}: a function of Arrow arrays takes at least one; leave arrow out")
+        raise ArgumentError(f"{method}: a function of Arrow arrays needs at least one argument; leave arrow out")
 
     def decorate(given: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(given):
@@ -225,7 +225,7 @@ def _named(method: str, name: object, given: object) -> str:
     """The name that SQL calls. Raises ArgumentError, CatalogError."""
     named = getattr(given, "__name__", None) if name is None else name
     if not isinstance(named, str) or not _NAME.fullmatch(named):
-        raise ArgumentError(f"{method}: {shown(named)} is no name; letters, digits and _ are accepted")
+        raise ArgumentError(f"{method}: {shown(named)} is not a valid name; use letters, digits and _")
     refusal = name_refusal(named)
     if refusal:
         raise CatalogError(refusal)
@@ -245,4 +245,6 @@ def _type(what: str, given: object) -> SqlType:
         with suppress(SqlError):
             (tree,) = parse(text)
             return type_of(text, tree.expressions[0].args["to"])
-    raise ArgumentError(f"{what}: {shown(given)} is no type of columns, as 'BIGINT', 'DECIMAL(12, 2)' and 'DATE' are")
+    raise ArgumentError(
+        f"{what}: {shown(given)} is not a column type; write a type such as 'BIGINT', 'DECIMAL(12, 2)' or 'DATE'"
+    )

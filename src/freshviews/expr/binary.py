@@ -37,7 +37,9 @@ def encode(text: str, charset: str) -> str:
     try:
         made = b"\xfe\xff" + text.encode("utf-16-be") if name == "utf-16" else text.encode(name.replace("32", "32-be"))
     except UnicodeEncodeError:
-        raise ValueError(f"encode: the text has characters that {charset} lacks") from None
+        raise ValueError(
+            f"encode: charset {charset} lacks some characters of the text; choose another charset"
+        ) from None
     check_length("encode", len(made))
     return made.decode("latin-1")
 
@@ -81,7 +83,7 @@ def unbase64(text: str) -> str:
     digits = units.rstrip("=")
     padding, rest = len(units) - len(digits), len(digits) % 4
     if "=" in digits or rest == 1 or padding not in (0, (4 - rest) % 4):
-        raise ValueError("unbase64: the text is not base64; groups of four characters, padded with = , are accepted")
+        raise ValueError("unbase64: the text is not base64; pass groups of four characters, padded with =")
     return b64decode(digits + "=" * ((4 - rest) % 4)).decode("latin-1")
 
 
@@ -96,7 +98,7 @@ def to_binary(text: str, form: str) -> str:
     if form == "base64" and _BASE64.fullmatch(re.sub(r"[ \t\r\n]", "", text)):
         made = unbase64(text)
     if made is None:
-        raise ValueError(f"to_binary: {text!r} is not {form}; try_to_binary gives NULL instead")
+        raise ValueError(f"to_binary: {text!r} is not {form}; use try_to_binary to get NULL instead")
     return made
 
 

@@ -47,7 +47,9 @@ def string_to_interval(text: str, first: int, last: int) -> int:
         name = FIELDS[place]
         value = int(found[f"{form}_{name}"])
         if place > first and value > _MOST[name]:
-            raise ValueError(f"{text!r} is not an interval; {name} is 0 to {_MOST[name]} after another field")
+            raise ValueError(
+                f"{text!r} is not an interval; {name} must be 0 to {_MOST[name]} after another field"
+            )
         total += value * FIELD_UNITS[name]
     if FIELDS[last] == "SECOND":
         total += int((found[f"{form}_fraction"] or "").ljust(6, "0")[:6])

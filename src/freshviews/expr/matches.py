@@ -74,8 +74,8 @@ def _pieces(by: str, count: int) -> tuple[str | int, ...]:
         found = _PIECE.match(by, place)
         if found is None or int(found["group"] or 0) > count:
             raise ValueError(
-                f"replacement {by!r}: at character {place + 1}, $ must stand before a group from 0 to {count}, and \\ "
-                "before a character"
+                f"replacement {by!r}: at character {place + 1}, write the number of a group, 0 to {count}, after $, "
+                "and a character after \\"
             )
         place = found.end()
         made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])

@@ -54,8 +54,8 @@ def format_of(text: str) -> Format:
     digits = found and (found["whole"] or "") + (found["fraction"] or "")
     if found is None or not digits or (found["before"] and found["after"] == found["before"]):
         raise ValueError(
-            f"{text!r} is not a number format; accepted, in this order: S or MI, $, groups of 0 or 9 with , or G "
-            "between, . or D and digits, S or MI, PR"
+            f"{text!r} is not a number format; write, in this order: a sign S or MI, $, digits 0 or 9 (with , or G "
+            "between groups), a point . or D with digits, a sign S or MI, PR"
         )
     groups = tuple(re.split("[,G]", found["whole"] or ""))
     fraction = found["fraction"] if found["point"] else None
@@ -93,7 +93,7 @@ def to_number(text: str, form: str) -> int:
     parts = found.groupdict() if found else {}
     whole, fraction = (parts.get("whole") or "").replace(",", ""), parts.get("fraction") or ""
     if found is None or not whole + fraction:
-        raise ValueError(f"{text!r} does not match the format {form!r}; try_to_number gives NULL instead")
+        raise ValueError(f"{text!r} does not match the format {form!r}; use try_to_number to get NULL instead")
     value = int(whole + fraction.ljust(format_of(form).scale, "0"))
     negative = (parts.get("before") == "-") + (parts.get("after") == "-") + bool(parts.get("angle"))
     return -value if negative % 2 else value
@@ -186,13 +186,15 @@ def specifiers(form: str) -> tuple[tuple[Specifier, ...], str]:
         part = _SPECIFIER.match(form, at)
         letter = part["letter"].lower() if part is not None else ""
         if part is None or letter not in _ACCEPTED or (part["letter"].isupper() and letter in "dofn"):
-            raise ValueError(f"format_string: {form[at : at + 8]!r} is not accepted; %s, %d, %x, %.2f and %e are")
+            raise ValueError(
+                f"format_string: {form[at : at + 8]!r} is not accepted; write for example %s, %d, %x, %.2f or %e"
+            )
         flags, width, precision = part["flags"].replace("<", ""), int(part["width"] or 0), int(part["precision"] or -1)
         wrong = set(flags) - set(_ACCEPTED[letter]) or len(set(part["flags"])) < len(part["flags"])
         lacking = not width and ("-" in flags or "0" in flags)
         without = part["precision"] is not None and letter in "dxocn%a"
         if wrong or lacking or without or {"+", " "} <= set(flags) or {"-", "0"} <= set(flags):
-            raise ValueError(f"format_string: {part[0]!r} has a flag, a width or a precision that it does not take")
+            raise ValueError(f"format_string: {part[0]!r} cannot have this flag, width or precision; leave it out")
         if letter == "n" and width:
             raise ValueError("format_string: %n has no width")
         check_length("format_string", max(width, precision))
@@ -224,7 +226,9 @@ def format_string(kinds: str, form: str | None, *values: Printed) -> str | None:
     texts: list[str] = []
     for part in parts:
         if part.index and not 1 <= part.index <= len(values):
-            raise ValueError(f"format_string: there is no value {part.index} among {len(values)}")
+            raise ValueError(
+                f"format_string: the format asks for value {part.index}, but {len(values)} values are given"
+            )
         texts.append(part.before)
         if part.letter in "n%":
             texts.append("\n" if part.letter == "n" else part.padded("%"))
@@ -240,7 +244,7 @@ def _printed(part: Specifier, kind: str, value: Printed) -> str:
         text = "false" if value is None else "true" if value is True or kind != "b" else "false"
         return part.padded(part.cut(text))
     if value is not None and kind not in _KINDS.get(letter, kind):
-        raise ValueError(f"format_string: %{letter} does not print this type; CAST the value")
+        raise ValueError(f"format_string: %{letter} does not accept a value of this type; CAST the value")
     if value is None or letter in "sh":
         text = "null" if value is None else _text(kind, value) if letter == "s" else _hashed(kind, value)
         return part.padded(part.cut(text))

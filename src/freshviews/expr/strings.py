@@ -237,7 +237,7 @@ def elt(number: int | None, *texts: str | None) -> str | None:
     if number is None:
         return None
     if not 1 <= number <= len(texts):
-        raise ValueError(f"elt: there is no text {number} among {len(texts)}")
+        raise ValueError(f"elt: text {number} is asked for, but {len(texts)} texts are given")
     return texts[number - 1]
 
 

@@ -74,8 +74,8 @@ def _in_range(value: int, low: int, high: int) -> int:
     if low <= value <= high:
         return value
     if high == MOST:
-        raise ValueError(f"overflow: {value}, without its point, has more than {GREATEST_PRECISION} digits")
-    raise ValueError(f"overflow: {value}, without its point, is outside {low} to {high}")
+        raise ValueError(f"overflow: the unscaled value {value} has more than {GREATEST_PRECISION} digits")
+    raise ValueError(f"overflow: the unscaled value {value} is outside {low} to {high}")
 
 
 def _of_float(value: float, factor: int, limit: int) -> int:
@@ -114,7 +114,7 @@ def word_of(value: int) -> int:
     """The value, if 64 bits hold it."""
     if abs(value) < 2**63:
         return value
-    raise NotHeldError(f"{value}, without its point, does not fit the 64 bits in which the expression is computed")
+    raise NotHeldError(f"the unscaled value {value} does not fit the 64 bits in which the expression is computed")
 
 
 def same(value: int) -> int:

@@ -38,7 +38,7 @@ def _zone(name: str) -> dt.tzinfo:
             return ZoneInfo(zone)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         pass
-    raise ValueError(f"{name!r} is not a time zone; a name such as 'Europe/Paris' or an offset such as '+02:00' is")
+    raise ValueError(f"{name!r} is not a time zone; write a name such as 'Europe/Paris', or an offset such as '+02:00'")
 
 
 def is_time_zone(name: str) -> bool:
@@ -54,7 +54,7 @@ def _moment(micros: int) -> dt.datetime:
     try:
         return _EPOCH + dt.timedelta(microseconds=micros)
     except OverflowError:
-        raise ValueError("the timestamp is outside the years 1 to 9999, to which time zones apply") from None
+        raise ValueError("the timestamp is outside the years 1 to 9999, so no time zone applies") from None
 
 
 def from_utc_timestamp(micros: int, zone: str) -> int:

@@ -299,8 +299,8 @@ def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
                 )
         if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
             raise ValueError(
-                f"node {node.name} has a column of the result below a variable that is not in the result; put "
-                f"{node.name} higher"
+                f"node {node.name} has a column of the result, but a node above has a variable outside the result; "
+                f"put {node.name} higher"
             )
         for child in node.children:
             bound = bound_above or not node.variables <= graph.free

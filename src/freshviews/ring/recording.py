@@ -112,7 +112,9 @@ class Symbol:
     __int__ = __index__
 
     def __float__(self) -> float:
-        raise RecordingError("float() and functions of the module math take constants only; write x * 1.0 for float(x)")
+        raise RecordingError(
+            "float() and functions of the module math accept only constants; write x * 1.0 for float(x)"
+        )
 
     def __iter__(self) -> Any:
         raise RecordingError("a number cannot be indexed or iterated over")

@@ -225,7 +225,7 @@ def recorded(ring: UserRing, kinds: Sequence[str], results: Sequence[str]) -> Re
         )
     if ring.multiply is None and len(kinds) > 1:
         raise RingDefinitionError(
-            f"ring {ring.name} has {len(kinds)} arguments, whose lifts must be multiplied; give multiply="
+            f"ring {ring.name} has {len(kinds)} arguments; give multiply=, which multiplies the lifts of the arguments"
         )
     words = [WHOLE] * size
 
@@ -304,8 +304,8 @@ def _check_laws(ring: UserRing, made: RecordedRing) -> None:
                 continue  # The lift is undefined there: a batch with such a value gets an error.
     if not lifted:
         raise RingDefinitionError(
-            f"ring {ring.name}: lift fails for every number with which the laws are tested, such as "
-            f"{_SAMPLES[made.kinds[0]][0]}; lift must return a value for some of them"
+            f"ring {ring.name}: lift fails for every test number, such as {_SAMPLES[made.kinds[0]][0]}; return a "
+            "value for at least one test number"
         )
     try:
         check(made.over((0,)), lifted, made.product is not None)

@@ -88,8 +88,8 @@ def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Def
         first = next(a for a in within if a.relation.lower() in inside)
         raise fault(
             first.place,
-            f"recursion is not supported: {' reads '.join(names)}; a fixed number of steps is, as in "
-            "two(a, c) <- r(a, b), r(b, c).",
+            f"recursion is not supported: {' reads '.join(names)}; write a fixed number of steps, as in two(a, c) <- "
+            "r(a, b), r(b, c).",
         ) from None
     there: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
     known = {one.name.lower(): _known(one) for one in there if _is_visible(one)}
@@ -151,17 +151,18 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
     first = rules[0].head
     known = catalog.relation(first.relation)
     if isinstance(known, TableDef):
-        raise fault(first.place, f"{known.name} is a table, whose rows are inserted; give the head another name")
+        raise fault(first.place, f"{known.name} is a table, which no rule can define; give the head another name")
     if known is not None:
         raise fault(
-            first.place, f"view {known.name} exists already; give all rules of a head at once, after a DROP of the view"
+            first.place, f"view {known.name} exists already; DROP the view, then give all rules of the head at once"
         )
     for rule in rules:
         _check_head(rule, first)
         if rule.aggregates and len(rules) > 1:
             raise fault(
                 rules[1].head.place,
-                f"{first.relation} has aggregates, so it must have one rule; put the bodies into it, separated by ';'",
+                f"{first.relation} has aggregates and must have only one rule; write all bodies in this rule, "
+                "separated by ';'",
             )
     return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules, first.functional)
 
@@ -175,12 +176,18 @@ def _check_head(rule: Rule, first: Atom) -> None:
     if len(head.arguments) != len(first.arguments):
         raise fault(
             head.place,
-            f"{head.relation} has {len(first.arguments)} columns in its first rule and {len(head.arguments)} here",
+            f"{head.relation} has {len(first.arguments)} columns in its first rule, but {len(head.arguments)} here; "
+            "write equally many in all rules",
         )
     if head.functional != first.functional:
-        raise fault(head.place, f"{head.relation} has a value, as f[x] = y, in one of its rules; write it so in all")
+        raise fault(
+            head.place,
+            f"one rule of {head.relation} has a value, as f[x] = y; write all rules of {head.relation} with a value",
+        )
     if head.functional and any(a.name != _head_variables(rule)[-1].name for a in rule.aggregates):
-        raise fault(head.place, f"the value of {head.relation} must be the result of its aggregate; groups go in [ ]")
+        raise fault(
+            head.place, f"the value of {head.relation} must be the result of its aggregate; write the groups in [ ]"
+        )
     if not head.arguments:
         raise fault(head.place, f"{head.relation}() has no column; name a variable, or count: agg<<n = count()>>")
     names: set[str] = set()
@@ -196,9 +203,11 @@ def _check_head(rule: Rule, first: Atom) -> None:
         if one.name in used:
             raise fault(one.place, f"{one.name} is the result of {one.function}, and cannot be used in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
-            raise fault(one.place, f"{one.name} is not in the head; name it there, or leave the aggregate out")
+            raise fault(
+                one.place, f"{one.name} is not in the head; add {one.name} to the head, or leave the aggregate out"
+            )
         if [a.name for a in rule.aggregates].count(one.name) > 1:
-            raise fault(one.place, f"{one.name} is computed twice; give one of them another name")
+            raise fault(one.place, f"two aggregates have the result {one.name}; rename one result")
     _check_values(rule)
     for conjunction in rule.conjunctions:
         _check_conjunction(rule, conjunction, given)
@@ -227,7 +236,7 @@ def _check_call(rule: Rule, one: Aggregate) -> None:
             raise fault(one.place, f"{one.function} takes {several} ({types}), as {one.function}({', '.join(wanted)})")
     elif function not in FUNCTIONS:
         known = ", ".join(sorted((*FUNCTIONS, *aggregates_over())))
-        raise fault(one.place, f"there is no aggregate {one.function}; there are {known}")
+        raise fault(one.place, f"there is no aggregate {one.function}; the aggregates are {known}")
     else:
         wanted = FUNCTIONS[function]
         least = {"count": 0, TEXT: 1, "corr_matrix": 2}.get(function, 1 if wanted == MANY else len(wanted))
@@ -239,9 +248,9 @@ def _check_call(rule: Rule, one: Aggregate) -> None:
             shown = ", ".join(wanted or ("x",) if function == "count" else wanted)
             raise fault(one.place, f"{one.function} {needs}, as {one.function}({shown})")
     if one.order and function != TEXT:
-        raise fault(one.order[0].place, f"ORDER BY is for {TEXT}; {one.function} is the same in any order")
+        raise fault(one.order[0].place, f"ORDER BY is accepted only in {TEXT}; leave ORDER BY out of {one.function}")
     if one.categories and function != "cofactor":
-        raise fault(one.place, f"category(...) is accepted in cofactor alone; {one.function} takes a term without it")
+        raise fault(one.place, f"category(...) is accepted only in cofactor; leave category out of {one.function}")
     if function == PROVENANCE:
         _check_provenance(rule, one)
 
@@ -252,18 +261,19 @@ def _check_provenance(rule: Rule, one: Aggregate) -> None:
         other = next(a for a in rule.aggregates if a is not one)
         raise fault(
             other.place,
-            f"{other.function} beside {PROVENANCE}: {other.function} ranges over distinct bindings, {PROVENANCE} over "
-            f"rows; give {other.function} a rule of its own",
+            f"{PROVENANCE} must be the only aggregate of a rule; write another rule for {other.function}",
         )
     first, *more = rule.conjunctions
     if more:
-        raise fault(one.place, f"{PROVENANCE} of several bodies; write each body as a rule with a head of its own")
+        raise fault(
+            one.place, f"{PROVENANCE} needs a rule with one body; write each body as a rule with a head of its own"
+        )
     for literal in first:
         if isinstance(literal, Atom) and literal.negated:
             raise fault(
                 literal.place,
-                f"{PROVENANCE} of a negated atom, which holds because rows are absent; leave the atom out, or read a "
-                "head that has it",
+                f"{PROVENANCE} has no rows for a negated atom; leave the atom out, or move the negated atom into "
+                "another rule and read the head of this rule",
             )
 
 
@@ -280,13 +290,13 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
                     where = "is only in a negated atom" if isinstance(literal, Atom) else "has no value"
                     raise fault(
                         variable.place,
-                        f"{variable.name} {where}; name it in an atom that is not negated, "
-                        f"{'write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
+                        f"{variable.name} {where}; add {variable.name} to an atom without !, "
+                        f"{'or write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
                     )
     arguments = [term for one in rule.aggregates for term in one.terms]
     for variable in (*_head_variables(rule), *(v for one in arguments for v in variables_in(one))):
         if variable.name not in bound and variable.name not in given:
-            raise fault(variable.place, f"{variable.name} is in no atom of the body; name it in one")
+            raise fault(variable.place, f"{variable.name} is in no atom of the body; add {variable.name} to an atom")
 
 
 def bound_in(conjunction: Plain) -> set[str]:
@@ -325,5 +335,5 @@ def _check_atom(atom: Atom, known: dict[str, Known]) -> None:
         raise fault(
             atom.place,
             f"{relation.name} has {len(relation.columns)} columns ({', '.join(relation.columns)}), not "
-            f"{len(atom.arguments)}; write _ for one that does not matter",
+            f"{len(atom.arguments)}; write _ for a column that does not matter",
         )

@@ -177,8 +177,8 @@ class _Trees(Transformer[Token, Any]):
         (what,) = parts
         if isinstance(what, Either):
             raise RuleError(
-                "only an atom can be negated; write a rule h(...) whose body is the text in parentheses, and !h(...) "
-                "here",
+                "only an atom can be negated; move the text in parentheses into the body of a new rule h(...), and "
+                "write !h(...) here",
                 meta.line,
                 meta.column,
             )

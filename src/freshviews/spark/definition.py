@@ -205,14 +205,14 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
         watermark = watermark_of(table)
         if watermark is not None and watermark.drops:
             what = f"'{LATE}' = 'drop' of table {table.name} in a pipeline"
-            raise UnsupportedSql(f"{what} is not supported; OPTIONS (bad_rows 'folder') sets late rows aside")
+            raise UnsupportedSql(f"{what} is not supported; write OPTIONS (bad_rows 'folder') to set late rows aside")
     for view in catalog.views.values():
         for name in view.functions:
             if name not in catalog.functions:
                 raise SqlError(
-                    f"view {view.name.split('#')[0]}: function {name} is registered in this process alone; CREATE "
-                    "FUNCTION ... USING python 'module:function', or of an aggregate CREATE AGGREGATE FUNCTION ... "
-                    "USING python 'module:class', in the script lets workers import it"
+                    f"view {view.name.split('#')[0]}: function {name} is registered only in this process, so workers "
+                    f"cannot import {name}; write CREATE FUNCTION ... USING python 'module:function' in the script, "
+                    "or for an aggregate CREATE AGGREGATE FUNCTION ... USING python 'module:class'"
                 )
     return catalog
 

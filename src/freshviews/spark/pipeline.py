@@ -125,9 +125,11 @@ class Pipeline:
         try:
             script = file.read_text(encoding="utf-8-sig")
         except OSError as error:
-            raise SourceError(f"{file} cannot be read: {error.strerror}; a file with SQL is accepted") from None
+            raise SourceError(
+                f"{file} cannot be read: {error.strerror}; make the file readable, or name another file with SQL"
+            ) from None
         except UnicodeDecodeError as error:
-            raise SourceError(f"{file}: byte {error.start} is not UTF-8 text; a file with SQL is accepted") from None
+            raise SourceError(f"{file}: byte {error.start} is not UTF-8 text; name a file with SQL") from None
         definition = read_script(script, file.absolute().parent)
         where = checkpoint if checkpoint is not None else default_checkpoint(file)
         return cls.of(spark, definition, where, cells=cells)

@@ -75,7 +75,10 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
         if not equals or not name.strip() or " " in name.strip():
             raise SettingError(f"--conf {word}: NAME=VALUE is accepted, as in --conf spark.sql.shuffle.partitions=8")
         if found.setdefault(name.strip(), value.strip()) != value.strip():
-            raise SettingError(f"--conf gives {name.strip()} two values, {found[name.strip()]} and {value.strip()}")
+            raise SettingError(
+                f"--conf gives {name.strip()} two values, {found[name.strip()]} and {value.strip()}; leave one value "
+                "out"
+            )
     return found
 
 

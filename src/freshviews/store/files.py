@@ -85,7 +85,7 @@ def lock(path: Path) -> BinaryIO:
         holder = file.read().decode(errors="replace").strip() or "unknown"
         file.close()
         raise StoreError(
-            f"{path.parent} is open already, in the process with id {holder}; one process at a time may open it"
+            f"{path.parent} is open already in process {holder}; close the database in that process first"
         ) from None
     file.truncate(0)
     file.write(str(os.getpid()).encode())

@@ -137,7 +137,7 @@ def _stored(table: TableDef, column: ColumnDef, found: pa.RecordBatch) -> pa.Arr
     for name, array in zip(found.schema.names, found.columns, strict=True):
         if name.lower() == column.name.lower():
             return array.cast(arrow_type(column.type))
-    raise ValueError(f"the lookup of table {table.name} returned no column {column.name}, but {found.schema.names}")
+    raise ValueError(f"the lookup of table {table.name} returned no column {column.name}, only {found.schema.names}")
 
 
 def as_batch(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:

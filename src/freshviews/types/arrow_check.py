@@ -33,7 +33,7 @@ def columns_of(rows: pa.Table | pa.RecordBatch) -> list[tuple[str, Any]]:
         raise ValueError("a column name in the Arrow schema is not valid UTF-8 text") from None
     except KeyError:  # pyarrow has no class for some types, such as months.
         types = ", ".join(map(str, rows.schema.types))
-        raise ValueError(f"pyarrow cannot read one of the columns, whose types are {types}") from None
+        raise ValueError(f"pyarrow cannot read one of the columns; the types of the columns are {types}") from None
 
 
 def flaw_of(column: pa.Array | pa.ChunkedArray) -> tuple[int | None, str] | None:

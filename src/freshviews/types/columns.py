@@ -375,11 +375,11 @@ def decode_array(
     """
     if kind.name == "STRING":
         if dictionary is None:
-            raise ValueError("codes of STRING are decoded by a dictionary; give dictionary=")
+            raise ValueError("codes of STRING need a dictionary; pass dictionary=")
         return dictionary.decode_array(codes)
     if kind.wide:
         if dictionary is None:
-            raise ValueError(f"codes of {kind} are decoded by a dictionary; give dictionary=")
+            raise ValueError(f"codes of {kind} need a dictionary; pass dictionary=")
         return _decode_wide(kind, codes, dictionary)
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.

@@ -145,8 +145,8 @@ def interval(first: str, last: str) -> SqlType:
         if kind.is_months == (one in ("YEAR", "MONTH")):
             return kind
     raise ValueError(
-        f"INTERVAL {first.upper()} TO {last.upper()} is not a type; YEAR, MONTH and YEAR TO MONTH are accepted, and "
-        "DAY, HOUR, MINUTE, SECOND and a greater one TO a smaller one, as in DAY TO SECOND"
+        f"INTERVAL {first.upper()} TO {last.upper()} is not a type; write YEAR, MONTH or YEAR TO MONTH, or one of "
+        "DAY, HOUR, MINUTE and SECOND, or a range of these four, as in DAY TO SECOND"
     )
 
 

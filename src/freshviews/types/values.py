@@ -187,7 +187,9 @@ def _float_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
                 except OverflowError:
                     raise OverflowError(f"{kind} cannot hold it") from None
                 if int(value) != whole:
-                    raise ValueError(f"the integer is not exactly a {kind}; pass float(value) to round it")
+                    raise ValueError(
+                        f"{kind} cannot store this integer exactly; pass float(value) to round the integer"
+                    )
             elif isinstance(value, (float, np.floating)):
                 value = float(value)
             else:

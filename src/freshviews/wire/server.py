@@ -106,8 +106,8 @@ class FlightServer:
         if not self.port:
             self._workers.shutdown()
             raise ArgumentError(
-                f"{address} cannot be taken: another process uses it, or this machine does not have it; name another "
-                "port, or 0 for a free one"
+                f"cannot listen at {address}: another process uses the port, or the address is not of this machine; "
+                "name another port, or 0 for a free port"
             )
         self._watch.start()
         self._server.start()

@@ -42,7 +42,9 @@ def checked(token: object, place: str) -> str:
     if not isinstance(token, str) or not SHORTEST <= len(token) <= _LONGEST or not token.isascii():
         raise ArgumentError(f"{place} must be a text of {SHORTEST} to {_LONGEST} ASCII characters")
     if not all(character.isprintable() and character != " " for character in token):
-        raise ArgumentError(f"{place} has a space or a control character, which a token cannot have")
+        raise ArgumentError(
+            f"{place} has a space or a control character; choose a token without spaces and control characters"
+        )
     return token
 
 

@@ -151,5 +151,5 @@ def _refuse_python(asked: Asked) -> None:
     for one in asked.functions:
         if one.operation:
             raise UnsupportedSql(
-                f"function {one.name} is Python, which SELECTs of clients do not call; read a view that calls it"
+                f"a SELECT of a client cannot call the Python function {one.name}; read a view that calls the function"
             )

@@ -189,7 +189,8 @@ class _Process:
             if until is None:
                 raise FreshviewsError("the process for a SELECT does not start; try again later") from None
             raise FreshviewsError(
-                f"the SELECT took more than {limits.seconds:g} s and was stopped; read fewer rows, or write it shorter"
+                f"the SELECT took more than {limits.seconds:g} s and was stopped; read fewer rows, or simplify the "
+                "SELECT"
             ) from None
         except Lost:
             raise self._loss() from None

@@ -100,7 +100,7 @@ class HttpServer:
             remedy = "name another port" + (
                 ", or end the process that listens there" if error.errno == errno.EADDRINUSE else ", above 1023"
             )
-            raise ServerError(f"--{option}port {port}: {host}:{port} cannot be taken: {reason}; {remedy}") from None
+            raise ServerError(f"--{option}port {port}: cannot listen at {host}:{port}: {reason}; {remedy}") from None
         self._thread = Thread(target=self._server.serve_forever, args=(_POLL,), name="http", daemon=True)
 
     @property

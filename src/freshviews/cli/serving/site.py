@@ -136,14 +136,15 @@ class Site:
             return self._query(asked)
         if path.startswith("/view/"):
             return self._view(path.removeprefix("/view/"), asked)
-        raise Refused(HTTPStatus.NOT_FOUND, "the pages are /, /query and /view/NAME")
+        raise Refused(HTTPStatus.NOT_FOUND, "there is no such page; the pages are /, /query and /view/NAME")
 
     def _check_host(self, request: Request) -> None:
         found = _HOST.fullmatch(request.hosts[0]) if len(request.hosts) == 1 else None
         if found is None or found[1].lower() not in self._hosts:
             raise Refused(
                 HTTPStatus.MISDIRECTED_REQUEST,
-                "the header Host does not name this server; --allow-host NAME accepts another name",
+                "the header Host does not name this server; start the server with --allow-host NAME to accept "
+                "another name",
             )
 
     def _status(self, asked: Parameters) -> Answer:
@@ -192,8 +193,8 @@ class Site:
         if limit is None and rows.num_rows - asked.offset > most:
             raise Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; give limit, offset and "
-                f"version={version}, so that all parts are of one version",
+                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; read the rows in parts of "
+                f"one version, with limit, offset and version={version}",
             )
         if limit is not None and limit > most and asked.limit is not None:
             raise Refused(HTTPStatus.BAD_REQUEST, f"limit: at most {most:,} is accepted")
@@ -217,9 +218,12 @@ def _parsed(query: str) -> Parameters:
     given = dict(pairs)
     for name in given:
         if name not in ("format", "limit", "offset", "version", "sql"):
-            raise Refused(HTTPStatus.BAD_REQUEST, "the accepted parameters are format, limit, offset, version and sql")
+            raise Refused(
+                HTTPStatus.BAD_REQUEST,
+                "unknown parameter; the accepted parameters are format, limit, offset, version and sql",
+            )
     if len(given) < len(pairs):
-        raise Refused(HTTPStatus.BAD_REQUEST, "a parameter is given twice")
+        raise Refused(HTTPStatus.BAD_REQUEST, "a parameter of the address is given twice; give each parameter once")
     form = given.get("format", "html")
     if form not in ("html", *FORMS):
         raise Refused(HTTPStatus.BAD_REQUEST, f"format: html, {', '.join(FORMS)} are accepted")
@@ -243,8 +247,8 @@ def _rows_in(form: str, part: Part, name: str) -> Answer:
     except TooLong:
         raise Refused(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the answer has more than {MOST_BYTES >> 20} MB; give limit, offset and version={part.version}, so "
-            "that all parts are of one version",
+            f"the answer has more than {MOST_BYTES >> 20} MB; read the rows in parts of one version, with limit, "
+            f"offset and version={part.version}",
         ) from None
     headers = _source_of(part)
     if form != "json":

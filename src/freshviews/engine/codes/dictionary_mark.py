@@ -30,8 +30,8 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
     size, checksum = about["strings"]
     if len(dictionary) < size or _checksum(dictionary, size) != checksum:
         raise StoreError(
-            f"{path}: the image of {what} needs {size} strings, but the dictionary has {len(dictionary)}; first read "
-            "the strings that were written with the image"
+            f"{path}: the image of {what} needs {size} strings, but the dictionary has {len(dictionary)}; load the "
+            "strings of the image before the image"
         )
 
 

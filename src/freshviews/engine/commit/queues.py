@@ -234,11 +234,11 @@ def wait_for_room(queues: list[ChangeQueue], views: Collection[ViewState], lock:
                 queue.abandon()
                 break
             if queue.taker == get_ident():
-                raise _refused(queue, "this thread takes them, so it cannot wait for room")
+                raise _refused(queue, "this thread reads the iterator, so the commit cannot wait for the iterator")
             if lock._is_owned():  # type: ignore[attr-defined]
-                raise _refused(queue, "a subscriber, or a block of at_one_version, cannot wait for room")
+                raise _refused(queue, "a commit in a subscriber or in at_one_version cannot wait for the iterator")
             if left <= 0:
-                raise _refused(queue, f"none was taken for {queue.timeout:g} seconds")
+                raise _refused(queue, f"the iterator took no change for {queue.timeout:g} seconds")
             with queue.moved:
                 if queue.is_full:
                     queue.moved.wait(min(left, _LOOK_SECONDS))
@@ -250,6 +250,6 @@ def _full(queues: Iterable[ChangeQueue], views: Collection[ViewState]) -> list[C
 
 def _refused(queue: ChangeQueue, why: str) -> QueueFull:
     return QueueFull(
-        f"view {queue.view.name}: {queue.rows} rows of changes wait for an iterator of full='wait', and {why}; nothing "
-        "is applied: take changes or close the iterator, commit in another thread, or use full='snapshot'"
+        f"view {queue.view.name}: {queue.rows} rows of changes wait for an iterator of full='wait', and {why}; the "
+        "batch is not applied: take changes or close the iterator, commit in another thread, or use full='snapshot'"
     )

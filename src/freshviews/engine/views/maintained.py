@@ -380,8 +380,8 @@ class MaintainedView:
         """
         if self._upkeep.has_change():
             raise ValueError(
-                f"view {self.view.name} has a change that was not read, which an image does not store; read or discard "
-                "the change first"
+                f"view {self.view.name} has an unread change, which an image cannot store; read or discard the "
+                "change first"
             )
         self._upkeep.settle()
         states = [block.state for block in self.blocks]

@@ -39,8 +39,7 @@ def write_image(
             )
         if state.has_changes():
             raise ValueError(
-                f"view {view} has a change that was not read, which an image does not store; read or discard the "
-                "change first"
+                f"view {view} has an unread change, which an image cannot store; read or discard the change first"
             )
     arrays: list[Array] = []
     parts = []
@@ -128,8 +127,8 @@ def _check(
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} is out of date: the view, its inputs or the release of freshviews "
-            "changed since it was written; if only the release did, open the database with the release that wrote it"
+            f"{path}: the image of view {view} is out of date, because the view, its inputs or the release of "
+            "freshviews changed; if only the release changed, open the database with the old release"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

@@ -81,16 +81,19 @@ def attached(program: Program, guards: Mapping[str, Atom], readers: tuple[Reader
     """
     if isinstance(program.upkeep, Evaluated):
         raise PlanError(
-            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it reports no changes"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because this strategy reports no "
+            "changes"
         )
     if program.balancing is not None:
         raise PlanError(
-            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it has heavy and light parts"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because this strategy has heavy and "
+            "light parts"
         )
     result = program.result
     if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
         raise PlanError(
-            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because it reads its own result"
+            f"{program.name}: strategy {program.strategy} cannot maintain a bag, because this strategy reads its own "
+            "result"
         )
     bag = readers[0].name
     prefix = _Prefix(bag, names)

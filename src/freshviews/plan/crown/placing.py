@@ -53,9 +53,16 @@ def _in_order(query: Query) -> tuple[Atom, ...]:
             if v not in opened or opened[v] is atom:
                 continue
             if v not in (atom.given or ()):
-                raise _refusal(query, f"place for {atom.name}: {opened[v].name} may lack its {v}")
+                raise _refusal(
+                    query,
+                    f"the join of {atom.name}, because column {v} is from {opened[v].name}, which may have no "
+                    "matching row",
+                )
             if _finds_null(atom, v):
-                raise _refusal(query, f"place for {atom.name}: it may match the NULL that {opened[v].name} has for {v}")
+                raise _refusal(
+                    query,
+                    f"the join of {atom.name}, because column {v} may be NULL in {atom.name} and in {opened[v].name}",
+                )
     order: list[Atom] = []
     while left:
         known = [a for a in left if not any(opened.get(v) in left for v in a.given or ())]
@@ -75,7 +82,9 @@ def _with_negated(tree: JoinTree, atom: Atom, made: Prepared) -> JoinTree:
     wanted = frozenset(atom.variables)
     found = [path for path, node, free in _nodes(tree, made.free) if (free or node.name) and wanted <= node.variables]
     if not found:
-        raise _refusal(made.query, f"node with {_listed(wanted, made)}, which NOT EXISTS over {atom.name} reads")
+        raise _refusal(
+            made.query, f"NOT EXISTS over {atom.name}, because no node of the join tree has {_listed(wanted, made)}"
+        )
     return _attached(tree, found[0], JoinTree(atom.name, wanted, mark="!"))
 
 
@@ -104,11 +113,13 @@ def _with_optional(tree: JoinTree, atom: Atom, made: Prepared) -> JoinTree:
 
 
 def _no_place(atom: Atom, given: frozenset[str], made: Prepared) -> PlanError:
-    return _refusal(made.query, f"node with {_listed(given, made)}, by which {atom.name} of an outer join is read")
+    return _refusal(
+        made.query, f"the outer join with {atom.name}, because no node of the join tree has {_listed(given, made)}"
+    )
 
 
 def _refusal(query: Query, what: str) -> PlanError:
-    return PlanError(f"{query.name}: crown has no {what}; set first_order, or no strategy")
+    return PlanError(f"{query.name}: crown cannot maintain {what}; set first_order, or no strategy")
 
 
 def _listed(variables: frozenset[str], made: Prepared) -> str:

@@ -94,7 +94,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
     """
     if not is_kept(query):
         raise PlanError(
-            f"{query.name}: ivm_eps does not list the rows of this query; set 'view_tree'"
+            f"{query.name}: ivm_eps cannot list the rows of the result; set 'view_tree'"
         )
     return _Planner(forgotten(settled(query)), epsilon).program()
 

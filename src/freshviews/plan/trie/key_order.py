@@ -115,17 +115,17 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
         return None
     named = [name.strip() for name in text.split(",")]
     known = {v for block in view.blocks for v in block.query.joined}
-    all_of = f"'{PROPERTY}' takes all of {', '.join(main.joined)}"
+    all_of = f"list all of {', '.join(main.joined)} in '{PROPERTY}', in the order of binding"
     for name in named:
         if name not in known:
             raise PlanError(
-                f"view {view.name}: there is no variable '{name}'; {all_of}, in the order in which to bind them"
+                f"view {view.name}: there is no variable '{name}'; {all_of}"
             )
         if named.count(name) > 1:
-            raise PlanError(f"view {view.name}: '{name}' is given twice in '{PROPERTY}'; name it once")
+            raise PlanError(f"view {view.name}: '{name}' is given twice in '{PROPERTY}'; name each variable once")
     missing = [v for v in main.joined if v not in named]
     if missing:
-        raise PlanError(f"view {view.name}: '{missing[0]}' is missing; {all_of}, in the order in which to bind them")
+        raise PlanError(f"view {view.name}: variable '{missing[0]}' is missing; {all_of}")
     return (*(v for v in named if v in query.joined), *(v for v in query.joined if v not in named))
 
 

@@ -160,14 +160,20 @@ def _path(option: str, text: str, encodings: Mapping[str, Encoding]) -> Path:
     if first in encodings:
         deep, parsed = len(steps) > 1, encodings[first].format is not None
         if deep and not parsed:
-            raise MessageError(option, f"{option} is {text!r}, but {first}s is not set; {first}s 'json' reads fields")
+            raise MessageError(
+                option, f"{option} is {text!r}, but {first}s is not set; set {first}s 'json' to read fields"
+            )
         if parsed and not deep:
             raise MessageError(option, f"{option} is {text!r}, but {first}s is set; name a field, as in {first}.id")
         if encodings[first].format == "csv" and len(steps) > 2:
-            raise MessageError(option, f"{option} is {text!r}, but the fields of CSV have no fields of their own")
+            raise MessageError(
+                option, f"{option} is {text!r}, but a field of CSV has no inner fields; name only the field of CSV"
+            )
     elif first == HEADERS:
         if len(steps) != 2:
-            raise MessageError(option, f"{option} is {text!r}; headers.NAME is accepted, the last header of the name")
+            raise MessageError(
+                option, f"{option} is {text!r}; write headers.NAME, which reads the last header of this name"
+            )
     elif len(steps) > 1:
         raise MessageError(option, f"{option} is {text!r}; only value, key and headers have fields")
     return (first, *steps[1:])
@@ -212,7 +218,7 @@ def written_as(
     """
     for option in options:
         if option not in ("key", "keys", "values"):
-            raise MessageError(option, f"{option} is for reading; a view has key, keys and values")
+            raise MessageError(option, f"{option} is an option of tables; a view accepts only key, keys and values")
     if options.get("values", "json").lower() != "json":
         raise MessageError("values", f"values of a view must be 'json', not {options['values']!r}")
     named = options.get("keys", "json").lower()
@@ -230,20 +236,21 @@ def written_as(
             there = " or ".join(f"({', '.join(found)})" for found in keys)
             raise MessageError(
                 "key",
-                f"several rows of the view may have the same {', '.join(key)}, and only one of them would remain"
-                + (f"; its rows are determined by {there}" if there else "; take output 'changes', or GROUP BY"),
+                f"several rows of the view may have the same {', '.join(key)}, so the topic would lose rows"
+                + (f"; set key to {there}" if there else f"; set output 'changes', or write GROUP BY {', '.join(key)}"),
             )
     elif keys:
         key = tuple(known[name.lower()] for name in min(keys, key=len))
     elif upsert:
         raise MessageError(
             "output",
-            "output 'upsert' needs a view whose rows have a key: one with GROUP BY and all columns of it in its "
-            "SELECT, or one over tables with a PRIMARY KEY and these columns in its SELECT; take output 'changes' for "
-            "this one",
+            "output 'upsert' needs a view with a key, and this view has none; set output 'changes', or select all "
+            "columns of GROUP BY, or select the PRIMARY KEY of every table in FROM",
         )
     else:
         key = ()
     if named == "text" and len(key) != 1:
-        raise MessageError("keys", f"keys 'text' is for a key of one column; this key has {len(key)}")
+        raise MessageError(
+            "keys", f"keys 'text' needs a key of one column, but this key has {len(key)}; set keys 'json'"
+        )
     return Written(key, named == "text")

@@ -89,8 +89,8 @@ class Project:
             held = Held(root)
         except OSError as error:
             raise ProjectError(
-                f"{self.spec.file}: storage: {root.address} cannot be written: {error.strerror or error}; give it the "
-                "right owner, or name another place"
+                f"{self.spec.file}: storage: {root.address} cannot be written: {error.strerror or error}; correct "
+                "the owner or the credentials, or name another address"
             ) from None
         tables = [one for one in self.graph.datasets.values() if one.kind in (STREAMING_TABLE, MATERIALIZED_VIEW)]
         try:

@@ -93,8 +93,8 @@ def read_spec(name: str) -> ProjectSpec:
         text = data.decode("utf-8-sig")
     except FileNotFoundError:
         others = ", ".join(str(one) for one in sorted(file.parent.glob("*.y*ml"))[:3])
-        there = f"{others} is there, and " if others else ""
-        raise ProjectError(f"{name}: no such file; {there}freshviews init NAME writes a project") from None
+        there = f"name {others}, or " if others else ""
+        raise ProjectError(f"{name}: no such file; {there}create a project with freshviews init NAME") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise ProjectError(f"{name}: cannot be read: {reason}; a specification in YAML is accepted") from None
@@ -124,10 +124,14 @@ def _loaded(name: str, text: str) -> Any:
         mark = error.problem_mark or error.context_mark
         where = name if mark is None else f"{name}:{mark.line + 1}:{mark.column + 1}"
         problem = error.problem or error.context
-        raise ProjectError(f"{where}: not YAML: {problem}; freshviews init NAME writes an example") from None
+        raise ProjectError(
+            f"{where}: not YAML: {problem}; correct the file, or write an example with freshviews init NAME"
+        ) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # dates and numbers that are none
         problem = " ".join(str(error).split())
-        raise ProjectError(f"{name}: not YAML: {problem}; freshviews init NAME writes an example") from None
+        raise ProjectError(
+            f"{name}: not YAML: {problem}; correct the file, or write an example with freshviews init NAME"
+        ) from None
 
 
 def _unpacked(file: Path, data: Any) -> ProjectSpec:

@@ -225,7 +225,9 @@ class _Planner:
         frame = one.frame
         assert frame is not None
         if frame.isStreaming:
-            raise _Refused(str(one.place), "its function returns a stream; spark.read reads what is there")
+            raise _Refused(
+                str(one.place), "its function returns a stream; write spark.read in place of spark.readStream"
+            )
         return self._input(one, f"{one.key} source", f"{one.name}_source", frame.schema, lambda: frame, script)
 
     def _input(

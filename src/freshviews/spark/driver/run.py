@@ -359,8 +359,9 @@ class Run:
         trusted = [table.name for table in old.catalog.tables.values() if table.trusted]
         if trusted:
             raise checkpoint.CheckpointError(
-                f"{self.store.address}: columns, SELECTs and the number of cells ({old.cells}) cannot change, because "
-                f"table {trusted[0]} is trusted; keep them as they were, or begin with a new checkpoint"
+                f"{self.store.address}: columns, SELECTs and the number of cells ({old.cells}) cannot change, "
+                f"because table {trusted[0]} is trusted; leave all of these as they were, or begin with a new "
+                "checkpoint"
             )
         _LOGGER.info("all stored rows are routed anew, to %d cells", cells)
         catalog = self.definition.catalog

@@ -274,8 +274,8 @@ def _refusal_of_try(sinks: Sinks, view: ViewSpec, rows: pa.Table, manifest: Mani
             known = begun(sinks.store).get(view.name)
             if known is None and view.output != COMPLETE and not _is_new(sinks, view, manifest):
                 raise SinkError(
-                    f"view {view.name}, version {manifest.version}: the view existed before its sink table, which "
-                    "would lack rows; give the view another name, or begin with a new checkpoint"
+                    f"view {view.name}, version {manifest.version}: the view is older than its sink table, so the "
+                    "sink table would lack rows; give the view another name, or begin with a new checkpoint"
                 )
             due = replace(due, checkpoint=identity_of(sinks.store), begun=bool(known))
         deliver(sinks.spark, view, rows, due, sinks.receivers.get(view.name))

@@ -166,8 +166,8 @@ def _write_digests(store: Store, source: Source, rows: DataFrame, first: str) ->
         if isinstance(source.form, Upserts):
             return ""
         raise SourceError(
-            f"table {source.table.name}: poll_lag covers more than {MOST_KNOWN:,} rows (from {first} on), too many to "
-            "tell apart; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
+            f"table {source.table.name}: poll_lag covers more than {MOST_KNOWN:,} rows (from {first} on), too many "
+            "to compare; give a shorter poll_lag, or declare the PRIMARY KEY of the table"
         )
     bundle = Bundle(store, "polled")
     bundle.add("known", known.schema, known.to_batches())
@@ -184,7 +184,7 @@ def polled_column(source: Source) -> str:
     if name is None:
         have = ", ".join(source.frame.columns)
         raise SourceError(
-            f"table {source.table.name}: poll {poll.column!r} is not in the source; the source has {have}"
+            f"table {source.table.name}: the polled column {poll.column!r} is not in the source; the source has {have}"
         )
     _lag(source, poll, name)
     return str(name)

@@ -43,8 +43,8 @@ def check_replaced(
                 reason += "; if its SELECT * has new columns, write ALTER TABLE ... ADD COLUMN below the view instead"
         if reason is not None:
             raise CheckpointError(
-                f"view {view.name} {reason}; give the new view another name and sink, or drop the old view by one run "
-                "without it"
+                f"view {view.name} {reason}; give the new view another name and sink, or first run the pipeline once "
+                "without the view"
             )
 
 

@@ -126,7 +126,7 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
         if found is not None:
             raise SinkError(
                 f"view {view.name} is new, but {folder} has changes of another view or checkpoint, such as "
-                f"{found.name}; delete them, or name another folder"
+                f"{found.name}; delete these changes, or name another folder"
             )
 
 

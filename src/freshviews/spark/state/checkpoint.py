@@ -131,15 +131,15 @@ def difference(manifest: Manifest, definition: Definition, streaming: Sequence[s
             reason = "rows of a trusted table are not stored"
         if reason is not None:
             raise CheckpointError(
-                f"table {name} differs from its definition in this checkpoint: {reason}; write it as it was "
+                f"table {name} differs from its definition in this checkpoint: {reason}; declare the table as before "
                 f"({_short(manifest.tables[name])}), or begin with a new checkpoint"
             )
     if manifest.sources is not None and list(streaming) != manifest.sources:
         for name in sorted(set(streaming) ^ set(manifest.sources)):
             what = "is new" if name in streaming else "is not there any more"
             raise CheckpointError(
-                f"streaming table {name} {what}, but a checkpoint keeps the streams that it began with; begin with a "
-                "new checkpoint"
+                f"streaming table {name} {what}, but the streams of a checkpoint cannot change; begin with a new "
+                "checkpoint"
             )
     return Difference(tuple(changed), tuple(replaced_views(known, wanted)))
 

@@ -144,7 +144,7 @@ class Manifests:
             found = json_of(self._store.read(_name(version)))
         except FileNotFoundError:
             raise StoreError(
-                f"version {version} is not kept any more (or never was) in {self._store.address}"
+                f"{self._store.address} does not have version {version}: the version was removed, or never existed"
             ) from None
         except (OSError, ValueError) as error:
             raise StoreError(f"{where} cannot be read: {error}") from None

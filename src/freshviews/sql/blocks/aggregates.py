@@ -80,7 +80,9 @@ class Collector:
             what = f"{_function_name(node).upper()} OVER"
             raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
         if self._over and _function_name(node) == PROVENANCE:
-            raise self._scalar.text.unsupported(node, "PROVENANCE() OVER", "GROUP BY in a subquery, then join it")
+            raise self._scalar.text.unsupported(
+                node, "PROVENANCE() OVER", "compute PROVENANCE() with GROUP BY in a subquery, then join the subquery"
+            )
         try:
             self._check_own(node)
             if is_matrix(node):

@@ -58,8 +58,8 @@ def written(text: SqlText, group: exp.Group) -> Written:
         return Written(tuple(group.expressions))
     clause = (behind or parts)[0]
     if behind and parts:
-        what = f"{_WORDS[type(clause)]} after the groups must be alone and last"
-        raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) combines several")
+        what = f"{_WORDS[type(clause)]} after the groups must be the only one, and last"
+        raise text.error(clause, f"{what}; to combine several, write GROUP BY ROLLUP (a), CUBE (b)")
     nodes: list[Node] = []
     if behind:
         if isinstance(clause, exp.GroupingSets):
@@ -199,7 +199,9 @@ def check_group(text: SqlText, item: Item, node: Node) -> None:
         raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
     if has_subquery_ref(item.expr):
         what = f"GROUP BY {text.of(node)} has a window function, which is computed over the groups"
-        raise text.error(node, f"{what}; compute it in a subquery of FROM, and group by its column")
+        raise text.error(
+            node, f"{what}; compute the window function in a subquery of FROM, and group by the column of the subquery"
+        )
 
 
 def _bits(flags: Iterable[bool]) -> int:

@@ -43,16 +43,18 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
             return Clause(by, MOST, _number(text, offset, "OFFSET"))
         return None if order is None else Clause(by, None, 0)
     if isinstance(limit, exp.Fetch):
-        raise text.unsupported(limit, "FETCH ... PERCENT", "FETCH FIRST n ROWS ONLY and WITH TIES are accepted")
+        raise text.unsupported(
+            limit, "FETCH ... PERCENT", "write FETCH FIRST n ROWS ONLY, or FETCH FIRST n ROWS WITH TIES"
+        )
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:
-        raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
+        raise text.unsupported(limit, "this LIMIT", "write LIMIT n with a number of rows")
     for before, after in ((order, limit), (limit, offset)):
         if before is not None and after is not None and text.at(after) < text.at(before):
             what = f"{_word(before)} after {_word(after)}"
-            raise text.unsupported(before, what, "ORDER BY ... LIMIT n OFFSET m is accepted")
+            raise text.unsupported(before, what, "write ORDER BY ... LIMIT n OFFSET m")
     if offset is not None and text.at(offset.expression) < text.at(limit.expression):
-        raise text.unsupported(limit, "LIMIT of two numbers", "ORDER BY ... LIMIT n OFFSET m is accepted")
+        raise text.unsupported(limit, "LIMIT of two numbers", "write ORDER BY ... LIMIT n OFFSET m")
     rows = _number(text, limit, "LIMIT")
     skipped = 0 if offset is None else _number(text, offset, "OFFSET")
     return Clause(() if order is None else tuple(order.expressions), rows, skipped)

@@ -62,7 +62,7 @@ def _with_columns(bound: Bound, names: Sequence[str], views: Views) -> Bound:
     own = [column.name.lower() for column in bound.columns]
     twice = next((name for name in own if own.count(name) > 1), None)
     if twice is not None:
-        raise Fault(f"UNION BY NAME: column {twice} is given twice; give one another name with AS")
+        raise Fault(f"UNION BY NAME: column {twice} is given twice; rename one of the columns with AS")
     places = [own.index(name.lower()) if name.lower() in own else None for name in names]
 
     def items(select: Select) -> tuple[Item, ...]:

@@ -57,7 +57,7 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
         if written.distinct and key(made) != key(value):
             raise Refusal(
                 f"{name} of DISTINCT values in the order of {one.this.sql(dialect='spark')}",
-                "order them by the value itself, or leave out DISTINCT or ORDER BY",
+                "order by the value itself, or leave out DISTINCT or ORDER BY",
             )
         if isinstance(made, Literal):
             continue
@@ -114,17 +114,19 @@ def with_provenance(
 def _check_join(joined: Joined, text: SqlText, node: Node) -> None:
     if joined.optional:
         names = ", ".join(one.alias for one in joined.optional)
-        instead = "inner joins are accepted; make a materialized view of the outer join; its rows are then the inputs"
+        instead = "make a materialized view of the outer join, and select from this view"
         raise text.unsupported(node, f"PROVENANCE() of an outer join, which may lack a row of {names},", instead)
     if joined.absent:
-        instead = "make a materialized view of the remaining rows; they are then the inputs"
+        instead = "make a materialized view of the remaining rows, and select from this view"
         raise text.unsupported(node, "PROVENANCE() of rows chosen by NOT EXISTS, NOT IN or an anti-join", instead)
     for source in joined.sources:
         if "#" in source.relation:
             what = f"PROVENANCE() of {source.alias}, a subquery or view that is more than a join of tables,"
-            raise text.unsupported(node, what, "make it a materialized view; its rows are then the inputs")
+            raise text.unsupported(node, what, f"make a materialized view of {source.alias}, and select from this view")
         if source.alias.lower() == TIMES:
-            raise text.error(node, f"{TIMES} is the multiplicity in PROVENANCE(); give the table another alias")
+            raise text.error(
+                node, f"{TIMES} is the name of the multiplicity in PROVENANCE(); give the table another alias"
+            )
 
 
 def _written(node: Node) -> _Written:

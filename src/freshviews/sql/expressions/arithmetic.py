@@ -187,7 +187,7 @@ def _operands(sign: str, a: Expr, b: Expr) -> tuple[Expr, Expr, SqlType]:
     if STRING in (a.type, b.type) and to == STRING:
         to = DOUBLE
     if to is None or not to.is_numeric:
-        raise Fault(f"{a.type} {sign} {b.type} is not defined; + - * / % take numbers")
+        raise Fault(f"{a.type} {sign} {b.type} is not defined; use + - * / % only between numbers")
     if to.is_decimal:
         return _exact(a, b), _exact(b, a), to
     return cast(a, to), cast(b, to), to

@@ -42,7 +42,9 @@ def arguments_of(function: FunctionDef, nodes: Sequence[Node]) -> Iterator[Node 
             if name not in names:
                 raise Fault(f"{function.name} has no parameter {node.name}{near(node.name, names)}")
         elif given and place and isinstance(nodes[place - 1], exp.Kwarg):
-            raise Fault(f"{function.name}: an argument without a name stands after one with a name; write names in all")
+            raise Fault(
+                f"{function.name}: an argument without a name is after a named argument; name this argument too"
+            )
         else:
             if place >= len(names):
                 raise Fault(_counted(function, len(nodes)))

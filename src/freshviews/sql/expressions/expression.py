@@ -84,10 +84,10 @@ _BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
 WITHIN_GROUP = "it is accepted for LISTAGG, STRING_AGG, PERCENTILE_CONT, PERCENTILE_DISC and MODE"
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
-    exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),
-    exp.Exists: ("EXISTS here", "WHERE takes it, or NOT of it, as a term of its own"),
-    exp.Subquery: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
-    exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
+    exp.Window: ("a window function (OVER) here", "write the window function in SELECT, ORDER BY or QUALIFY"),
+    exp.Exists: ("EXISTS here", "write EXISTS or NOT EXISTS as a separate AND term of WHERE"),
+    exp.Subquery: ("a subquery as a value here", "write the subquery in WHERE, or put the subquery in FROM and join"),
+    exp.Select: ("a subquery as a value here", "write the subquery in WHERE, or put the subquery in FROM and join"),
     exp.Any: ("ANY (subquery)", "join with the relation"),
     exp.All: ("ALL (subquery)", "join with the relation"),
     exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT"),
@@ -291,7 +291,7 @@ class Binder:
             return self._case(node)
         if isinstance(node, (exp.Cast, exp.TryCast)):
             if node.args.get("format"):
-                raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+                raise self.text.unsupported(node, "CAST with a FORMAT", "leave FORMAT out, or use date_format")
             to = type_of(self.text, node.args["to"])
             if to.is_float and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "dDfF":
                 return _float(node.this, to)
@@ -329,18 +329,22 @@ class Binder:
         if isinstance(inner, exp.WithinGroup):
             return self._special(inner)
         if not isinstance(inner, exp.Anonymous):
-            raise self.text.error(node, "FILTER (WHERE ...) is accepted after an aggregate function")
+            raise self.text.error(node, "FILTER (WHERE ...) is accepted only after an aggregate function")
         name = inner.name.lower()
         if is_aggregate_name(name) or (name in GROUPINGS and inner is node):
             if self.aggregate is None:
                 what = "an aggregate function" if is_aggregate_name(name) else name.upper()
-                raise self.text.error(node, f"{what} cannot stand in {self.clause}; SELECT and HAVING take it")
+                raise self.text.error(
+                    node, f"{what} cannot stand in {self.clause}; write {what} only in SELECT or HAVING"
+                )
             return self.aggregate(node)
         if isinstance(node, exp.Filter):
-            raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, and {name} is not one")
+            raise self.text.error(
+                node, f"FILTER (WHERE ...) is accepted only after an aggregate function, not after {name}"
+            )
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
-                raise self.text.error(argument, f"DISTINCT is accepted in aggregate functions, and {name} is not one")
+                raise self.text.error(argument, f"DISTINCT is accepted only in an aggregate function, not in {name}")
         function = function_named(name)
         if function is not None:
             given = [None if node is None else self._value(node) for node in arguments_of(function, inner.expressions)]
@@ -363,7 +367,7 @@ class Binder:
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
             raise self.text.unsupported(
-                node, "IN (subquery) here", "WHERE takes it, or NOT of it, as a term of its own"
+                node, "IN (subquery) here", "write IN or NOT IN as a separate AND term of WHERE"
             )
         if not node.expressions:
             raise Fault("IN takes at least one value, as in a IN (1, 2)")

@@ -56,10 +56,10 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         known = near(name, (*FUNCTIONS, *AGGREGATES, *aggregates_over(), *function_names()))
         raise Refusal(
             f"function {name}",
-            f"it is none of the {len(FUNCTIONS)} that are accepted{known}; a function of your own is known "
-            "after CREATE FUNCTION or, in this process, Database.function and freshviews.register_function; an "
-            "aggregate of your own after Database.aggregate and freshviews.register_aggregate; that of your own ring "
-            "after freshviews.register_ring, also in a module that FRESHVIEWS_RINGS names",
+            f"it is not one of the {len(FUNCTIONS)} accepted functions{known}; to define your own, write CREATE "
+            "FUNCTION, or in this process call Database.function or freshviews.register_function; for an aggregate "
+            "call Database.aggregate or freshviews.register_aggregate; for a ring call freshviews.register_ring, "
+            "also in a module that FRESHVIEWS_RINGS names",
         )
     if not function.least <= len(args) <= function.greatest:
         raise Fault(f"{name} takes {_counted(function)}, not {len(args)}")

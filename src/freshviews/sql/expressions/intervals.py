@@ -162,7 +162,10 @@ def shifted(moment: Expr, by: Expr) -> Expr:
         moved = call("add_micros", (local_time(moment), days), TIMESTAMP)
         return call("add_micros", (moment_at(moved, moment), rest), TIMESTAMP_LTZ)
     if moment.type != TIMESTAMP:
-        raise Fault(f"an INTERVAL can be added only to a DATE or TIMESTAMP, not to {moment.type}; CAST to one of them")
+        raise Fault(
+            f"an INTERVAL can be added only to a DATE or TIMESTAMP, not to {moment.type}; CAST the value to DATE or "
+            "TIMESTAMP"
+        )
     return call("add_months_timestamp" if by.type.is_months else "add_micros", (moment, amount), TIMESTAMP)
 
 
@@ -198,7 +201,7 @@ def integral_divide(a: Expr, b: Expr) -> Expr:
     """How often an interval contains another one, truncated: a BIGINT."""
     to = common(a.type, b.type)
     if to is None or not to.is_interval:
-        raise Fault(f"{a.type} div {b.type} is not defined; an INTERVAL is divided by one with the same units")
+        raise Fault(f"{a.type} div {b.type} is not defined; divide an INTERVAL by an INTERVAL with the same units")
     return call("div_int", (cast(a, to), cast(b, to)), BIGINT)
 
 

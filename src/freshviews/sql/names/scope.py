@@ -183,8 +183,8 @@ class Scope:
         if len(found) == 1:
             return found[0].expr
         if found:
-            owners = ", ".join(f"{entry.alias}.{entry.name}" for entry in found)
-            raise text.error(node, f"column {name} is ambiguous: it may be {owners}")
+            owners = " or ".join(f"{entry.alias}.{entry.name}" for entry in found)
+            raise text.error(node, f"column {name} is ambiguous; write {owners}")
         if name.lower() in self.aliases:
             return self.aliases[name.lower()]
         if name.lower() in WITHOUT_PARENTHESES:
@@ -196,7 +196,11 @@ class Scope:
             raise text.error(node, f"unknown table {table} in {text.of(node)}{near(table, (*self.tables, *further))}")
         found = self.named(name, table)
         if len(found) > 1:
-            raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")
+            raise text.error(
+                node,
+                f"column {table}.{name} is ambiguous: {table} has two columns {name}; rename one of the columns with "
+                "AS",
+            )
         if not found:
             known = (entry.name for entry in self.entries if same(entry.alias, table))
             raise text.error(node, unknown("column", name, known, table))

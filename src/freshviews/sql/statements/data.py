@@ -24,7 +24,7 @@ Cell = Given | Expr | None
 """A value of VALUES: a parameter, a constant, or None for DEFAULT."""
 
 EXCLUDED = "excluded"
-_MOST_VALUES = "INSERT INTO t VALUES (1, 'a'), (2, DEFAULT) is accepted"
+_MOST_VALUES = "write INSERT INTO t VALUES (1, 'a'), (2, DEFAULT)"
 
 
 @dataclass(frozen=True)
@@ -107,17 +107,17 @@ def target_of(text: SqlText, node: Node, catalog: Catalog) -> TableDef:
     if not isinstance(target, exp.Table) or not isinstance(target.this, exp.Identifier):
         raise text.error(node, f"{_word(node)} needs the name of a table")
     if target.args.get("db") is not None:
-        raise text.error(target, f"{text.of(target)}: tables and views have one name, without a schema")
+        raise text.error(target, f"{text.of(target)}: write the name of the table or view without a schema")
     if target.args.get("joins"):
-        raise text.unsupported(target, f"a join in {_word(node)}", "MERGE INTO t USING s ON ... is accepted")
+        raise text.unsupported(target, f"a join in {_word(node)}", "write MERGE INTO t USING s ON ...")
     table = catalog.table(target.name)
     if table is not None:
         return table
     known = catalog.named(target.name)
     if known is not None and "#" not in target.name:
         read = [one.name for one in catalog.tables.values() if one.name in getattr(known, "inputs", ())]
-        what = f"change the tables that it reads: {', '.join(read)}" if read else "change the tables below it"
-        raise NameProblem(f"{known.name} is a view, whose rows follow its tables; {what}", *text.at(target))
+        what = f"change the tables of the view: {', '.join(read)}" if read else "change the tables of the view"
+        raise NameProblem(f"{known.name} is a view and cannot be changed itself; {what}", *text.at(target))
     raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
 
 
@@ -130,19 +130,19 @@ def insert_of(text: SqlText, node: exp.Insert, table: TableDef) -> Insert:
     if isinstance(node.args.get("source"), exp.Table):
         query = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node.args["source"].copy()))
     if by_name and isinstance(node.this, exp.Schema):
-        raise text.error(node.this, "a list of columns and BY NAME exclude each other; leave out one")
+        raise text.error(node.this, "INSERT has a list of columns and BY NAME; leave out the list or BY NAME")
     rows: tuple[tuple[Cell, ...], ...] | None = None
     if node.args.get("default"):
         rows, query, columns = ((None,) * len(columns),), None, table.columns
     elif isinstance(query, exp.Values) and not by_name:
         if query.args.get("alias") is not None:
-            raise text.error(query, f"VALUES of INSERT has no name; {_MOST_VALUES}")
+            raise text.error(query, f"VALUES of INSERT cannot have an alias; {_MOST_VALUES}")
         rows, query = tuple(_row(text, table, columns, one) for one in query.expressions), None
     elif not isinstance(query, exp.Query | exp.Values):
         raise text.error(node, f"INSERT needs VALUES or a SELECT; {_MOST_VALUES}")
     if query is not None and node.args.get("with_") is not None:
         if query.args.get("with_") is not None:
-            raise text.error(node, "INSERT has WITH before it and in its query; write one")
+            raise text.error(node, "INSERT has two WITH, before INSERT and in the query; write only one WITH")
         query = query.copy()
         query.set("with_", node.args["with_"].copy())
     made = Insert(table, columns, rows, query, by_name)
@@ -154,12 +154,12 @@ def change_of(text: SqlText, node: Node, table: TableDef) -> Change:
     """The UPDATE, DELETE or TRUNCATE of a tree. Raises SqlError with the place."""
     if isinstance(node, exp.TruncateTable):
         if len(node.expressions) > 1:
-            raise text.unsupported(node.expressions[1], "TRUNCATE of several tables", "one TRUNCATE per table")
+            raise text.unsupported(node.expressions[1], "TRUNCATE of several tables", "write one TRUNCATE per table")
         return Change(table, Source(table.name, table.name, table.columns))
     alias = node.this.alias or table.name
     source = Source(alias, table.name, table.columns)
     if node.args.get("from_") is not None:
-        raise text.unsupported(node.args["from_"], "FROM in UPDATE", "MERGE INTO t USING s ON ... is accepted")
+        raise text.unsupported(node.args["from_"], "FROM in UPDATE", "write MERGE INTO t USING s ON ...")
     where = node.args.get("where")
     sets = _assignments(text, table, node.expressions, (alias,)) if isinstance(node, exp.Update) else None
     parts = [*(value for value in (sets or {}).values() if value is not None), *([where.this] if where else [])]
@@ -191,12 +191,12 @@ def merge_of(text: SqlText, node: exp.Merge, table: TableDef, columns: Sequence[
     names = [one.name for one in alias.columns] if (alias := using.args.get("alias")) is not None else []
     if names:
         if len(names) != len(columns):
-            raise text.error(using, f"{using.alias} lists {len(names)} columns, its query has {len(columns)}")
+            raise text.error(using, f"{using.alias} lists {len(names)} columns, but its query has {len(columns)}")
         columns = [ColumnDef(name, one.type, one.nullable) for name, one in zip(names, columns, strict=True)]
     target = Source(node.this.alias or table.name, table.name, table.columns)
     source = Source(using.alias or using.name, using.name, tuple(columns))
     if same(target.alias, source.alias):
-        raise text.error(using, f"table and source are both named {target.alias}; give one another name with AS")
+        raise text.error(using, f"table and source are both named {target.alias}; rename the source with AS")
     here, there = table_scope(target), table_scope(source)
     both = here.beside(there)
     for part in (node.args["on"], *node.args["whens"].expressions):
@@ -209,7 +209,11 @@ def merge_of(text: SqlText, node: exp.Merge, table: TableDef, columns: Sequence[
         of_kind = [(when, c) for when, c in zip(node.args["whens"].expressions, clauses, strict=True) if c.kind == kind]
         for when, clause in of_kind[:-1]:
             if clause.condition is None:
-                raise text.error(when, "only the last WHEN of a kind is without a condition; later ones never act")
+                raise text.error(
+                    when,
+                    "a WHEN without a condition must be the last WHEN of its kind; add AND condition, or move this "
+                    "WHEN to the end",
+                )
     return Merge(table, target, source, on, tuple(clauses))
 
 
@@ -222,8 +226,8 @@ def _clause(
     asked = when.args.get("condition")
     condition = None if asked is None else reading.condition(asked)
     if isinstance(then, exp.Insert) != (kind == "absent"):
-        accepted = "INSERT" if kind == "absent" else "UPDATE SET and DELETE"
-        raise text.error(then if isinstance(then, exp.Insert | exp.Update) else when, f"{accepted} is accepted here")
+        accepted = "INSERT" if kind == "absent" else "UPDATE SET or DELETE"
+        raise text.error(then if isinstance(then, exp.Insert | exp.Update) else when, f"write {accepted} in this WHEN")
     if isinstance(then, exp.Insert):
         return Clause(kind, condition, _inserted(text, table, source, then, reading))
     if not isinstance(then, exp.Update):
@@ -259,7 +263,9 @@ def _of_source(text: SqlText, table: TableDef, source: Source, node: Node) -> Ma
         found = column_named(source.columns, column.name)
         if found is None:
             names = ", ".join(one.name for one in source.columns)
-            raise text.error(node, f"* needs all columns of {table.name}; the source has no {column.name}, but {names}")
+            raise text.error(
+                node, f"* needs all columns of {table.name}; the source has no {column.name}, only {names}"
+            )
         made[column.name] = assigned(text, node, source.column(found), column, table.name)
     return made
 
@@ -354,7 +360,7 @@ def _with_conflict(text: SqlText, made: Insert, node: exp.OnConflict) -> Insert:
     key = next((one for one in table.keys if set(one) == set(key)), ())
     if not key:
         has = f"the keys of {table.name} are {keys}" if keys else f"table {table.name} has no PRIMARY KEY"
-        raise text.error(node, f"ON CONFLICT (columns) names a key; {has}")
+        raise text.error(node, f"ON CONFLICT (columns) must name a key; {has}")
     target = Source(table.name, table.name, table.columns)
     source = Source(EXCLUDED, table.name, table.columns)
     if same(table.name, EXCLUDED):
@@ -370,7 +376,7 @@ def _with_conflict(text: SqlText, made: Insert, node: exp.OnConflict) -> Insert:
         for one in (*node.expressions, *([node.args["where"]] if node.args.get("where") else [])):
             found = next((part for part in one.walk() if is_subquery_value(part)), None)
             if found is not None:
-                raise text.unsupported(found, "a subquery in ON CONFLICT", "MERGE INTO t USING (SELECT ...) takes it")
+                raise text.unsupported(found, "a subquery in ON CONFLICT", "write MERGE INTO t USING (SELECT ...)")
         reading = _Reading(text, scope, "WHERE")
         where = node.args.get("where")
         condition = None if where is None else reading.condition(where.this)
@@ -397,7 +403,11 @@ def _cell(text: SqlText, table: TableDef, column: ColumnDef, node: Node) -> Cell
         return found
 
     def refused(named: exp.Column) -> Expr:
-        raise text.error(named, f"{text.of(named)} is a column; VALUES takes constants, and SELECT columns")
+        raise text.error(
+            named,
+            f"{text.of(named)} is a column, and VALUES accepts only constants; write INSERT INTO t SELECT ... for "
+            "columns",
+        )
 
     binder = Binder(text, refused, "VALUES", group=lambda one: literal_of(text, one))
     return assigned(text, node, binder.bind(node), column, table.name)

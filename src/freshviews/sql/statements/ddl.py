@@ -59,11 +59,13 @@ def table_from_select(text: SqlText, node: Node, catalog: Catalog) -> str:
     """The name of the table that a CREATE TABLE AS SELECT makes. Raises SqlError with the place."""
     extra = next((one for one in ("replace", "exists", "properties") if node.args.get(one)), None)
     if extra is not None or not isinstance(node.this, exp.Table):
-        raise text.unsupported(node, "a clause of CREATE TABLE AS SELECT", "CREATE TABLE t AS SELECT ... is accepted")
+        raise text.unsupported(
+            node, "a clause of CREATE TABLE AS SELECT", "write CREATE TABLE t AS SELECT ... without other clauses"
+        )
     check_name(text, node.this)
     name: str = node.this.name
     if catalog.named(name) is not None:
-        raise NameProblem(f"{name} exists already; DROP it, or INSERT the rows", *text.at(node.this))
+        raise NameProblem(f"{name} exists already; DROP {name}, or INSERT the rows into {name}", *text.at(node.this))
     return name
 
 
@@ -74,7 +76,7 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         raise text.unsupported(
             node.expression,
             "CREATE TABLE AS SELECT here",
-            "CREATE MATERIALIZED VIEW ... AS SELECT is accepted",
+            "write CREATE MATERIALIZED VIEW ... AS SELECT",
         )
     if not isinstance(schema, exp.Schema):
         raise text.error(node, f"table {node.this.name} needs a list of columns in parentheses")
@@ -131,7 +133,7 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
         known = catalog.named(target.name)
         if known is not None:
             raise NameProblem(
-                f"{known.name} is not a table; only tables can be altered by ALTER TABLE", *text.at(target)
+                f"{known.name} is not a table; name a table in ALTER TABLE", *text.at(target)
             )
         raise NameProblem(unknown("table", target.name, catalog.names_of("TABLE")), *text.at(target))
     if node.args.get("exists"):
@@ -216,9 +218,9 @@ def _check_added(text: SqlText, table: TableDef, node: exp.ColumnDef) -> None:
     if column_named(table.columns, node.name) is not None:
         raise text.error(node.this, f"table {table.name} already has a column {node.name}; choose another name")
     if node.args.get("position") is not None:
-        raise text.unsupported(node.this, "FIRST or AFTER", "columns are added at the end")
+        raise text.unsupported(node.this, "FIRST or AFTER", "leave FIRST or AFTER out: a new column is always the last")
     if node.args.get("exists"):
-        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "leave it out if the column is new")
+        raise text.unsupported(node.this, "IF NOT EXISTS of a column", "write ADD COLUMN without IF NOT EXISTS")
     for constraint in node.constraints:
         kind = constraint.kind
         if isinstance(kind, exp.PrimaryKeyColumnConstraint | exp.UniqueColumnConstraint | exp.Reference):
@@ -228,7 +230,7 @@ def _check_added(text: SqlText, table: TableDef, node: exp.ColumnDef) -> None:
 
 def check_name(text: SqlText, node: exp.Table) -> None:
     if node.args.get("db") is not None:
-        raise text.error(node, f"{text.of(node)}: tables and views have one name, without a schema")
+        raise text.error(node, f"{text.of(node)}: write the name of the table or view without a schema")
     if "#" in node.name:
         raise text.error(node, f"{node.name}: a # marks internal views; choose a name without it")
 
@@ -242,7 +244,7 @@ def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
     name = node.name
     check_column_name(text, node.this, name)
     if column_named(table.columns, name) is not None:
-        raise text.error(node.this, f"column {name} is given twice in table {table.name}")
+        raise text.error(node.this, f"column {name} is given twice in table {table.name}; rename one of the columns")
     if node.kind is None:
         raise text.error(node, f"column {name} needs a type")
     nullable = True
@@ -295,14 +297,14 @@ def _watermark(text: SqlText, table: _Table, node: Node) -> str:
     delay = by.expression if isinstance(by, exp.Sub) else None
     if not isinstance(column, exp.Column) or (by if delay is None else by.this) != column:
         what = f"WATERMARK FOR {text.of(column)} AS {text.of(by)}"
-        raise text.unsupported(node, what, f"{_WATERMARK} is accepted: the column, less a constant interval")
+        raise text.unsupported(node, what, f"write {_WATERMARK}, with a constant interval")
     micros = 0
     if delay is not None:
         found = default_of(text, delay, ColumnDef("of the watermark", DAY_TO_SECOND), "the delay of the watermark")
         micros = -1 if found.value is None else int(found.value)
     if micros < 0:
         what = f"the delay of the watermark is {text.of(delay or by)}"
-        raise text.error(by, f"{what}; an interval of 0 or more is accepted")
+        raise text.error(by, f"{what}; write an interval of 0 or more")
     return f"{micros} microseconds on {column.name}"
 
 
@@ -348,13 +350,19 @@ def _foreign_key(
         referenced = list(other.keys[0])
     if not any(set(referenced) == set(known) for known in other.keys):
         keys = " or ".join(f"({', '.join(known)})" for known in other.keys) or "none"
-        raise text.error(target, f"a foreign key refers to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}")
+        raise text.error(
+            target, f"a foreign key must refer to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}"
+        )
     if len(referenced) != len(columns):
         raise text.error(node, f"the foreign key has {len(columns)} columns but refers to {len(referenced)}")
     for own, its in zip(columns, referenced, strict=True):
         types = [column_named(one.columns, name) for one, name in ((table, own), (other, its))]
         if types[0] is not None and types[1] is not None and types[0].type != types[1].type:
-            raise text.error(node, f"{own} is {types[0].type} but {other.name}.{its} is {types[1].type}")
+            raise text.error(
+                node,
+                f"column {own} is {types[0].type}, but {other.name}.{its} is {types[1].type}; declare both columns "
+                "with one type",
+            )
     return ForeignKey(columns, other.name, tuple(referenced))
 
 

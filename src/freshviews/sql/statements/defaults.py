@@ -57,7 +57,7 @@ def _as(given: Expr, to: SqlType) -> Expr:
         return found
     if "BOOLEAN" in (source.name, to.name) and to.name != "STRING":
         example = "TRUE or FALSE" if to.name == "BOOLEAN" else "a number"
-        raise Fault(f"a constant of {source} is not a {to}; {example} is accepted")
+        raise Fault(f"a constant of {source} is not a {to}; write {example}")
     infinite = isinstance(found, Literal) and isinstance(found.value, float) and isinf(found.value)
     if infinite and source.name != "STRING" and given != found:
         raise Fault(f"the value does not fit {to}")

@@ -42,7 +42,7 @@ def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple
         raise text.unsupported(node, "this CREATE FUNCTION", _ACCEPTED)
     name = head.this.name
     if head.this.args.get("db") is not None:
-        raise text.error(head, f"{text.of(head.this)}: a function has one name, without a schema")
+        raise text.error(head, f"{text.of(head.this)}: write the name of the function without a schema")
     refusal = name_refusal(name)
     if refusal:
         raise NameProblem(refusal, *text.at(head))
@@ -68,7 +68,11 @@ def created_function(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple
         raise text.error(node, f"function {name} has no RETURN; {_ACCEPTED}")
     query = body.find(exp.Query)
     if query is not None:
-        raise text.unsupported(query, "a subquery in a function", "a plain view may have it, or the caller may join")
+        raise text.unsupported(
+            query,
+            "a subquery in a function",
+            "write the subquery in a plain view, or join in the query that calls the function",
+        )
     function = FunctionDef(name, parameters, returns, whole, text.whole(body.this))
     values: dict[str, Expr] = {one.name.lower(): Column(one.name, one.type) for one in parameters}
     made = bind_body(function, text, body.this, values)
@@ -93,7 +97,7 @@ def dropped_function(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[S
     """The statement of DROP FUNCTION, none if IF EXISTS makes it void. Raises NameProblem."""
     targets = node.args.get("tables") or [node.this]
     if len(targets) != 1:
-        raise text.unsupported(targets[1], "DROP of several names", "one DROP per function")
+        raise text.unsupported(targets[1], "DROP of several names", "write one DROP per function")
     target = targets[0]
     known = catalog.functions.get(target.name.lower())
     if known is None:
@@ -137,7 +141,7 @@ def _parameters(text: SqlText, head: exp.UserDefinedFunction) -> list[Parameter]
 def _default(text: SqlText, node: Node, parameter: Parameter) -> str:
     query = node.find(exp.Query)
     if query is not None:
-        raise text.unsupported(query, "a subquery as a DEFAULT", "a constant is accepted")
+        raise text.unsupported(query, "a subquery as a DEFAULT", "write a constant")
     try:
         cast(bind_body(FunctionDef(f"the DEFAULT of {parameter.name}", (), None), text, node, {}), parameter.type)
     except Fault as fault:
@@ -154,7 +158,7 @@ def _returns(text: SqlText, node: exp.Create) -> SqlType | None:
     for part in _properties(node):
         if isinstance(part, exp.ReturnsProperty):
             if part.args.get("is_table"):
-                raise text.unsupported(part, "a function that returns a TABLE", "a plain view is accepted")
+                raise text.unsupported(part, "a function that returns a TABLE", "write a plain view")
             return type_of(text, part.this)
     return None
 
@@ -168,10 +172,12 @@ def _language(text: SqlText, node: exp.Create) -> str:
             if language not in ("SQL", "PYTHON"):
                 raise text.unsupported(part, f"a function in {part.name}", f"{_ACCEPTED}; {_PYTHON}")
         elif isinstance(part, exp.TemporaryProperty):
-            raise text.unsupported(node, "CREATE TEMPORARY FUNCTION", "CREATE FUNCTION is accepted")
+            raise text.unsupported(node, "CREATE TEMPORARY FUNCTION", "write CREATE FUNCTION")
         elif isinstance(part, exp.StabilityProperty):
             if part.name.upper() != "IMMUTABLE":
-                raise text.unsupported(part, "a function that is not DETERMINISTIC", "views need one result for a row")
+                raise text.unsupported(
+                    part, "a function that is not DETERMINISTIC", "a view needs the same result at every call"
+                )
         elif isinstance(part, exp.SqlReadWriteProperty):
             if part.name.upper() != "CONTAINS SQL":
                 raise text.unsupported(part, part.name.upper(), "leave it out: a function reads no table")

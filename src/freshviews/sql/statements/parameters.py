@@ -61,7 +61,7 @@ def give(text: SqlText, trees: Iterable[Node], parameters: Sequence[Any] | Mappi
     found = _in(text, trees)
     names = [_name(one) for one in found]
     if any(names) and not all(names):
-        raise text.error(found[names.index("")], "? and :name are in one script; write one kind")
+        raise text.error(found[names.index("")], "the script has both ? and :name; write only one kind")
     if isinstance(parameters, Mapping):
         if found and not any(names):
             raise text.error(found[0], "values are passed by name, but the script has ?; pass a list of values")

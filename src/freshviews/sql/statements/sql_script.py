@@ -87,10 +87,10 @@ def statements_of(text: str, nodes: Iterable[Node], catalog: Catalog) -> list[St
             raise sql.error(node, TOO_DEEP) from None
         if calls.called and any(isinstance(one, TableDef | AlterTable) and one != CLOCK for one in made):
             what = f"function {next(iter(calls.called))} in a DEFAULT"
-            raise sql.unsupported(node, what, "write its value as a constant: a table keeps no function of yours")
+            raise sql.unsupported(node, what, "write the value of the call as a constant")
         for one in unknown_nodes(node.walk()):
             kind = type(one).__name__.upper()
-            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "leave it out: no accepted statement has it")
+            raise sql.unsupported(one, f"{kind}, as in {sql.of(one)},", "leave this part out")
         for statement in (*made, *(_comments(node, made[-1]) if made else ())):
             statements.append(statement)
             catalog = catalog.after(statement)
@@ -128,9 +128,11 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         return (_comment(text, node, catalog),)
     if isinstance(node, DATA):
         what = f"{type(node).__name__.upper().removesuffix('TABLE')} in a script of definitions"
-        raise text.unsupported(node, what, "Database.execute takes it; streaming tables get their rows from sources")
+        raise text.unsupported(
+            node, what, "call Database.execute for a table; a streaming table gets its rows only from its source"
+        )
     if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)):
-        raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
+        raise text.unsupported(node, "a query by itself", "write CREATE MATERIALIZED VIEW name AS SELECT ...")
     words = short(" ".join(text.of(node).split()[:2]))
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
 
@@ -153,7 +155,7 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statemen
     check_name(text, target)
     for part in _parts(node):
         if isinstance(part, exp.TemporaryProperty):
-            raise text.unsupported(node, f"CREATE TEMPORARY {node.kind}", f"CREATE {node.kind} is accepted")
+            raise text.unsupported(node, f"CREATE TEMPORARY {node.kind}", f"write CREATE {node.kind}")
     known = catalog.named(target.name)
     replaced: tuple[Statement, ...] = ()
     if node.args.get("replace"):
@@ -216,7 +218,9 @@ def _bound(
     if isinstance(node.this, exp.Schema):
         names = [one.name for one in node.this.expressions]
         if len(names) != len(columns):
-            raise text.error(node.this, f"view {target.name} lists {len(names)} columns, its query has {len(columns)}")
+            raise text.error(
+                node.this, f"view {target.name} lists {len(names)} columns, but its query has {len(columns)}"
+            )
         columns = tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
     seen: set[str] = set()
     for column in columns:
@@ -292,9 +296,9 @@ def _key_of(text: SqlText, node: Node, value: str, view: ViewDef) -> str:
     for given in value.split(","):
         column = column_named(view.columns, given.strip())
         if column is None or column.name in names:
-            reason = "is none of them" if column is None else "is given twice"
+            reason = "is not a column" if column is None else "is given twice"
             listed = ", ".join(one.name for one in view.columns)
-            raise text.error(node, f"{KEY} of view {view.name}: the columns are {listed}; {given.strip()!r} {reason}")
+            raise text.error(node, f"{KEY} of view {view.name}: {given.strip()!r} {reason}; the columns are {listed}")
         names.append(column.name)
     return ", ".join(names)
 
@@ -310,7 +314,7 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     actions = node.args.get("actions") or []
     clauses = [one for action in actions if isinstance(action, exp.AlterSet) for one in action.expressions]
     if len(actions) != 1 or len(clauses) != 1 or not isinstance(clauses[0], exp.Properties):
-        raise text.unsupported(node, "this ALTER VIEW", "ALTER VIEW name SET TBLPROPERTIES (...) is accepted")
+        raise text.unsupported(node, "this ALTER VIEW", "write ALTER VIEW name SET TBLPROPERTIES (...)")
     plain = catalog.plain_view(node.this.name)
     if plain is not None:
         message = f"view {plain.name} is not materialised, so it has no properties; CREATE OR REPLACE MATERIALIZED VIEW"
@@ -340,7 +344,7 @@ def _comment(text: SqlText, node: exp.Comment, catalog: Catalog) -> Comment:
     is_column = kind == "COLUMN"
     name = target.table if is_column else target.name
     if not name or target.args.get("db") is not None:
-        raise text.error(target, "COMMENT ON COLUMN names table.column, COMMENT ON TABLE and VIEW one name")
+        raise text.error(target, "write COMMENT ON COLUMN table.column, or COMMENT ON TABLE or VIEW with one name")
     known = catalog.named(name)
     if known is None or (isinstance(known, ViewDef) and known.internal):
         names = catalog.names if is_column else catalog.names_of(kind)
@@ -374,7 +378,7 @@ def _comments(node: Node, made: Statement) -> Iterator[Comment]:
 def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, ...]:
     targets = node.args.get("tables") or [node.this]
     if len(targets) != 1:
-        raise text.unsupported(targets[1], "DROP of several names", "one DROP per table or view")
+        raise text.unsupported(targets[1], "DROP of several names", "write one DROP per table or view")
     if node.args.get("cascade"):
         raise text.unsupported(node, "CASCADE", "DROP the views first")
     target = targets[0]

@@ -165,7 +165,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     name = _name(tokens, words)
     if kind == "table" and not streaming and at is None:
         raise SqlError(
-            f"table {name} has no source; CREATE STREAMING TABLE {name} (...) USING csv OPTIONS (...) is accepted",
+            f"table {name} has no source; write CREATE STREAMING TABLE {name} (...) USING csv OPTIONS (...)",
             *_at(sql, tokens[0]),
         )
     if at is None:
@@ -206,7 +206,7 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
     def expect(condition: bool, what: str) -> None:
         if not condition:
             token = tokens[min(i, len(tokens) - 1)]
-            raise SqlError(f"OPTIONS (name 'value', ...) is accepted; {what} was expected here", *_at(sql, token))
+            raise SqlError(f"{what} is expected here; write OPTIONS (name 'value', ...)", *_at(sql, token))
 
     expect(i < len(tokens) and _mark(tokens[i]) == "(", "(")
     i += 1
@@ -226,7 +226,7 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
         good = i < len(tokens) and tokens[i].token_type.name in ("STRING", "NUMBER", "TRUE", "FALSE")
         expect(good, f"the value of option {key}, in quotes,")
         if key.lower() in (known.lower() for known in options):
-            raise SqlError(f"option {key} is given twice", *_at(sql, key_token))
+            raise SqlError(f"option {key} is given twice; leave one out", *_at(sql, key_token))
         options[key] = Option(sign + tokens[i].text, *_at(sql, tokens[i]))
         i += 1
         expect(i < len(tokens) and _mark(tokens[i]) in (",", ")"), ", or )")

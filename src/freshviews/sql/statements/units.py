@@ -70,18 +70,26 @@ def _units(script: str) -> tuple[Unit, ...]:
         kind = _kind(node)
         if isinstance(node, exp.Transaction):
             if begun is not None:
-                raise text.error(node, "BEGIN stands in a transaction that has begun; COMMIT or ROLLBACK it first")
+                raise text.error(node, "BEGIN is inside an open transaction; write COMMIT or ROLLBACK first")
             begun, inside = number, []
         elif isinstance(node, _ENDS):
             if begun is None:
                 word = type(node).__name__.upper()
-                raise text.error(node, f"{word} without BEGIN; without a BEGIN each statement commits by itself")
+                raise text.error(
+                    node,
+                    f"{word} has no BEGIN; write BEGIN first, or leave {word} out: outside a transaction each "
+                    "statement commits by itself",
+                )
             made.append(Unit("transaction", tuple(inside), begun, number, isinstance(node, exp.Commit)))
             begun = None
         elif begun is not None:
             if kind != "data":
                 what = "a statement that reads" if kind == "question" else "a statement that creates, alters or drops"
-                raise text.unsupported(node, f"{what} between BEGIN and COMMIT", "INSERT, DELETE, UPDATE and MERGE are")
+                raise text.unsupported(
+                    node,
+                    f"{what} between BEGIN and COMMIT",
+                    "write only INSERT, DELETE, UPDATE, MERGE and TRUNCATE in a transaction",
+                )
             inside.append(node)
         elif kind == "definitions" and made and made[-1].kind == kind:
             made[-1] = Unit(kind, (*made[-1].nodes, node), made[-1].first, number)

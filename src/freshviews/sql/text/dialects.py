@@ -136,7 +136,9 @@ def _ignore_nulls(nulls: Node) -> None:
     if call is None:
         name = f"{nulls.this.name.upper()}(...) " if isinstance(nulls.this, exp.Anonymous) else ""
         word = "IGNORE" if isinstance(nulls, exp.IgnoreNulls) else "RESPECT"
-        raise Misuse(nulls, f"{name}{word} NULLS is not supported; {', '.join(_OF_NULLS).upper()} take it")
+        raise Misuse(
+            nulls, f"{name}{word} NULLS is not supported; only {', '.join(_OF_NULLS).upper()} accept {word} NULLS"
+        )
     _put(nulls, nulls.this)
     if isinstance(nulls, exp.IgnoreNulls) and call.expressions:
         left_out = [exp.Literal.number(1), exp.Null()][len(call.expressions) - 1 :]
@@ -249,7 +251,7 @@ def _hops(select: exp.Select, call: Node, moment: Node, intervals: Sequence[Node
     slide, width = (_size(one) for one in intervals[:2])
     count = -(-width // slide)
     if count > _MOST:
-        raise Misuse(call, f"each moment is in {count} windows; up to {_MOST} are accepted")
+        raise Misuse(call, f"each time is in {count} windows, but at most {_MOST} are accepted; choose a longer slide")
     number = exp.Column(this=exp.to_identifier("n"), table=exp.to_identifier(_NUMBERS))
     args = (moment, *intervals[:2], number, *intervals[2:])
     start = _call("hop_start", *args)
@@ -309,7 +311,7 @@ def _group_sessions(select: exp.Select, group: exp.Group, call: exp.Anonymous) -
         raise Misuse(call, what)
     others = [one for one in group.expressions if one is not call]
     if any(isinstance(one, exp.Anonymous) and one.name.lower() in _WINDOWS for one in others):
-        raise Misuse(call, "a GROUP BY has one window of time; group by the other one in a subquery of FROM")
+        raise Misuse(call, "GROUP BY accepts only one time window; group by the other window in a subquery of FROM")
     keys = [_group_of(select, one) for one in others]
     keys = [one for one in keys if not isinstance(one, exp.Literal)]
     _filter(select, lasts(moment, end))
@@ -403,7 +405,7 @@ def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
     first: Node = exp.EQ(this=number, expression=exp.Literal.number(1))
     qualify = select.args.get("qualify")
     if qualify is not None:
-        raise Misuse(on, "DISTINCT ON and QUALIFY are in one SELECT; put one of them in a subquery")
+        raise Misuse(on, "DISTINCT ON and QUALIFY cannot be in one SELECT; put QUALIFY in a subquery")
     for node in first.walk():
         for name, value in distinct.meta.items():
             node.meta.setdefault(name, value)
@@ -415,7 +417,7 @@ def _described(nodes: Sequence[Node]) -> list[Node]:
     """The columns of DESCRIPTOR(k, ...)."""
     wrong = next((one for one in nodes if not isinstance(one, exp.Anonymous) or one.name.upper() != "DESCRIPTOR"), None)
     if wrong is not None:
-        raise Misuse(wrong, f"the key of SESSION is a DESCRIPTOR, as in {_FORMS['SESSION'][2]}")
+        raise Misuse(wrong, f"write the key of SESSION as a DESCRIPTOR, as in {_FORMS['SESSION'][2]}")
     return [column for one in nodes for column in one.expressions]
 
 

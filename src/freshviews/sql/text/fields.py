@@ -15,40 +15,40 @@ from freshviews.sql.text.operators import SPAN
 Node = exp.Expr
 
 _CLAUSES: Mapping[str, tuple[str, str]] = {
-    "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
+    "sort": ("SORT BY in a view", "write ORDER BY, the order in which the view is read"),
     "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
     "sample": ("TABLESAMPLE", "name the whole table"),
-    "pivots": ("PIVOT here", "FROM takes it"),
+    "pivots": ("PIVOT here", "write PIVOT in FROM"),
     "cluster": ("CLUSTER BY", "leave it out"),
     "distribute": ("DISTRIBUTE BY", "leave it out"),
-    "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
+    "into": ("SELECT INTO", "write CREATE MATERIALIZED VIEW ... AS SELECT"),
     "locks": ("FOR UPDATE", "leave it out"),
     "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
     "kind": ("SELECT AS STRUCT", "list the columns"),
-    "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
+    "totals": ("WITH TOTALS", "write GROUP BY ... WITH ROLLUP, which adds a row of the totals"),
     "version": ("time travel (VERSION AS OF, TIMESTAMP AS OF)", "a view reads its tables as they are now"),
     "hints": ("WITH (...) after a table", "leave it out"),
     "materialized": ("AS [NOT] MATERIALIZED in a WITH query", "leave it out"),
-    "field": ("IN without parentheses", "IN (1, 2) and IN (SELECT ...) are accepted"),
-    "unnest": ("IN UNNEST", "IN (1, 2) and IN (SELECT ...) are accepted"),
+    "field": ("IN without parentheses", "write IN (1, 2) or IN (SELECT ...)"),
+    "unnest": ("IN UNNEST", "write IN (1, 2) or IN (SELECT ...)"),
     "exclude": ("EXCLUDE in a frame", "leave it out"),
     "ilike": ("* ILIKE", "name the columns, or write * EXCEPT (columns)"),
     "with_fill": ("WITH FILL", "leave it out"),
     "purge": ("PURGE", "leave it out"),
-    "overwrite": ("INSERT OVERWRITE", "TRUNCATE TABLE and INSERT between BEGIN and COMMIT are one version"),
-    "returning": ("RETURNING", "SELECT reads the rows"),
-    "alternative": ("INSERT OR", "INSERT ... ON CONFLICT (key) DO UPDATE SET ... is accepted"),
-    "duplicate": ("ON DUPLICATE KEY", "ON CONFLICT (key) DO UPDATE SET ... is accepted"),
-    "tables": ("DELETE without FROM", "DELETE FROM t WHERE ... is accepted"),
-    "using": ("USING here", "MERGE INTO t USING s ON ... is accepted"),
-    "partition": ("PARTITION", "name its column as the others"),
-    "modes": ("a mode of a transaction", "BEGIN alone is accepted"),
+    "overwrite": ("INSERT OVERWRITE", "write TRUNCATE TABLE and INSERT between BEGIN and COMMIT"),
+    "returning": ("RETURNING", "read the rows with a SELECT"),
+    "alternative": ("INSERT OR", "write INSERT ... ON CONFLICT (key) DO UPDATE SET ..."),
+    "duplicate": ("ON DUPLICATE KEY", "write ON CONFLICT (key) DO UPDATE SET ..."),
+    "tables": ("DELETE without FROM", "write DELETE FROM t WHERE ..."),
+    "using": ("USING here", "write MERGE INTO t USING s ON ..."),
+    "partition": ("PARTITION", "name the column of the partition like the others"),
+    "modes": ("a mode of a transaction", "write only BEGIN"),
     "chain": ("AND CHAIN", "write BEGIN after COMMIT"),
     "savepoint": ("a savepoint", "ROLLBACK takes back all since BEGIN"),
-    "style": ("EXTENDED and FORMATTED", "DESCRIBE name is accepted"),
+    "style": ("EXTENDED and FORMATTED", "write DESCRIBE name"),
 }
 
-_NAME = "a name of letters, or one in backquotes, is accepted"
+_NAME = "write a name of letters, or a name in backquotes"
 
 _THIS = ("this",)
 _LISTED = ("expressions",)

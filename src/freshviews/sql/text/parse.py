@@ -472,7 +472,10 @@ def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
         elif sign in _PAIRS and (not opened or opened.pop().text != _PAIRS[sign]):
             raise SqlError(f"{sign} has no opening bracket", *sql.place(token.start))
     if opened:
-        raise SqlError(f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here", *sql.place(opened[-1].start))
+        raise SqlError(
+            f"Missing {_CLOSED_BY[opened[-1].text]} to close what begins here",
+            *sql.place(opened[-1].start),
+        )
 
 
 def _check_depth(sql: SqlText, tree: Node) -> None:

@@ -120,9 +120,9 @@ def _range(table: exp.Table) -> Node:
     found = range(start, end, step)
     # len() takes no more than 2^63 - 1.
     if max(0, (end - start + step - (1 if step > 0 else -1)) // step) > _MOST:
-        raise Misuse(call, f"range has more than {_MOST:,} rows; INSERT them into a table")
+        raise Misuse(call, f"range has more than {_MOST:,} rows; INSERT the numbers into a table")
     if table.args.get("joins"):
-        raise Misuse(call, "range stands before its joins, not in parentheses with them")
+        raise Misuse(call, "range cannot be in parentheses with its joins; leave the parentheses out")
     big = exp.DataType(this=exp.DType.BIGINT)
     values = [exp.Tuple(expressions=[exp.Cast(this=_number(one), to=big.copy())]) for one in found or (0,)]
     id_ = exp.to_identifier("id")
@@ -155,7 +155,7 @@ def _whole(node: Node) -> int:
         text = inner.name
         if text.removeprefix("-").isdigit() and len(text) <= 19:
             return int(text)
-    raise Misuse(node, "range takes whole numbers, written as such, as in range(1, 10)")
+    raise Misuse(node, "range accepts only whole numbers written as constants, as in range(1, 10)")
 
 
 def _compare_rows(node: Node) -> None:
@@ -207,10 +207,12 @@ def _keep_ties(fetch: exp.Fetch) -> None:
         return
     order = None if select is None else select.args.get("order")
     if not isinstance(select, exp.Select) or order is None:
-        raise Misuse(fetch, "FETCH ... WITH TIES needs an ORDER BY of its SELECT")
+        raise Misuse(fetch, "FETCH ... WITH TIES needs an ORDER BY in the same SELECT")
     clash = next((name for name in ("distinct", "qualify", "offset") if select.args.get(name)), None)
     if clash is not None:
-        raise Misuse(fetch, f"FETCH ... WITH TIES and {clash.upper()} are in one SELECT; put one of them in a subquery")
+        raise Misuse(
+            fetch, f"FETCH ... WITH TIES and {clash.upper()} cannot be in one SELECT; put {clash.upper()} in a subquery"
+        )
     sorts = [_of_list(select, one) for one in order.expressions]
     rank = exp.Window(
         this=exp.Anonymous(this="rank", expressions=[]), order=exp.Order(expressions=sorts), over="OVER"

@@ -34,8 +34,8 @@ def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
 
 
 CLOCK_INSTEAD = (
-    "WHERE, ON and HAVING of a view compare it with a value of the rows of one table, view or group, as in "
-    "ts > now() - INTERVAL '1' HOUR; elsewhere all rows would change whenever time passes"
+    "compare the clock only in WHERE, ON or HAVING of a view, with a value of the rows of one table, view or group, "
+    "as in ts > now() - INTERVAL '1' HOUR; elsewhere all rows would change whenever time passes"
 )
 """Where a condition may call the clock."""
 

@@ -194,8 +194,8 @@ class Strict(Operators):
             clauses["grouping_sets"] = [sets]
         more = self._curr.token_type
         if behind is not self._curr and more in (TokenType.COMMA, TokenType.WITH, TokenType.GROUPING_SETS):
-            what = f"{behind.text.upper()} after the groups must be alone and last"
-            self.raise_error(f"{what}; GROUP BY ROLLUP (a), CUBE (b) combines several", behind)
+            what = f"{behind.text.upper()} after the groups must be the only one, and last"
+            self.raise_error(f"{what}; to combine several, write GROUP BY ROLLUP (a), CUBE (b)", behind)
         return self.expression(exp.Group(**clauses))
 
     def _parse_ordered(self, parse_method: Any = None) -> Any:

@@ -79,12 +79,12 @@ def incoming(answer: pa.Table, dictionary: Dictionary) -> Incoming:
         kind = STRING if is_void else sql_type(field.type)
         if kind is None and pa.types.is_interval(field.type):
             raise SqlError(
-                f"column {field.name} of the query is an INTERVAL, which a SELECT does not pass on; write it in VALUES "
-                "or SET"
+                f"column {field.name} of the query is an INTERVAL, and a SELECT cannot return an INTERVAL; write the "
+                "INTERVAL in VALUES or SET"
             )
         if kind is None:
             raise SqlError(
-                f"column {field.name} of the query has type {field.type}, which no SQL type corresponds to; CAST it"
+                f"column {field.name} of the query has type {field.type}, which is not an SQL type; CAST the column"
             )
         columns.append(ColumnDef(f"{place}", kind))
     names = [column.name for column in columns]
@@ -132,7 +132,9 @@ class Changes:
             for place, one in enumerate(found.columns):
                 column = column_named(self._table.definition.columns, one.name)
                 if column is None or column in columns:
-                    raise SqlError(f"BY NAME: table {name} has no column {one.name}, or the query has it twice")
+                    raise SqlError(
+                        f"BY NAME: the query has column {one.name} twice, or table {name} has no such column"
+                    )
                 columns.append(column)
                 order.append(place)
         else:

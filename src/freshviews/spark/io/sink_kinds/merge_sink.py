@@ -56,7 +56,7 @@ def merge_rows(
         return
     table = session.table(target)
     if noted is None and not table.isEmpty():
-        raise OtherTable(f"{target} has rows that are not of this view; delete them, or name another table")
+        raise OtherTable(f"{target} has rows that are not of this view; delete these rows, or name another table")
     there = {name.lower() for name in table.columns}
     lacking = next((name for name in names if name.lower() not in there), None)
     if lacking is not None:

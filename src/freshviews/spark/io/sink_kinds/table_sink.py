@@ -205,7 +205,7 @@ def _begin(database: _Database, spark: SparkSession, view: ViewSpec, rows: pa.Ta
     """Make the table if it is not there. Raises OtherTable if it has rows, which would be mixed with the view's."""
     if database.has(target):
         if database.rows(f"SELECT 1 FROM {target}"):
-            raise OtherTable(f"{target} has rows that are not of this view; delete them, or name another table")
+            raise OtherTable(f"{target} has rows that are not of this view; delete these rows, or name another table")
         return
     # As an append: a table that exists but is invisible is not replaced.
     _write(spark, database, _table(view, rows).slice(0, 0), target, "append")

@@ -289,9 +289,9 @@ def _request(method: str, url: str, path: str, data: bytes | None) -> _Answer:
         answer = _Answer(response.status, response.getheader("Location"), is_measured, response.read())
     except (OSError, http.client.HTTPException) as error:
         raise _Again(
-            f"{server} does not answer ({error or type(error).__name__}); start HDFS, let every machine reach the "
-            "namenode and the datanodes; if the web address of the namenode is another one, write it as "
-            f"webhdfs://host:port/folder, or for hdfs: in the environment variable {WEB}"
+            f"{server} does not answer ({error or type(error).__name__}); start HDFS, and let every machine reach "
+            "the namenode and the datanodes. If the namenode has another web address, write "
+            f"webhdfs://host:port/folder, or for hdfs: addresses set the environment variable {WEB}"
         ) from error
     finally:
         connection.close()

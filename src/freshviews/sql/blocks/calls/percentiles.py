@@ -37,7 +37,7 @@ def percentile_call(
     value, given, descending = parts_of(name, arguments)
     fraction = 0.5 if name == "median" else _fraction(name, bind(given[0]))
     if name == "percentile" and given[1:] and _constant(bind(given[1])) != 1:
-        raise Refusal(f"{name} with a frequency", "join a table that has each row as often as it counts")
+        raise Refusal(f"{name} with a frequency", "join a table that repeats each row as often as the frequency says")
     if name in _APPROXIMATE and given[1:]:
         accuracy = bind(given[1])
         if not (accuracy.type.is_integer and (_constant(accuracy) or 0) > 0):
@@ -83,7 +83,7 @@ def parts_of(name: str, arguments: Sequence[Node]) -> tuple[Node, Sequence[Node]
     if name in _IN_ORDER:
         order = arguments[0] if len(arguments) == 1 else None
         if not isinstance(order, exp.Order):
-            raise Fault(f"{name} is written {name.upper()}(fraction) WITHIN GROUP (ORDER BY value)")
+            raise Fault(f"{name} needs an order; write {name.upper()}(fraction) WITHIN GROUP (ORDER BY value)")
         value, descending = _ordered(name, order)
         return value, [order.this], descending
     least, most = (1, 1) if name == "median" else (2, 3)

@@ -122,7 +122,7 @@ class FromBinder:
             kind = "inner"
         twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
         if twice is not None:
-            raise self.text.error(join.this, f"{twice} is given twice in FROM; give one of them another alias with AS")
+            raise self.text.error(join.this, f"{twice} is given twice in FROM; write another alias with AS")
         if kind in ("right", "full"):
             left = self._side(left)
         if kind in ("left", "full"):
@@ -388,7 +388,8 @@ class FromBinder:
         listed = tuple(column.name for column in alias.columns) if alias is not None else ()
         if alias is not None and listed and len(listed) != len(own):
             raise self.text.error(
-                alias, f"{alias.name} lists {len(listed)} columns; there are {len(own)}: {', '.join(own)}"
+                alias,
+                f"alias {alias.name} lists {len(listed)} columns, but the source has {len(own)}: {', '.join(own)}",
             )
         return listed or own
 
@@ -431,7 +432,9 @@ def _one_source(right: Joined, around: Names | None, views: Views, taken: list[s
     if not plain or not all(isinstance(entry.expr, Column) for entry in right.scope.entries):
         right = as_source(right, around, views, None, taken)
     if right.conjuncts or len(right.sources) != 1:
-        raise Refusal("an ASOF JOIN with a side that names columns of an enclosing query", "join it in a WITH query")
+        raise Refusal(
+            "an ASOF JOIN with a side that names columns of an enclosing query", "write the join in a WITH query"
+        )
     return right
 
 

@@ -18,7 +18,10 @@ def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...
     """The columns, named col1, col2, ... as in Spark, and the rows of VALUES. Raises SqlError with the place."""
 
     def refused(column: exp.Column) -> Expr:
-        raise text.error(column, f"{text.of(column)}: VALUES takes constants; SELECT ... FROM takes columns")
+        raise text.error(
+            column,
+            f"{text.of(column)} is a column, and VALUES accepts only constants; write SELECT ... FROM for columns",
+        )
 
     binder = Binder(text, refused, "VALUES")
     nodes = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
@@ -44,5 +47,5 @@ def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...
 def _constant(text: SqlText, node: Node, expr: Expr) -> Literal:
     if not isinstance(expr, Literal):
         what = f"{text.of(node)} in VALUES, which is not computed at CREATE,"
-        raise text.unsupported(node, what, "SELECT ... UNION ALL SELECT ... takes any expression")
+        raise text.unsupported(node, what, "write SELECT ... UNION ALL SELECT ..., which accepts any expression")
     return expr

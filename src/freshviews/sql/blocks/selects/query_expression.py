@@ -126,7 +126,7 @@ class ViewBinder:
         if depends(bound):
             columns = marked_columns(expr for select in bound.selects for expr in select.exprs)
             what = f"a subquery that names {name_of(next(iter(columns)))}, of the enclosing query, at this place"
-            raise self.text.unsupported(self.outermost or exp.Null(), what, "name it in WHERE")
+            raise self.text.unsupported(self.outermost or exp.Null(), what, "name the column in WHERE of the subquery")
         return self.view_of(bound.columns, blocks_of(bound, self), bound.combined)
 
     def view_of(
@@ -201,13 +201,13 @@ class ViewBinder:
         if clause is None:
             return outer
         if clause.args.get("recursive"):
-            raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
+            raise self.text.unsupported(clause, "WITH RECURSIVE", "write WITH queries that do not refer to themselves")
         known = dict(outer)
         seen: set[str] = set()
         for cte in clause.expressions:
             name = cte.alias.lower()
             if name in seen:
-                raise self.text.error(cte, f"{cte.alias} is given twice in WITH; give one of them another name")
+                raise self.text.error(cte, f"{cte.alias} is given twice in WITH; rename one of the queries")
             seen.add(name)
             known[name] = Cte(cte, dict(known), around=around)
         return known
@@ -306,7 +306,7 @@ class ViewBinder:
         """The position, from 0, of the SELECT item that a number in GROUP BY or ORDER BY names."""
         place = int(node.name) if node.name.isdigit() else 0
         if not 1 <= place <= len(items):
-            raise self.text.error(node, f"{clause} {node.name}: the list has columns 1 to {len(items)}")
+            raise self.text.error(node, f"{clause} {node.name}: the SELECT list has only columns 1 to {len(items)}")
         return place - 1
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
@@ -351,7 +351,7 @@ class ViewBinder:
             if isinstance(made, Select) and cte.around is not around and depends(Bound((made,))):
                 # Its marks count the queries between its WITH and the columns that it names.
                 what = f"{table.name}, which names columns of a query around its WITH, in a subquery"
-                raise self.text.unsupported(table, what, "write WITH in that subquery")
+                raise self.text.unsupported(table, what, "write WITH inside the subquery")
             return made
         found = self.catalog.named(table.name)
         if found is not None:
@@ -374,7 +374,7 @@ class ViewBinder:
         names = tuple(c.name for c in cte.node.args["alias"].columns)
         if names and len(names) != len(made.columns):
             raise self.text.error(
-                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query has {len(made.columns)}"
+                cte.node, f"{cte.node.alias} lists {len(names)} columns, but its query has {len(made.columns)}"
             )
         if isinstance(made, Source):
             view = self.internal[-1]
@@ -407,7 +407,9 @@ class ViewBinder:
         names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise self.text.error(node, f"column {twice} is given twice in the subquery; give one another name with AS")
+            raise self.text.error(
+                node, f"column {twice} is given twice in the subquery; rename one of the columns with AS"
+            )
         if around is not None and dependent:
             one_row = joined == "inner" or (joined == "always" and is_one_row(bound))
             found = as_optional_source(bound, around, self) if one_row else None

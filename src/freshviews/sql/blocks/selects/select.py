@@ -163,12 +163,15 @@ class SelectBinder:
         """The predicate of QUALIFY. Raises SqlError for a window function in HAVING, or for QUALIFY without one."""
         text, node = self.views.text, self.node
         for window in windows_of(node, ("having",)):
-            raise text.error(window, "a window function cannot stand in HAVING; SELECT, ORDER BY and QUALIFY take it")
+            raise text.error(
+                window,
+                "a window function cannot stand in HAVING; write the window function in SELECT, ORDER BY or QUALIFY",
+            )
         qualify = node.args.get("qualify")
         if qualify is None:
             return None
         if not windows_of(node):
-            raise text.error(qualify, "QUALIFY without a window function; WHERE and HAVING filter rows and groups")
+            raise text.error(qualify, "QUALIFY needs a window function; filter rows with WHERE, and groups with HAVING")
         whole = None if sets is None else sets.of
         resolve = partial(scope.resolve, text)
         binder = Binder(text, resolve, "QUALIFY", collector.bind, self._subquery, whole)
@@ -202,7 +205,11 @@ class SelectBinder:
         binder = Binder(text, resolve, "ORDER BY", collector.bind, self._subquery, whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
-            raise text.error(more[0], "ORDER BY of SELECT DISTINCT takes columns of its list; add this, or GROUP BY")
+            raise text.error(
+                more[0],
+                "ORDER BY of SELECT DISTINCT accepts only columns of the list; add this column to the list, or use "
+                "GROUP BY",
+            )
         return places, (*items, *added), (*nodes, *more)
 
     def _has_groups(self, scope: Scope) -> bool:

@@ -371,7 +371,10 @@ class SubqueryBinder:
         """Bind a subquery or a window function that is a value. Raises SqlError for a subquery with several columns."""
         if isinstance(node, exp.Window):
             if self.rows is None:
-                raise self.text.error(node, "a window function cannot stand here; SELECT, ORDER BY and QUALIFY take it")
+                raise self.text.error(
+                    node,
+                    "a window function cannot stand here; write the window function in SELECT, ORDER BY or QUALIFY",
+                )
             return window_of(self.text, node, bind)
         return self._ask(node, bind)
 
@@ -383,7 +386,7 @@ class SubqueryBinder:
             bound = self._query(node.args["query"], [value.type for value in row])
             if len(bound.columns) != len(row):
                 what = f"IN compares a row of {len(row)} values with a subquery of equally many columns"
-                raise self.text.error(node.args["query"], f"{what}; this one has {len(bound.columns)}")
+                raise self.text.error(node.args["query"], f"{what}, but this subquery has {len(bound.columns)}")
             return SubqueryValue(node, bound, sign="=", row=row)
         if isinstance(node, exp.In):
             left = bind(node.this)
@@ -399,7 +402,7 @@ class SubqueryBinder:
     def _one_column(self, query: Node, what: str, like: SqlType = VOID) -> Bound:
         bound = self._query(query, (like,))
         if len(bound.columns) != 1:
-            raise self.text.error(query, f"{what} of one column; this one has {len(bound.columns)}")
+            raise self.text.error(query, f"{what} of one column, but this subquery has {len(bound.columns)}")
         return bound
 
     def _query(self, node: Node, like: Sequence[SqlType] = ()) -> Bound:

@@ -286,9 +286,13 @@ def _spec(text: SqlText, node: exp.Window) -> exp.Window:
     known = {one.this.name.lower(): one for one in ((select.args.get("windows") or ()) if select is not None else ())}
     while (name := found.args.get("alias")) is not None:
         if any(found.args.get(part) for part in ("partition_by", "order", "spec")):
-            raise text.unsupported(name, f"window {name.name} with further clauses", "write all clauses in one place")
+            raise text.unsupported(
+                name,
+                f"window {name.name} with clauses in both OVER and WINDOW",
+                "write all clauses in OVER, or all in WINDOW",
+            )
         if name.name.lower() not in known:
-            raise text.error(name, f"unknown window {name.name}; WINDOW {name.name} AS (...) defines it")
+            raise text.error(name, f"unknown window {name.name}; write WINDOW {name.name} AS (...)")
         found = known.pop(name.name.lower())
     excluded = found.args["spec"].args.get("exclude") if found.args.get("spec") is not None else None
     if excluded is not None:
@@ -373,8 +377,11 @@ def _bound(
         if kind == DATE and moved_place(order[0].expr, step, False).type != kind:
             raise Fault("")
     except Fault:
-        what = f"{text.of(value)} cannot be added to {kind}; RANGE takes a constant number beside a number, an interval"
-        raise text.error(value, f"{what} beside a TIMESTAMP, and days or an interval of days beside a DATE") from None
+        what = (
+            f"{text.of(value)} cannot be added to {kind}; write RANGE with a constant number for a number, with an "
+            "interval"
+        )
+        raise text.error(value, f"{what} for a TIMESTAMP, and with days or an interval of days for a DATE") from None
     return _checked(text, value, step)
 
 

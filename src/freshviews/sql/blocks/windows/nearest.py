@@ -37,7 +37,7 @@ from freshviews.types import BIGINT, BOOLEAN
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _GREATEST, _LEAST = 2**63 - 1, 1 - 2**63
 _ACCEPTED = (
-    "ON takes equalities of the two sides and one of <, <=, >, >= between them, as in a.k = b.k AND a.ts >= b.ts"
+    "write ON with equalities of the two sides and one comparison, as in a.k = b.k AND a.ts >= b.ts"
 )
 
 
@@ -102,7 +102,7 @@ def _parts(on: Sequence[Expr], left: Joined, base: Source) -> tuple[dict[tuple[E
         else:
             raise Refusal("this ON of an ASOF JOIN", _ACCEPTED)
     if len(orders) != 1:
-        raise Refusal(f"an ASOF JOIN with {len(orders)} comparisons of an order", _ACCEPTED)
+        raise Refusal(f"an ASOF JOIN with {len(orders)} comparisons by <, <=, > or >=", _ACCEPTED)
     return equal, *orders[0]
 
 
