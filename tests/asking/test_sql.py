@@ -398,3 +398,16 @@ def test_count_of_a_star_counts_rows_without_nulls(db: fv.Database) -> None:
     items = "COUNT(*), COUNT(items.*), COUNT(*, part), COUNT(* EXCEPT (at, day, big, x)), COUNT(DISTINCT items.*)"
     assert db.sql(f"SELECT {items} FROM items").fetchall() == [(2, 1, 1, 2, 1)]
     assert db.sql("WITH a AS (SELECT part, x FROM items) SELECT COUNT(a.*) AS n FROM a").fetchall() == [(1,)]
+
+
+@pytest.mark.parametrize("second", ["FULL", "LEFT", "RIGHT", "INNER"])
+@pytest.mark.parametrize("first", ["FULL", "LEFT", "RIGHT"])
+def test_a_chain_of_outer_joins_by_using_has_the_rows_of_a_view(first: str, second: str) -> None:
+    with fv.Database() as chain:
+        chain.execute("; ".join(f"CREATE TABLE t{i} (k INT, x{i} INT)" for i in range(3)))
+        text = f"SELECT k, x0, x1, x2 FROM t0 {first} JOIN t1 USING (k) {second} JOIN t2 USING (k)"
+        chain.execute(f"CREATE MATERIALIZED VIEW v AS {text}")
+        chain.insert("t0", [(1, 1), (4, 4)])
+        chain.insert("t1", [(2, 2), (4, 5)])
+        chain.insert("t2", [(2, 3), (3, 6), (4, 7), (1, 8)])
+        assert sorted(chain.sql(text).fetchall(), key=str) == sorted(chain.view("v"), key=str)

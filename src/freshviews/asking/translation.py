@@ -95,6 +95,8 @@ def _made(
         raise SqlError("the SELECT is nested too deep; move parts of it into WITH") from None
 
 
+_SHARED = "shared"
+"""Marks a join by columns of the same name: USING, NATURAL."""
 _WRITTEN = "written"
 """Marks COALESCE that is written, not made of a column of USING."""
 
@@ -107,6 +109,8 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     schema = MappingSchema(columns, dialect="spark", normalize=False)
     for one in tree.find_all(exp.Coalesce):
         one.meta[_WRITTEN] = True
+    for join in tree.find_all(exp.Join):
+        join.meta[_SHARED] = bool(join.args.get("using")) or join.method == "NATURAL"
     _name_positions(question, tree, schema)
     _name_counted(tree, schema)
     stars = [(star, star.parent_select) for star in tree.find_all(exp.Star)]
@@ -115,6 +119,7 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     _check_names(tree)
     _align(tree)
     _write_all_out(tree)
+    _join_by_any_side(tree)
     _name_groups(tree)
     _one_side_of_using(tree)
     tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
@@ -125,6 +130,27 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     _parenthesized(tree)
     reads = _reads(tree, stored)
     return Translation(_DUCKDB.generate(tree, copy=False, unsupported_level=ErrorLevel.RAISE), reads, names)
+
+
+def _join_by_any_side(tree: Node) -> None:
+    """After a RIGHT or FULL JOIN, the next table is joined USING the column of any table before it: ``qualify`` takes
+    that of the first one, which a row may lack."""
+    for select in tree.find_all(exp.Select):
+        columns: dict[str, list[Node]] = {}
+        may_lack = False
+        for join in select.args.get("joins") or ():
+            on = join.args.get("on") if join.meta.get(_SHARED) else None
+            terms = [] if on is None else list(on.flatten(unnest=False)) if isinstance(on, exp.And) else [on]
+            for term in terms:
+                own, before = term.expression, columns.setdefault(term.expression.name.lower(), [])
+                if not before:
+                    before += term.this.find_all(exp.Column)
+                if may_lack and len(before) > 1:
+                    first, *others = (one.copy() for one in before)
+                    term.set("this", exp.Coalesce(this=first, expressions=others))
+                if join.kind not in ("SEMI", "ANTI"):
+                    before.append(own)
+            may_lack = may_lack or join.side in ("RIGHT", "FULL")
 
 
 def _one_side_of_using(tree: Node) -> None:
