@@ -1499,7 +1499,7 @@ class Database(Shown):
         if type(name) is not str:
             _check_name("table", name)
         by_key = isinstance(rows, BY_KEY)
-        if not by_key:
+        if type(rows) is pa.RecordBatch:
             rows = accepted(rows, name)
         with self._making_version(len(rows), (name,), lambda: (self._table(name),)):
             table = self._table(name)
