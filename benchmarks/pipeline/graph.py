@@ -11,6 +11,7 @@ without the file, a random graph with power-law degrees is used.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.measuring.answers import answer
+from benchmarks.measuring.processes import cpu_seconds_of
 from benchmarks.measuring.stream import spread_over
 from benchmarks.pipeline.run import (
     after_warming,
@@ -70,7 +72,7 @@ def edges() -> tuple[Edges, str]:
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Changes per second of the median micro-batch."""
+    """Changes per second of the median micro-batch, and the mean CPU seconds of one, or of a query of Spark."""
     rows, name = edges()
     run: Callable[..., dict[str, Any]] = {
         "freshviews": _freshviews,
@@ -100,11 +102,14 @@ def _freshviews(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
     _write(place, rows)
     script = place / "graph.sql"
     script.write_text(SCRIPT.format(view=view))
+    used = cpu_seconds_of(os.getpid())
     versions = run_once(spark, script, view="counted")
+    used = cpu_seconds_of(os.getpid()) - used
     # The last file may be shorter.
     found = rate(CHANGES, after_warming(seconds_of(versions)[:-1]))
     answers = {str(batch): answer([(n,)]) for batch, n in counts_of(versions).items() if batch >= 0}
-    return {**found, "made": [version.manifest.seconds for version in versions], "answers": answers}
+    made = [version.manifest.seconds for version in versions]
+    return {**found, "made": made, "answers": answers, "cpu": used / len(versions)}
 
 
 def _recomputed(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
@@ -112,6 +117,7 @@ def _recomputed(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
     which, signs = windowed(len(rows), window_of(len(rows)))
     steps = spread_over(-(-len(which) // CHANGES), POINTS + 1)[:-1]
     seconds: list[float] = []
+    used = 0.0
     answers = {}
     until = time.perf_counter() + LIMIT
     for i, step in enumerate(steps):
@@ -122,15 +128,16 @@ def _recomputed(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
         frame.createOrReplaceTempView("edges")
         # One extra query at first, so that code is compiled before it is timed.
         for _ in range(2 if i == 0 else 1):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), cpu_seconds_of(os.getpid())
             found = _within(spark, until - start, lambda: spark.sql(view).collect())
             taken = time.perf_counter() - start
         frame.unpersist()
         if found is None:
             return _cut_off(seconds, f"{i} of {len(steps)} points", answers)
         seconds.append(taken)
+        used += cpu_seconds_of(os.getpid()) - before
         answers[str(step)] = answer(found)
-    return {**rate(CHANGES, seconds), "answers": answers}
+    return {**rate(CHANGES, seconds), "answers": answers, "cpu": used / len(seconds)}
 
 
 def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
@@ -155,7 +162,7 @@ def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
         ended.append(time.perf_counter())
         answers[str(batch)] = answer([(total,)])
 
-    start = time.perf_counter()
+    start, used = time.perf_counter(), cpu_seconds_of(os.getpid())
     writer = spark.sql(query).writeStream.foreachBatch(each).outputMode("append")
     running = writer.option("checkpointLocation", str(place / "notes")).trigger(availableNow=True).start()
     try:
@@ -167,7 +174,8 @@ def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
     seconds = after_warming(seconds_between([start, *ended]))
     if not complete:
         return _cut_off(seconds, f"{len(ended)} of {files} files of inserts", answers)
-    return {**rate(CHANGES, seconds), "answers": answers, "note": "inserts alone"}
+    used = (cpu_seconds_of(os.getpid()) - used) / len(ended)
+    return {**rate(CHANGES, seconds), "answers": answers, "note": "inserts alone", "cpu": used}
 
 
 def _cut_off(seconds: list[float], reached: str, answers: dict[str, Any]) -> dict[str, Any]:

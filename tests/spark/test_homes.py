@@ -17,10 +17,11 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.spark import Pipeline
 from freshviews.spark.driver.homes import Homes, Partitions, assigned, workers
+from freshviews.spark.reading.contents import latest
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.clusters import EXECUTOR, running, standalone
-from tests.spark.faults import command_of, descendants, environment, kill
+from tests.spark.faults import command_of, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = pytest.mark.spark
@@ -157,6 +158,24 @@ def test_a_version_looks_up_once_where_its_cells_are(
     query = Pipeline.from_script(spark, tmp_path / "script.sql").start(once=True)
     query.awaitTermination()
     assert len(asked) == query.version == 2  # the first version has no rows
+
+
+def test_the_worker_that_loads_a_cell_at_a_restart_gets_its_rows(spark: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "script.sql").write_text(
+        "CREATE STREAMING TABLE a (k BIGINT) USING csv OPTIONS (path 'a', header 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM a;"
+    )
+    for number in range(2):
+        (tmp_path / "a" / f"{number}.csv").write_text("k\n1\n")
+        Pipeline.from_script(spark, tmp_path / "script.sql", cells=2).start(once=True).awaitTermination()
+        last = latest(store_of(tmp_path / "script.checkpoint"))
+        workers = [one for one in descendants(os.getpid()) if "pyspark.daemon" in command_of(one)]
+        for worker in workers:
+            kill(worker)
+        assert not gone(workers)
+    # Only the cell with rows has files. It was read once, by a new worker.
+    assert (last.version, last.cells_loaded, last.cells_moved) == (3, 1, 1)
 
 
 @pytest.mark.parametrize(

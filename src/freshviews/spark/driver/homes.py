@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Lock, RLock
+from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -60,7 +61,7 @@ class Partitions:
 
 
 @contextmanager
-def workers(spark: SparkSession, pool: str) -> Iterator[None]:
+def workers(spark: SparkSession, pool: str, more: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """Functions given to Spark here run in Python workers of their own; an outer pool of the same thread counts.
 
     Spark gives a task any idle worker of the same environment. So an executor has one worker with cells, whatever
@@ -70,12 +71,12 @@ def workers(spark: SparkSession, pool: str) -> Iterator[None]:
     context = spark.sparkContext
     with _POOLS:
         before = context.environment
-        context.environment = {_POOL: pool, **before}
+        context.environment = {_POOL: pool, **before, **more}
         try:
             yield
         finally:
-            if _POOL not in before:
-                context.environment = {name: value for name, value in context.environment.items() if name != _POOL}
+            added = {_POOL, *more} - before.keys()
+            context.environment = {name: value for name, value in context.environment.items() if name not in added}
 
 
 class Homes:

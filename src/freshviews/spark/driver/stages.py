@@ -22,13 +22,15 @@ from freshviews.spark.state.bundle import object_of, read_all
 from freshviews.spark.state.cell import keep, loaded, segment_of
 from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.probe import check_proofs
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker import between_tasks
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import TO, cell_and_feed, cell_of
-from freshviews.spark.worker.worker import Task
+from freshviews.spark.worker.worker import Task, load_numbers
 
 _BYTES = "spark.sql.execution.arrow.maxBytesPerBatch"
+_SIMPLIFIED = "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled"
 _NO_LIMIT = 2**31 - 1
 _FEW = 100
 """Maximum number of columns of a frame whose batches are limited by rows alone: 100,000 rows have about 100 MB."""
@@ -60,6 +62,26 @@ def through_cells(
     # The task is pickled, which recurses as deeply as the expressions of its views.
     with room(), workers(spark, "cells"):
         return sent.mapInArrow(work, "result string")
+
+
+def loaded_at_once(spark: SparkSession, task: Task, cells: range) -> Results:
+    """Load cells into the one worker of local mode; returns their results. Raises NotSeen.
+
+    Spark's SQL does not plan the job: in a new Java process that takes seconds, in which the worker can load. The
+    worker is the one that gets the rows, because Spark takes a worker by the environment of its functions, and this
+    function has that of functions of SQL.
+    """
+
+    def work(numbers: Iterable[int]) -> Iterator[dict[str, Any]]:
+        with between_tasks.task():
+            yield from load_numbers(task, numbers)
+
+    simplified = spark.conf.get(_SIMPLIFIED, "true") == "true"
+    with room(), workers(spark, "cells", {"SPARK_SIMPLIFIED_TRACEBACK": "1"} if simplified else {}):
+        job = spark.sparkContext.parallelize(cells, 1).mapPartitions(work)
+        # The function is pickled with its environment here.
+        _ = job._jrdd
+    return _checked(store_of(task.address), job.collect())
 
 
 def _limit_bytes(spark: SparkSession, sent: DataFrame) -> None:
@@ -94,7 +116,11 @@ def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def results_of(store: Store, found: DataFrame) -> Results:
     """The results of the cells, each once, when their rows are through. Raises NotSeen if a worker writes elsewhere."""
-    results = [json.loads(row["result"]) for row in found.collect()]
+    return _checked(store, [json.loads(row["result"]) for row in found.collect()])
+
+
+def _checked(store: Store, results: Results) -> Results:
+    """Results without the proofs of processes, which are checked. Raises NotSeen."""
     check_proofs(store, [result["proof"] for result in results if "proof" in result])
     return [result for result in results if "proof" not in result]
 

@@ -29,6 +29,7 @@ from freshviews.spark.driver.stages import (
     Results,
     files_of,
     forget_told,
+    loaded_at_once,
     results_of,
     run_merge,
     through_cells,
@@ -182,8 +183,11 @@ def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Mani
     """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
-    job = through_cells(spark, None, task, range(layout.cells), homes.partitions(layout.cells), load_partition)
-    homes.note(results_of(store, job))
+    at, cells = homes.partitions(layout.cells), range(layout.cells)
+    if at.direct:
+        homes.note(loaded_at_once(spark, task, cells))
+    else:
+        homes.note(results_of(store, through_cells(spark, None, task, cells, at, load_partition)))
 
 
 def _known_views(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:

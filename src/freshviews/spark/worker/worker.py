@@ -103,14 +103,17 @@ def _rows(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Load the cells of a partition into this worker's memory before the first rows arrive."""
+    yield _answer(load_numbers(task, {number for batch in batches for number, _, _ in groups(batch, 0)}))
+
+
+def load_numbers(task: Task, numbers: Iterable[int]) -> list[dict[str, Any]]:
+    """Load cells into this worker's memory; returns the result of each, after the proof of the process."""
     proof = _proof(task)
     if "refused" in proof:
-        yield _answer([proof])
-        return
-    here = {number for batch in batches for number, _, _ in groups(batch, 0)}
+        return [proof]
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
-        results = list(threads.map(partial(_load, task), sorted(here)))
-    yield _answer([proof, *(_here(result) for result in results)])
+        results = list(threads.map(partial(_load, task), sorted(numbers)))
+    return [proof, *(_here(result) for result in results)]
 
 
 def _load(task: Task, number: int) -> dict[str, Any]:
