@@ -88,7 +88,7 @@ def test_a_function_of_the_process_alone_is_refused_in_a_pipeline(
     with pytest.raises(SqlError, match="view v: function of_the_process is registered only in this process"):
         read_script(script, module)
     fv.register_aggregate("of_the_process", takes=["STRING"], returns="INT", zero=int, add=lambda n, s: n, output=int)
-    with pytest.raises(SqlError, match=r"view v: function of_the_process .* for an aggregate CREATE AGGREGATE FUNCTION"):
+    with pytest.raises(SqlError, match=r"view v: function of_the_process .* for an aggregate CREATE AGGREGATE"):
         read_script(script, module)
 
 
