@@ -30,7 +30,7 @@ SHARE_OF_A_FILE = {"quick": 0.4, "change": 10.0}
 test function at least."""
 SLOWEST = 3.5
 """Seconds per test, on average over its file, above which the quick tier leaves a file out."""
-BUDGET = {"quick": {"plain": 60.0, "compiled": 80.0}, "change": {"plain": 480.0, "compiled": 3000.0}}
+BUDGET = {"quick": {"plain": 60.0, "compiled": 80.0}, "change": {"plain": 480.0, "compiled": 3200.0}}
 """By tier and job, most seconds of each of two processes. With set-up, imports, Spark's start, and kernels that all
 tests compile first, the quick tier takes eight minutes, and .ci/run 45."""
 SECONDS = json.loads((Path(__file__).parent / "seconds.json").read_text())

@@ -366,7 +366,7 @@ print(len(db.sql("SELECT a FROM t")))
         ("percentile(qty, 1.5)", "the fraction of percentile must be a constant from 0 to 1"),
         ("percentile_cont(x) WITHIN GROUP (ORDER BY qty)", "the fraction of percentile_cont must be a constant"),
         ("percentile(qty, 0.5, 2)", "percentile with a frequency is not supported"),
-        ("percentile_disc(qty)", r"percentile_disc is written PERCENTILE_DISC\(fraction\) WITHIN GROUP"),
+        ("percentile_disc(qty)", r"percentile_disc needs an order; write PERCENTILE_DISC\(fraction\) WITHIN GROUP"),
         ("median(DISTINCT qty)", "median of DISTINCT values is not supported"),
         ("mode(qty, 1)", "the second argument of mode must be TRUE or FALSE"),
         ("quantile(qty, 0.5)", "aggregate function quantile is not supported"),

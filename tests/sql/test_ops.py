@@ -13,7 +13,7 @@ from freshviews.expr.ops import OPS
 from freshviews.sql.expressions.build import nodes_of
 from freshviews.sql.expressions.functions import FUNCTIONS
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
-from tests.sql.printed import view
+from tests.sql.printed import TABLES, catalog, view
 from tests.sql.test_types import AGGREGATES, SCALARS
 
 # Two or three arguments of each kind, so that some fit each function.
@@ -96,6 +96,8 @@ def test_every_operation_is_used_by_a_function() -> None:
         used |= check(view(f"SELECT {sql} AS y FROM ({inner}) AS q"))
     for sql in ["sum(CAST(p AS DECIMAL(20, 2)))", *(sql for sql, _ in AGGREGATES)]:
         used |= check(view(f"SELECT {sql} AS y FROM r, k GROUP BY b"))
+    moments = "CAST(s AS TIMESTAMP_LTZ) + INTERVAL 1 MONTH AS a, TRY_CAST(s AS TIMESTAMP_LTZ) AS b"
+    used |= check(view(f"SELECT {moments} FROM r", catalog("SET TIME ZONE 'Europe/Berlin';" + TABLES)))
     # Decimals are rounded by scale_down and scale_up, which set the scale of the result; ASOF JOIN has
     # disjoint, and frames of windows have in_frame.
     # An @ is in the name of a user's function, which other tests register.

@@ -118,8 +118,8 @@ _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", 
 
 
 _OF_TEXTS = {
-    "get_json_object": "freshviews.expr.json_texts:get_json_object",
-    "json_array_length": "freshviews.expr.json_texts:json_array_length",
+    "get_json_object": "freshviews.expr.formats.json_texts:get_json_object",
+    "json_array_length": "freshviews.expr.formats.json_texts:json_array_length",
 }
 """Functions of texts that DuckDB lacks, and the Python functions that compute them in views."""
 

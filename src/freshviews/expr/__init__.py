@@ -3,11 +3,11 @@
 __all__ = [
     "binary",
     "casts",
+    "formats",
     "host_evaluation",
     "intervals",
     "like",
     "nodes",
-    "number_formats",
     "ops",
     "parsing",
     "printer",

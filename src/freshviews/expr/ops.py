@@ -182,16 +182,14 @@ from freshviews.expr import (
     casts,
     hashes,
     intervals,
-    json_texts,
     matches,
-    number_formats,
     numbers,
     parsing,
     strings,
-    urls,
     wide,
     zones,
 )
+from freshviews.expr.formats import json_texts, number_formats, urls
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.types import NotHeldError, python_functions
 

@@ -12,9 +12,9 @@ from math import e, pi
 from freshviews.catalog.catalog import near
 from freshviews.catalog.known_functions import function_names
 from freshviews.catalog.rings import aggregates_over
-from freshviews.expr.json_texts import path_of
+from freshviews.expr.formats.json_texts import path_of
+from freshviews.expr.formats.number_formats import Format, format_of
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.expr.number_formats import Format, format_of
 from freshviews.sql.expressions import arithmetic, dates, intervals, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
@@ -374,7 +374,7 @@ _PRINTED |= {"FLOAT": "f", "DOUBLE": "d", "STRING": "s", "DECIMAL": "n", "VOID":
 
 
 def _format_string(form: Expr, *values: Expr) -> Expr:
-    """format_string and printf; the letters of types are those of ``freshviews.expr.number_formats``."""
+    """format_string and printf; the letters of types are those of ``freshviews.expr.formats.number_formats``."""
     if any(value.type == BINARY for value in values):
         raise Refusal("format_string of BINARY", "write hex(x), base64(x) or decode(x, 'UTF-8')")
     letters = "".join("l" if value.type.is_interval else _PRINTED[value.type.name] for value in values)
