@@ -82,8 +82,7 @@ from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.clock import later, of_clock, time_of
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.tables.watermark import all_in_time, watermark_time
-from freshviews.engine.tables.window import all_windowed
+from freshviews.engine.tables.watermark import all_moved, watermark_time
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import (
     ArgumentError,
@@ -1509,8 +1508,7 @@ class Database(Shown):
             if grows and not self._memory.is_enough(len(rows)):
                 # Before strings of the rows enter the dictionary.
                 self._refuse_growth(len(rows), lambda: {table.name: len(rows)})
-            follows_time = table.has_window or table.watermark is not None
-            encoded = self._encoded(table, rows, sign, whole=follows_time)
+            encoded = self._encoded(table, rows, sign, whole=table.follows_time)
             if by_key:
                 encoded = signed(table, (encoded,))
             return self._commit(((table, encoded),), len(rows), looked=grows)
@@ -1701,12 +1699,11 @@ class Database(Shown):
         run = run or (self._threads.run_views if rows > MANY else run_views)
         if rows > FEW_ROWS and self._taken.reporter.shows_rows:
             run = partial(report_views, run, self._taken.reporter, rows)
-        if any(table.watermark is not None for table, _ in changes):
-            changes, moves = all_in_time(changes, checked=timed)
-        if any(table.has_window for table, _ in changes):
-            changes, windows = all_windowed(changes)
-            moves += windows
-            rows = sum(len(encoded.batch) for _, encoded in changes)
+        for table, _ in changes:
+            if table.follows_time:
+                changes, moves = all_moved(changes, checked=timed)
+                rows = sum(len(encoded.batch) for _, encoded in changes)
+                break
         if not looked and not self._memory.is_enough(rows):
             self._refuse_growth(rows, partial(_added, changes))
         try:

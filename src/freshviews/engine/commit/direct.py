@@ -402,7 +402,7 @@ class Direct:
 def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct | None:
     """The direct way into a table; None if every batch must take the general way."""
     views = relations.downstream[table]
-    if table.has_window or table.watermark is not None or table.links or any(view.dependents for view in views):
+    if table.follows_time or table.links or any(view.dependents for view in views):
         return None
     for view in views:
         blocks = view.maintained.blocks

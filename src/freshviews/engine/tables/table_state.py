@@ -81,6 +81,11 @@ class TableState:
         """The watermark of the table, None if it has none; see ``freshviews.engine.tables.watermark``."""
         return watermark_of(self.definition)
 
+    @cached_property
+    def follows_time(self) -> bool:
+        """Whether the table has a watermark or a window, for which a batch needs every column."""
+        return self.watermark is not None or self.has_window
+
     @property
     def is_stored(self) -> bool:
         """Whether the rows can be read: those of a trusted table are not stored."""

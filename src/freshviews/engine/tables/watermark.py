@@ -13,6 +13,7 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.tables.window import all_windowed
 from freshviews.errors import BatchError
 from freshviews.types import NULL, TIMESTAMP
 from freshviews.types.dictionary import Dictionary
@@ -39,6 +40,13 @@ def all_in_time(changes: Changes, checked: bool) -> tuple[Changes, list[Callable
             made[i] = (table, _in_time(table, table.watermark, encoded, late))
         moves.append(_moving(table, encoded.batch, int(late.sum())))
     return made, moves
+
+
+def all_moved(changes: Changes, checked: bool) -> tuple[Changes, list[Callable[[], None]]]:
+    """As ``all_in_time``, then with the rows that leave the windows of tables, and functions that move these, too."""
+    changes, marks = all_in_time(changes, checked)
+    changes, windows = all_windowed(changes)
+    return changes, [*marks, *windows]
 
 
 def follow_time(table: TableState, batch: CodeBatch) -> None:

@@ -3,4 +3,4 @@
 Resolves names and types in the clauses of a SELECT: joins, subqueries, set operations, window functions, aggregates.
 """
 
-__all__ = ["bound", "building", "calls", "limit", "selects", "set_operation"]
+__all__ = ["bound", "building", "calls", "forms", "limit", "selects", "set_operation"]
