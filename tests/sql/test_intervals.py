@@ -16,7 +16,7 @@ from freshviews.errors import ArgumentError, EvaluationError, SqlError, Unsuppor
 from freshviews.expr.nodes import Literal
 from freshviews.spark.definition import catalog_of
 from freshviews.stream.text import text_reader
-from freshviews.types import interval
+from freshviews.types import Dictionary, interval
 from tests.sql.printed import catalog, view
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
@@ -152,10 +152,11 @@ def test_a_select_and_a_pipeline_refuse_interval_columns() -> None:
 
 
 def test_texts_of_a_source_are_read_as_cast_reads_them() -> None:
-    assert text_reader(interval("DAY", "SECOND"))("INTERVAL '1 00:00:01' DAY TO SECOND") == 86_401_000_000
-    assert text_reader(interval("YEAR", "MONTH"))("1-2") == 14
+    dictionary = Dictionary()
+    assert text_reader(interval("DAY", "SECOND"), dictionary)("INTERVAL '1 00:00:01' DAY TO SECOND") == 86_401_000_000
+    assert text_reader(interval("YEAR", "MONTH"), dictionary)("1-2") == 14
     with pytest.raises(ValueError, match="'1' is not an INTERVAL YEAR TO MONTH; '1-0' is accepted"):
-        text_reader(interval("YEAR", "MONTH"))("1")
+        text_reader(interval("YEAR", "MONTH"), dictionary)("1")
 
 
 def test_a_date_beside_an_interval_of_days_stays_a_date() -> None:
