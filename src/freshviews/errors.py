@@ -272,7 +272,7 @@ class StoreError(FreshviewsError):
     --------
     >>> db.snapshot()
     Traceback (most recent call last):
-    freshviews.errors.StoreError: the database is in memory; ...
+    freshviews.errors.StoreError: the database is only in memory; ...
     """
 
 

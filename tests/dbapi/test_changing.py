@@ -239,7 +239,7 @@ def test_a_refused_change_raises_an_exception_class_of_pep_249(
     [
         ("CREATE TABLE t (id INT)", "only INSERT, DELETE, UPDATE, MERGE and TRUNCATE are accepted"),
         ("INSERT INTO", "line 1"),
-        ("DELETE FROM items; COMMIT", "line 1, column 20: COMMIT without BEGIN"),
+        ("DELETE FROM items; COMMIT", "line 1, column 20: COMMIT has no BEGIN"),
     ],
 )
 def test_unsupported_statements_of_a_batch_are_refused_at_once(
