@@ -247,7 +247,7 @@ def test_ctrl_c_stops_every_kind_of_change(
 @pytest.mark.parametrize("change", CHANGES)
 def test_ctrl_c_after_a_commit_reports_the_version(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db, other = database(first=1000), database(first=1000)
-    press(monkeypatch, commit, "settle_base", 1)
+    press(monkeypatch, BaseTable, "settle", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         CHANGES[change](db)
     monkeypatch.undo()
@@ -386,14 +386,14 @@ def test_ctrl_c_drops_a_batch_or_reports_its_version(monkeypatch: pytest.MonkeyP
     stopped(db, lambda: both(batch))
     assert batch.version is None
     monkeypatch.undo()
-    press(monkeypatch, commit, "settle_base", 1)
+    press(monkeypatch, BaseTable, "settle", 1)
     batch = db.batch()
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         both(batch)
     assert late.value.version == batch.version == db.version == 3
 
 
-@pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (commit, "settle_base", 2)])
+@pytest.mark.parametrize("place, name, count", [(Changes, "of_rows", 1), (BaseTable, "settle", 2)])
 def test_ctrl_c_in_a_script_reports_the_finished_statements(
     place: Any, name: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -417,7 +417,7 @@ def test_ctrl_c_between_pieces_reports_the_applied_updates(
 ) -> None:
     db = database()
     changes = getattr(db, method)("t", [(*row, 1) for row in rows(0, 20)], "c")
-    press(monkeypatch, commit, "settle_base", 5)
+    press(monkeypatch, BaseTable, "settle", 5)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         list(changes)
     done = len(db.table("t"))
@@ -454,7 +454,7 @@ def test_after_ctrl_c_a_table_made_from_a_frame_is_complete_or_absent(monkeypatc
         press(monkeypatch, place, name, 1)
         stopped(db, lambda: db.create_table("w", frame))
         monkeypatch.undo()
-    press(monkeypatch, commit, "settle_base", 1)
+    press(monkeypatch, BaseTable, "settle", 1)
     with pytest.raises(fv.InterruptedAfterCommit) as late:
         db.create_table("w", frame)
     assert late.value.version == db.version == 2 and len(db.table("w")) == 300
