@@ -167,6 +167,7 @@ def test_readers_see_whole_versions_while_rows_arrive(db: fv.Database) -> None:
         def write() -> None:
             while not ended:
                 busy.insert("moves", [(1, 5), (2, -5)])
+                time.sleep(0.001)  # Else the table grows faster than it can be read.
 
         thread = Thread(target=write)
         thread.start()
