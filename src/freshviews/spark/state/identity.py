@@ -1,7 +1,7 @@
 """Gives each checkpoint a random identity, stored in the object ``identity`` of the checkpoint.
 
-Deliveries to tables note the identity. So a delivery notices rows that came from a checkpoint that was deleted and
-begun again.
+Deliveries to tables note the identity. So a delivery notices rows that another checkpoint wrote, such as an earlier
+one that was deleted.
 """
 
 from __future__ import annotations
