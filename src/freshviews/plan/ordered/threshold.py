@@ -1,4 +1,4 @@
-r"""Selects the rows of a relation whose running sum is within a limit.
+r"""Selects the rows whose running sum is within a limit.
 
 An example is the query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012)::
 
