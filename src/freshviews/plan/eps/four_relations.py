@@ -7,7 +7,7 @@ A value is heavy if many rows have it, otherwise light. `docs/ivm-eps.md` derive
 
     V_TU(c) = T U where c is heavy, or c and d are light      W_d(b, d) = S T where c is light and d is heavy
     V_RS(c) = R S where c is heavy, or c and b are light      W_b(b, d) = S T where c is light and b is heavy
-    X_b(b) = S T U where b is heavy, c and d are light        X_d(d) = R S T where d is heavy, c and b are light
+    X_b(b) = S T U where b is heavy, and c and d are light    X_d(d) = R S T where d is heavy, and c and b are light
 
     on R(b):     W_d[b] U    S[b] V_TU where b is light or c is heavy    X_b[b] where b is heavy
     on S(b, c):  R V_TU where c is heavy    R T[c] U where c is light
@@ -15,7 +15,7 @@ A value is heavy if many rows have it, otherwise light. `docs/ivm-eps.md` derive
 **4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3::
 
     H_ST(b, d) = S T where b and d are heavy        L_ST(b, d) = S T where c is light, and b or d is heavy
-    V_STU(b, a) = S T U where b and a are heavy, c and d are light      ... and likewise all around the cycle
+    V_STU(b, a) = S T U where b and a are heavy, and c and d are light      ... and likewise all around the cycle
 
     on R(a, b):  a and b light:     U[a] S[b] T
                  a light, b heavy:  U[a] H_ST where d is heavy    U[a] T[d] S where d is light
