@@ -42,8 +42,8 @@ An aggregate in a semigroup folds the rows of a frame. It reads O(log N) subtree
                           Q[g, y_, s_].least, least#n = min of least_rows[g, (y, s) <= (y_, s_)]
             vanishes: the same
 
-With one-sided bounds, the frames of later places are larger. If the least value of a frame stays the same, every larger
-frame has a row with a value as small, so its least value stays, too. For ``MIN_BY``, the result has both values of the
+With one-sided bounds, a larger frame contains every smaller one. If the least value of a frame stays, a larger frame
+has a row with a value as small, so its least value stays, too. For ``MIN_BY``, the result has both values of the
 row, because another row may have one of the values.
 """
 
