@@ -1,4 +1,4 @@
-"""Analyses a recorded stream of updates, to tell how expensive a query would be to maintain.
+"""Estimates from a recorded stream of updates how much maintaining a query would cost.
 
 The measure is the enclosureness: how many lifespans of other tuples lie within the lifespan of a tuple, on average.
 """

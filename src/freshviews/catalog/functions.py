@@ -1,7 +1,7 @@
 """Defines users' functions and aggregates, and keeps those that this process has registered for all databases.
 
-The body of an SQL function is a text, which replaces each call. A Python function is called by an operation
-(``types.python_functions``), and so is an aggregate (``types.python_aggregates``).
+The body of an SQL function is a text, which replaces each call. Operations call the Python functions
+(``types.python_functions``) and the aggregates (``types.python_aggregates``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Converts aggregates over users' rings to JSON and back, for checkpoints.
 
-So commands that read a checkpoint need not import the modules in which users define their rings.
+So a command can read a checkpoint without importing the modules in which users define their rings.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds a user's function by its name while a statement is bound, and notes that the statement calls the function."""
+"""Finds users' functions by name while a statement is bound. Notes which functions the statement calls."""
 
 from __future__ import annotations
 

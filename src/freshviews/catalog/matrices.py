@@ -1,4 +1,4 @@
-"""Names the result columns of COFACTOR, COVAR_MATRIX and CORR_MATRIX, and lists the arguments each column combines."""
+"""Names the result columns of COFACTOR, COVAR_MATRIX and CORR_MATRIX, and lists the arguments of each column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds keys of a view: its grouping columns, or columns that are unique because of the keys of the joined tables."""
+"""Finds keys of a view: its grouping columns, or columns that the keys of the joined tables make unique."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Reads the watermark of a table: the largest time so far less a delay. An inserted row before it is late.
+"""Reads the watermark of a table: the largest time so far, minus a delay. An inserted row with an earlier time is late.
 
 ``WATERMARK FOR ts AS ts - INTERVAL '10' MINUTES`` of CREATE TABLE is stored as the property ``'freshviews.watermark' =
-'10 minutes on ts'``; ``'freshviews.late'`` says what becomes of late rows.
+'10 minutes on ts'``. The property ``'freshviews.late'`` says whether late rows are refused or dropped.
 """
 
 from __future__ import annotations

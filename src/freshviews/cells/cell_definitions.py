@@ -1,6 +1,6 @@
 """Derives the tables and views of each cell, and of the engine that merges results of cells, from a plan of cells.
 
-If the plan routes the rows of a table to cells in several ways, each way is a table of its own in a cell.
+If the plan routes the rows of a table to cells in several ways, a cell has a separate table for each way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Estimates how many rows a table has, how many of these rows pass filters, and how many of them one cell gets."""
+"""Estimates the rows of a table: how many there are, how many pass the filters, and how many one cell gets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Routes the rows of two tables so that a cell can check a foreign key from one table to the other.
 
-A row with the foreign key goes to a cell that also gets the row to which the key refers.
+A row and the row to which its foreign key refers meet in one cell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chooses how the rows of each table are divided among cells.
 
-Views are planned one by one, the largest first. A view uses the ways of dividing a table that were chosen for
-earlier views, if this means fewer rows per cell.
+Views are planned one by one, the largest first. If a table was already divided for an earlier view, a later view may
+use the same division. It does so if each cell then gets fewer rows.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Finds into how many parts the values of each variable of a block are hashed, by the HyperCube method.
+"""Finds the share of each variable of a block by the HyperCube method: into how many parts its values are hashed.
 
-The product of these numbers is at most the number of cells. The search minimises the expected rows of the fullest
-cell.
+The product of the shares is at most the number of cells. The search minimises the expected rows of the fullest cell.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Finds the columns by whose values the rows of a block's tables may be divided among cells (a block is one SELECT).
+"""Finds columns by which the rows of tables may be divided among cells, for a block (one SELECT).
 
-An example is the column of an equality join: rows that join have equal values, so they meet in one cell.
+An example is a column of an equality join: rows that join have equal values in it, so they meet in one cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Divides the rows below a block among cells, for a block (one SELECT) that reads views.
+"""Divides rows among cells for a block (one SELECT) that reads views.
 
 Each cell gets a part of the rows of the tables that these views read. The cell maintains the views from this part.
 A table or view that cannot be divided is whole in every cell.

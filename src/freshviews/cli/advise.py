@@ -1,7 +1,7 @@
-"""``freshviews advise``: compares the join trees of each view of a script, by their cost for a stream of updates.
+"""Implements ``freshviews advise``, which compares the join trees of each view of a script by the cost of updates.
 
-A join tree arranges the tables of a join, and this decides what an update costs. The stream is a folder with a file
-``<table>.csv`` or ``<table>.parquet`` for each table.
+A join tree arranges the tables of a join, and its shape decides what an update costs. The updates are read from a
+folder, which has a file ``<table>.csv`` or ``<table>.parquet`` for each table.
 """
 
 from __future__ import annotations

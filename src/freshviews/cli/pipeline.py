@@ -1,4 +1,4 @@
-"""``freshviews run``: runs a script of streaming SQL on Spark."""
+"""Implements ``freshviews run``, which runs a script of streaming SQL on Spark."""
 
 from __future__ import annotations
 

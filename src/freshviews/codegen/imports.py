@@ -1,4 +1,4 @@
-"""Lists the names that generated source imports: kernel functions, and places of words in headers of tables."""
+"""Lists the names that generated source imports: kernel functions, and offsets of words in headers of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replaces the sums of doubles in a program by narrow sums, of four words instead of 37.
+"""Replaces the sums of doubles in a program by narrow sums, which have four words instead of 37.
 
 If a narrow sum overflows, the engine continues with the original program.
 """

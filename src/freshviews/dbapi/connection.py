@@ -1,4 +1,4 @@
-"""Defines the connections of PEP 249. A connection runs each statement at once, or, after BEGIN, all at COMMIT."""
+"""Defines the connections of PEP 249. A connection runs each statement at once; after BEGIN, it runs all at COMMIT."""
 
 from __future__ import annotations
 

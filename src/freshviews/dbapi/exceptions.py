@@ -1,4 +1,4 @@
-"""Defines the error classes of PEP 249, and raises them in the place of the errors of freshviews."""
+"""Defines the error classes of PEP 249, and raises them instead of the errors of freshviews."""
 
 from __future__ import annotations
 

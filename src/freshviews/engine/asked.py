@@ -1,5 +1,5 @@
-"""Answers SELECTs over a database. Columns that a SELECT has read are kept, decoded, until a row of their relation
-changes.
+"""Answers SELECTs over a database. It decodes the columns that a SELECT reads, and keeps the decoded columns until a
+row of their relation changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Backfills a view with the rows of its inputs, in batches of bounded size."""
+"""Backfills a view: initialises it with the rows of its inputs, in batches of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the error message for a batch on which a view fails, with the row of the batch and its values."""
+"""Writes the error message for a batch on which a view fails. The message names the failing row and its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines ``register_function`` and ``register_aggregate``: SQL of all databases then calls Python of the user.
+"""Defines ``register_function`` and ``register_aggregate``. They let the SQL of all databases call users' Python code.
 
 ``Database.function`` and ``Database.aggregate`` do the same for one database, and share the checks here.
 """

@@ -1,4 +1,4 @@
-"""Reads the rows of a relation at one version. Before a commit changes the relation, its open readers copy the rows
+"""Reads the rows of a relation at one version. Before a commit changes the relation, the open readers copy the rows
 that they have not read yet.
 """
 

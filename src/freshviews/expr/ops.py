@@ -17,8 +17,8 @@ return NULL instead. A **fallible** compiled operation takes a last argument ``s
 error the operation returns NULL. If the int64 is still 0, the operation also stores a key of
 ``freshviews.kernel.scalar.operations.ERRORS`` there. A fallible host function raises ``ValueError`` with the reason.
 
-"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, INTERVAL, and DECIMALs of one
-scale. Factors, divisors, limits, digits and units are BIGINT literals.
+"int" below is any type whose codes are ordered as integers: integers, BOOLEAN, DATE, TIMESTAMP, INTERVAL, and DECIMALs
+of one scale. Factors, divisors, limits, digits and units are BIGINT literals.
 
 =================================================  ====================================================
 operation                                          meaning
@@ -28,11 +28,12 @@ eq_float ... ge_float (a, b)                       NaN equals NaN and is the gre
 null_safe_eq (a, b)                                any one type; never NULL
 only_value (a, b)                                  any one type: a, or an error if b is another value or NULL
 attempt (x), failed (x)                            x, or NULL if x fails; TRUE if x fails
-unless_counted (x, failed)                         x, or an error if ``failed``: a row of the group had an error
+unless_counted (x, failed)                         x, or an error if ``failed`` (a row of the group had an error)
 unless_failed (x, error)                           x, or the earlier error ``error`` if that is not 0
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
-in_frame (...)                                     a row is in the frame of a place (``query.span``)
-disjoint (x)                                       as is_true: of two tables' rows, at most one of the second passes
+in_frame (...)                                     true if a row is in the frame of a place (``query.span``)
+disjoint (x)                                       as is_true, over two tables: each row of the first table passes with
+                                                   at most one row of the second
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
 div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
@@ -54,9 +55,9 @@ ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <=
 sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
 tanh abs_float (x), power atan2 hypot (a, b)       IEEE: NaN where undefined
 sinh cosh asinh acosh atanh (x)                    IEEE: NaN where undefined
-rint (x)                                           nearest whole number, of two the even one, a DOUBLE
+rint (x)                                           nearest whole number, as a DOUBLE; between two, the even one
 quotient_float (a, b)                              a / b, infinite or NaN where b = 0
-mul_rest (a, b)                                    the exact a * b minus its nearest double; 0 if the double is infinite
+mul_rest (a, b)                                    exact a * b, minus the double nearest to it; 0 if that is infinite
 comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
                                                    x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
 third_moment (n, x, x', p, p', t, t')              sum of (x - mean x)^3 over n rows, from the totals of x, x^2 and x^3
@@ -64,9 +65,9 @@ fourth_moment (n, x, x', p, p', t, t', f, f')      sum of (x - mean x)^4, also f
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
 round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
 round_float_even (x, digits)                       as round_float, HALF_EVEN
-floor_of_float ceil_of_float (x, scale, digits)    the shortest text of x, HALF_UP to ``scale`` digits after the point,
-                                                   15 of a DOUBLE, 7 of a FLOAT, then down or up to ``digits`` of them;
-                                                   a decimal, NULL for NaN and infinities
+floor_of_float ceil_of_float (x, scale, digits)    the shortest text of x is rounded HALF_UP to ``scale`` digits after
+                                                   the point (DOUBLE 15, FLOAT 7), then down or up to ``digits`` digits;
+                                                   the result is a decimal, NULL for NaN and infinities
 float_to_char (x, scale, format)                   the same text as number_to_char prints it
 scale_up (x, factor)                               x * factor, checked
 scale_down scale_down_even (x, factor)             x / factor, HALF_UP, HALF_EVEN
@@ -152,7 +153,7 @@ format_string (kinds, format, x, ...)              values of ``kinds`` in a form
 raise_error (message)                              an error with this message, for any row that needs the value
 bit_count_bytes (b)                                number of ones among the bits of a BINARY
 bytes_of_string (s), string_of_bytes (b)           a STRING as BINARY in UTF-8, and back with U+FFFD for wrong bytes
-encode (s, charset), decode (b, charset)           as these, in a charset; error for what it lacks
+encode (s, charset), decode (b, charset)           likewise in a charset; error for what the charset lacks
 hex_bytes base64 (b), unhex unbase64 (s)           BINARY as text, and back; unhex is NULL for wrong digits
 to_binary try_to_binary (s, form)                  hex, base64 or utf-8 as BINARY; error or NULL
 md5 sha1 crc32 (s[, charset])                      hexadecimal; crc32 is a number
@@ -165,7 +166,7 @@ json_array_length (s)                              number of elements; NULL for 
 from_utc_timestamp to_utc_timestamp (t, zone)      local time of a moment, and back; error for an unknown zone
 convert_timezone (from, to, t)                     local time in another zone
 string_to_moment (s, zone)                         as string_to_timestamp, of a local time unless s has an offset
-moment_beside (t, moment, zone)                    as to_utc_timestamp; of two, the one with the offset of the moment
+moment_beside (t, moment, zone)                    as to_utc_timestamp; if t occurs twice, with the offset of ``moment``
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
 """

@@ -1,4 +1,4 @@
-"""Translates expressions over one text column for compiled code, which computes them from the UTF-8 bytes of a text.
+"""Translates expressions over one text column. Compiled code then computes them from the UTF-8 bytes of a text.
 
 These expressions take a part of the text and test or measure it. All other arguments are constants.
 """

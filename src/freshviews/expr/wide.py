@@ -1,7 +1,7 @@
 """Computes with the unscaled values of wide decimals, which are unbounded integers of Python.
 
-Each function is the twin of the compiled operation of its name (``freshviews.expr.ops``), and takes the same arguments.
-A quotient is rounded at 38 digits after the point first, as Spark's is.
+Each function computes the same as the compiled operation with its name (``freshviews.expr.ops``), from the same
+arguments. As in Spark, a quotient is first rounded to 38 digits after the point.
 """
 
 from __future__ import annotations

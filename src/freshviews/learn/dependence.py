@@ -1,4 +1,4 @@
-"""Measures how much categories tell about each other, and builds the Chow-Liu tree of the closest pairs.
+"""Measures how strongly categories depend on each other, and builds the Chow-Liu tree of the closest pairs.
 
 The mutual information of two variables is ``sum p(x, y) * log(p(x, y) / (p(x) * p(y)))`` over the pairs of values, in
 nats.

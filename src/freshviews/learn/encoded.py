@@ -1,4 +1,4 @@
-"""Reads the moments that a regression with categories needs, from views that are grouped by the categories.
+"""Reads the moments for a regression with categories from views that are grouped by the categories.
 
 The moments are counts, means and sums of products. Each value of a category is a variable that is 0 or 1.
 """

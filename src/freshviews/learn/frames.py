@@ -1,4 +1,4 @@
-"""Converts a data frame that a user passes to a model to a matrix with one column per feature."""
+"""Converts a user's data frame to a matrix for a model. The matrix has one column per feature."""
 
 from __future__ import annotations
 

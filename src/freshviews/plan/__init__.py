@@ -1,4 +1,4 @@
-"""Plans blocks, each of which is one SELECT. The planner chooses a strategy, which makes the program of the block."""
+"""Plans blocks. A block is one SELECT. The planner chooses a strategy, which makes the program of the block."""
 
 from freshviews.plan.registry import STRATEGIES
 

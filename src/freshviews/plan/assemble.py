@@ -1,6 +1,6 @@
-"""Makes the program of a block: the program of its main query, to which aggregates over distinct values are attached.
+"""Makes the program of a block: makes the program of its main query, and adds aggregates over distinct values to it.
 
-A view ``D[group, argument]`` counts the rows of each group by the value of an argument. For ``MIN(x)`` by group g::
+A view ``D[group, argument]`` counts rows for each group and value of an argument. For ``MIN(x)`` by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)

@@ -11,7 +11,7 @@ ROLLUP (a), with the result ``Q``::
         let null = NULL
         Q[set, null] += m
 
-`docs/trie-join.md`, Levels of detail, names the source.
+The section "Levels of detail" of `docs/trie-join.md` names the source.
 """
 
 from __future__ import annotations

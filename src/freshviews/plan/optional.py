@@ -1,8 +1,8 @@
 """Writes updates of optional atoms (outer joins) and negated atoms (NOT EXISTS), for all strategies that join views.
 
-In ``R(x, k) S?(k, y)``, S is optional. The view ``E_S`` counts the rows of S by k. An update of S, grouped by x::
+In ``R(x, k) S?(k, y)``, S is optional. The view ``E_S`` counts the rows of S by k. For a result grouped by x::
 
-    on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
+    on S(k, y) += m:                  and for SUM(y), if only the variable k is read:
         for x, r in R[k]:                 on S(k) += m:
             Q[x, y] += m * r                  d = sum:
         S[k, y] += m                              d += (count: m, sum: m * y)

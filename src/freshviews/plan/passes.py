@@ -1,4 +1,4 @@
-"""Chooses the order in which the rows of tables run through the triggers of an empty view to initialise it cheaply.
+"""Chooses the cheapest way to initialise an empty view: the order in which the rows of tables run through its triggers.
 
 For a view tree that counts paths of three edges, S should come last: its rows then only look up two sums::
 

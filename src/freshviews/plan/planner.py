@@ -1,6 +1,6 @@
-"""Chooses the strategy of a block: the one that the user names, or that of the first preference that applies.
+"""Chooses the strategy of a block: the strategy that the user names, or else the first one whose condition holds.
 
-``plan.registry`` lists the preferences.
+``plan.registry`` lists the strategies with their conditions, in order of preference.
 """
 
 from __future__ import annotations

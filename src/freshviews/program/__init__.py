@@ -1,10 +1,10 @@
 """Defines the trigger language. Strategies write programs in this language, and ``codegen`` compiles the programs.
 
-- ``statements``, ``payload``, ``views``: the parts of a program; ``program``: a whole program; ``results``: how its
-  result is read.
-- ``upkeep``: work at the end of a version; ``heavy_light``: heavy and light parts; ``traced``: traced joins.
-- ``printer``: the printed text; ``structure``, ``roles``, ``rewrite``: walks over statements and changes of them.
-- ``reference``: the executable specification.
+- ``program`` defines a whole program, ``results`` how its result is read.
+- ``statements``, ``payload`` and ``views`` define parts of a program. ``traced`` defines its traced joins.
+- ``upkeep`` defines work at the end of a version, ``heavy_light`` heavy and light parts.
+- ``printer`` prints programs. ``structure``, ``roles`` and ``rewrite`` read and change statements.
+- ``reference`` is the executable specification.
 """
 
 __all__ = [

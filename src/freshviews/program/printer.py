@@ -40,7 +40,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         for x, y, (z) -1 or not o, d in R, as r grows by m:
                                                   new (d is 1) and former (d is -1) pairs of a row and the row before
                                                   it; z is a column of the row before; o is 0 if there is none
-        for p, d in S[b, _] by value < c:         rows whose value is now (d is 1) or no longer (-1) less than c
+        for p, d in S[b, _] by value < c:         rows whose value is now less than c (d is 1), or no longer (d is -1)
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
         for t, p in P[g, x < t <= y]:             a loop over the rows of a range
         if changes are wanted:                    runs only then

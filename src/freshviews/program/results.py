@@ -1,7 +1,7 @@
 """Defines the forms of a program's result.
 
 A *held* result is stored in a view. An *enumerated* result is read by loops over several views. A *listed* result is
-read by loops over unions of sets of values, each value once.
+read by loops over unions of sets. Such a loop visits each value once, even if several sets have it.
 """
 
 from __future__ import annotations

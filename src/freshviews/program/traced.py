@@ -1,4 +1,4 @@
-"""Defines ``TracedJoin``: a join of a program that is maintained by its trace, the recorded steps of the join."""
+"""Defines ``TracedJoin``, a join of a program. Its trace, the recorded steps of the join, is used to maintain it."""
 
 from __future__ import annotations
 

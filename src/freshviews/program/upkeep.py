@@ -1,4 +1,4 @@
-"""Defines the *upkeep* of a program: what updates the program's views after the triggers of a batch have run."""
+"""Defines the *upkeep* of a program: the work that updates the program's views after the triggers of a batch."""
 
 from __future__ import annotations
 

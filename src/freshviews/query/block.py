@@ -1,6 +1,6 @@
 """Defines a block, one SELECT as the planner gets it.
 
-A block has a main Query, the aggregates over distinct values, such as MIN, and the expressions of the output columns.
+A block has a main Query, aggregates over distinct values (MIN and others), and the expressions of its output columns.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Computes the fractional edge cover number of some variables exactly.
 
-Atoms get weights, so that each variable is in atoms of total weight 1 or more. The number is the least sum of weights.
+Each atom has a weight. The weights of the atoms with a given variable sum to 1 or more. The number is the least total.
 For the variables of a triangle, each of the three atoms has weight 1/2, so the number is 3/2.
 """
 

@@ -1,7 +1,7 @@
 """Represents a query as a hypergraph, whose nodes are the variables and whose edges are the atoms.
 
-An atom is one joined table or view. ``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges {a, b} and {b, c}, and the
-*factor* {a, c}, a condition.
+An atom is one joined table or view. ``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges {a, b} and {b, c}. The
+condition ``a < c`` is a *factor*, {a, c}.
 """
 
 from __future__ import annotations

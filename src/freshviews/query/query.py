@@ -1,6 +1,6 @@
 """Defines a Query, one join with sums.
 
-It is ``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. Atoms are the joined tables
+``Q(free)`` is the product of atoms, conditions and lifts, summed over the bound variables. Atoms are the joined tables
 and views. Lifts are the factors of a summed value. For ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
 
     Query(name="v", free=("a",),

@@ -1,6 +1,6 @@
 """Combines many sums of products, such as SUM(x), SUM(y) and SUM(x * y), into one aggregate.
 
-This aggregate, a cofactor, has all the sums as one element of a ring, so each is stored once.
+This aggregate is a cofactor: one element of a ring has all the sums, so each sum is stored once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Defines the condition that a row lies in the frame of a place: between two places in an order of several columns.
+"""Defines the condition that a row lies in the frame of a place. A frame has the rows between two places of an order.
 
 The condition is a call, so that it is renamed and printed with the other conditions of a query. Only strategy ``top_k``
 evaluates it, by ranges of an ordered index.

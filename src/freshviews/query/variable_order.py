@@ -1,7 +1,7 @@
 """Defines variable orders: trees of the variables of a query, along which view trees are built (F-IVM).
 
-A view tree has a view per variable. A line of a printed order has a variable, in brackets the key of the view of this
-variable, and the atoms whose lowest variable it is. An order of ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)``::
+A view tree has a view per variable. A printed line has a variable, then the key of its view in brackets, then the atoms
+in which it is the lowest variable. An order of ``Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)``::
 
     a []
     |-- b [a] R

@@ -1,4 +1,4 @@
-"""Defines the product ring. Its elements are tuples with an element of another ring for each aggregate of a view."""
+"""Defines the product ring. Its elements are tuples, which have an element of another ring for each aggregate."""
 
 from __future__ import annotations
 

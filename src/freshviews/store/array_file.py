@@ -1,4 +1,4 @@
-"""Writes files of arrays, each once, and reads them by mapping large arrays into memory.
+"""Writes files of arrays, which do not change later, and reads them by mapping large arrays into memory.
 
 A file has three parts; the numbers are sizes in bytes::
 

@@ -4,7 +4,7 @@
     crc32 of the header up to here 4
 
 ``sequence`` counts the records of a database. ``version`` is the version after the record. ``late`` is 1 if earlier
-records were perhaps not on the disk when this record was written.
+records may not have been on the disk yet when this record was written.
 """
 
 from __future__ import annotations

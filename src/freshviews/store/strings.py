@@ -1,4 +1,4 @@
-"""Writes and reads the strings of a dictionary, which gives each string an integer code.
+"""Writes and reads the strings of a dictionary. The dictionary gives each string an integer code.
 
 Each file has the strings of one range of codes.
 """

@@ -4,7 +4,7 @@
 
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
-The ops c (create) and r (read) insert the row ``after``, d (delete) deletes the row ``before``, u (update) does both.
+The ops c (create) and r (read) insert ``after``. The op d (delete) deletes ``before``. The op u (update) does both.
 """
 
 from __future__ import annotations

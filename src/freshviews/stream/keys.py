@@ -1,4 +1,4 @@
-"""Numbers the keys of rows, so that rows with equal keys have equal numbers. A key may have several columns."""
+"""Gives each row the number of its key. Rows with equal keys have equal numbers. A key may have several columns."""
 
 from __future__ import annotations
 

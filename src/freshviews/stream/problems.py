@@ -1,4 +1,4 @@
-"""Collects the bad rows of a batch: either the first one is raised as an error, or all are set aside with reasons."""
+"""Collects the bad rows of a batch. Either the first bad row raises an error, or all are set aside with reasons."""
 
 from __future__ import annotations
 

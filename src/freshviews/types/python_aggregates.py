@@ -1,6 +1,6 @@
 """Folds the values of a group by users' aggregates of plain Python.
 
-The name of an operation says which aggregate it is, as for functions (``python_functions``).
+As for functions (``python_functions``), the name of an operation says which aggregate it computes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls users' Python functions with values of SQL types.
 
-The name of an operation says which function it calls. It has the SQL types and, as ``module:function``, the place from
-which Spark's workers import the function. A function that is given as an object has a number instead. Only its process
-and forked children know this number.
+The name of an operation says which function it calls. This name contains the SQL types, and ``module:function``, from
+which Spark's workers import the function. If the user gave the function as an object, the name contains a number
+instead. Only this process and its forked children know the number.
 """
 
 from __future__ import annotations

@@ -8,16 +8,16 @@ integers   the value
 DATE       days since 1970-01-01
 TIMESTAMP  microseconds since 1970-01-01 00:00:00, no zone
 INTERVAL   months of YEAR and MONTH; microseconds of DAY to SECOND
-DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230; of a wide one, the number of a text (below)
+DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230; for a wide DECIMAL, the number of a text (below)
 DOUBLE     the bits of the float64, with one zero and one NaN
 FLOAT      the bits of the float64 that equals the float32
 STRING     its number in the dictionary of the database
 =========  ==========================================================
 
-A *wide* DECIMAL holds values of 38 digits. The dictionary has a text for each (``text_of``), and the texts are in the
-order of the values, so codes are compared, ordered, kept and freed as those of strings. A DECIMAL is wide if it is
-declared with more than 18 digits, computed from a wide one, or a product, quotient or mean to which a word leaves few
-digits before the point.
+A *wide* DECIMAL holds values of 38 digits. The dictionary has a text for each value (``text_of``). The texts are in the
+order of the values, so codes are compared, ordered, kept and freed as codes of strings are. A DECIMAL is wide if it is
+declared with more than 18 digits or computed from a wide one. A product, quotient or mean is also wide if a word would
+leave few digits before the point.
 
 NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused everywhere: as
 input, as a constant and as a result.

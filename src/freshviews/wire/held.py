@@ -1,6 +1,6 @@
 """Keeps results until a client fetches them, and prepared statements until a client closes them.
 
-Objects are dropped when they are too old, or when they are the oldest of too many.
+An object is dropped when it is too old. If there are too many objects, the oldest one is dropped.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
       rows or an error <───────────────────────
 
 A child cannot read the database: it has only what it was sent. A child that reaches a limit is killed, and the next
-SELECT gets another child. Files have no name, and a child ends when its parent does, so nothing is left behind.
+SELECT gets another child. Files have no name on disk, and a child ends with its parent, so nothing is left behind.
 ``channel`` carries the messages.
 """
 

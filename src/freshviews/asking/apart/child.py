@@ -1,6 +1,6 @@
 """Runs in a process of its own, and answers SELECTs there.
 
-The parent sends SELECTs as pickles, and the rows that they read as files. The answers are JSON, and rows in a file.
+The parent sends SELECTs as pickles, and input rows as files. The child answers with JSON, and with rows in a file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers the HTTP requests of ``freshviews serve``, and checks them first, because anyone may send them.
+"""Checks and answers the HTTP requests of ``freshviews serve``. Requests are checked because anyone may send them.
 
 The path ``/`` shows the pipeline, ``/view/NAME`` a view, and ``/query?sql=`` the result of a SELECT. The parameter
 ``format`` is html, json, csv or arrow.
@@ -193,8 +193,8 @@ class Site:
         if limit is None and rows.num_rows - asked.offset > most:
             raise Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; read the rows in parts of "
-                f"one version, with limit, offset and version={version}",
+                f"there are {rows.num_rows:,} rows, and an answer has at most {most:,}; read the rows in "
+                f"several requests with limit and offset, and version={version} in each",
             )
         if limit is not None and limit > most and asked.limit is not None:
             raise Refused(HTTPStatus.BAD_REQUEST, f"limit: at most {most:,} is accepted")
@@ -247,8 +247,8 @@ def _rows_in(form: str, part: Part, name: str) -> Answer:
     except TooLong:
         raise Refused(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the answer has more than {MOST_BYTES >> 20} MB; read the rows in parts of one version, with limit, "
-            f"offset and version={part.version}",
+            f"the answer has more than {MOST_BYTES >> 20} MB; read the rows in several requests with "
+            f"limit and offset, and version={part.version} in each",
         ) from None
     headers = _source_of(part)
     if form != "json":

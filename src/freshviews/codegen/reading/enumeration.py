@@ -1,6 +1,6 @@
 """Writes ``enumerate_rows(state, frame, limit, out)``, which appends at most ``limit`` rows of a result to ``out``.
 
-The next call goes on where the last one stopped: ``frame`` stores the positions of the loops.
+``frame`` stores the positions of the loops, so that the next call continues where the last one stopped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the readers of a listed result (``program.results``): of all its rows, of one row, and of its change."""
+"""Writes functions that read a listed result (``program.results``): all its rows, one row, or its change."""
 
 from __future__ import annotations
 

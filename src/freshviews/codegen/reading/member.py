@@ -2,11 +2,11 @@
 
 - ``awake(state)`` updates the views that triggers maintain only for subscribers. It runs once, when a subscriber first
   wants changes.
-- ``read_group(state, key, changes)`` looks a row up, and appends it to ``changes`` if it exists; ``key`` is the address
-  of the words of the free variables.
-- ``read_key(state, key, changes)`` appends the rows with given values of some variables to ``changes``.
-- ``read_payload(state, key, payload)`` writes the payload of a group of an enumerated result to ``payload``, or zero if
-  the group does not exist.
+- ``read_group(state, key, changes)`` looks up one row, and appends it to ``changes`` if it exists. ``key`` is the
+  address of the words of the free variables.
+- ``read_key(state, key, changes)`` appends to ``changes`` the rows that have the given values in some variables.
+- ``read_payload(state, key, payload)`` looks up a group of an enumerated result, and writes its payload to ``payload``.
+  It writes zero if the group does not exist.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Writes the source of triggers; each kind of statement has a module.
 
-- ``triggers``, ``rebalancing_functions``: whole functions; ``bodies`` calls the writer of each statement.
-- ``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing``: statements.
-- ``context``: the names in scope; ``payloads``: ring elements; ``parts``: long bodies as functions of their own.
-- ``ahead``: memory to prefetch; ``appending``: inserts to defer.
+- ``triggers`` and ``rebalancing_functions`` write whole functions. ``bodies`` calls the writer of each statement.
+- ``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog_loops``, ``rebalancing`` write statements.
+- ``context`` has the names in scope. ``payloads`` writes ring elements. ``parts`` moves long bodies into functions.
+- ``ahead`` prefetches memory. ``appending`` finds the inserts that may be deferred.
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Writes prefetches: fetches memory that later updates of a batch read, while earlier updates run."""
+"""Writes prefetches. While one update of a batch runs, they load the memory that later updates will read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the views whose inserts a trigger may defer: it appends the rows, and looks up their keys later."""
+"""Finds the views whose inserts a trigger may defer: the rows are appended now, and their keys are looked up later."""
 
 from __future__ import annotations
 

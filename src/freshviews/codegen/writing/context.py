@@ -1,4 +1,4 @@
-"""Defines ``Context``, a frozen dataclass: the function that is being written, and the names that are in scope."""
+"""Defines ``Context``, a frozen dataclass that describes the function being written and has the names in scope."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes two statements: Move, by which a row enters or leaves a subset, and Tally, which changes a row's counter."""
+"""Writes two statements: Move puts a row into a subset or takes it out, and Tally changes a row's counter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Backfills the empty block of a cyclic query in one step.
 
-Another state stores all input rows, joins them once, and hands its tables over to the block. This takes fewer steps
-than running the triggers for each row.
+A temporary state stores all input rows and joins them once. The block then takes over the tables of this state. This
+takes fewer steps than running the triggers for each row.
 """
 
 from __future__ import annotations

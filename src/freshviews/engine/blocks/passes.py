@@ -1,6 +1,6 @@
 """Backfills empty blocks in passes. A pass feeds all rows of one table to some of the block's triggers.
 
-``plan.passes`` chooses the order of the passes, in which a table may come several times.
+``plan.passes`` chooses the order of the passes. A table may have several passes.
 """
 
 from __future__ import annotations

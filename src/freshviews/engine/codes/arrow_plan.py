@@ -1,7 +1,7 @@
 """Converts the columns of an Arrow record batch to codes in one compiled pass.
 
-The pass can widen, scale and check numbers. For a schema that needs more than that, ``plan_of`` returns None, and the
-slower ``freshviews.types.columns`` converts the columns one by one.
+The pass can widen, scale and check numbers. If a schema needs more than that, ``plan_of`` returns None. Then the slower
+module ``freshviews.types.columns`` converts the columns one by one.
 """
 
 from __future__ import annotations

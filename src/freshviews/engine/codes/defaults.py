@@ -1,4 +1,4 @@
-"""Computes the code of a column for rows that do not give the column: the code of its DEFAULT, or NULL."""
+"""Computes the code that a column gets in rows that give no value for it: the code of its DEFAULT, or NULL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infers the CREATE TABLE of a data frame: each Arrow type becomes the SQL type that Spark uses."""
+"""Infers a CREATE TABLE statement from a data frame: each Arrow type becomes the SQL type that Spark uses for it."""
 
 from __future__ import annotations
 

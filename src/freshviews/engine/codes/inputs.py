@@ -1,4 +1,4 @@
-"""Converts each form of rows that users may pass, such as a data frame or an iterable, to a list or an Arrow table."""
+"""Converts the rows that a user passes, such as a data frame or an iterable, into a list or an Arrow table."""
 
 from __future__ import annotations
 

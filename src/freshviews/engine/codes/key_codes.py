@@ -1,4 +1,4 @@
-"""Converts the keys that a user looks up to codes. Unlike an insert, a lookup adds no strings to the dictionary."""
+"""Converts keys to codes when a user looks them up. Unlike an insert, a lookup adds no strings to the dictionary."""
 
 from __future__ import annotations
 

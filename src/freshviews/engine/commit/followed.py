@@ -1,7 +1,7 @@
 """Commits a batch once, and collects the change of one view.
 
-If the view can run the updates of the batch one by one, the change by each update is collected. Otherwise the change by
-the whole batch is collected.
+If the view can run the updates of the batch one by one, the change that each update makes is collected. Otherwise the
+change that the whole batch makes is collected.
 """
 
 from __future__ import annotations

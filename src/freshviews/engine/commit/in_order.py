@@ -1,6 +1,6 @@
-"""Commits a stream of updates, and returns the change of a view by each update, in Arrow batches of bounded size.
+"""Commits a stream of updates, and returns how each update changes a view, in Arrow batches of bounded size.
 
-The function ``net_change`` returns the change by many updates together instead.
+The function ``net_change`` returns how many updates together change the view.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls subscribers with the changes of their views after a commit. Changes of earlier versions come first."""
+"""After a commit, calls subscribers with the changes of their views. Changes of earlier versions come first."""
 
 from __future__ import annotations
 

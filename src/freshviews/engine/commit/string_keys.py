@@ -1,4 +1,4 @@
-"""Finds the key columns of stored views that may hold codes of strings, by following values through a program.
+"""Follows values through a program, to find which key columns of its stored views may hold codes of strings.
 
 The collection of strings (``engine.commit.collection``) keeps the codes in these columns.
 """

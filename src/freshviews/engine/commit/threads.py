@@ -1,5 +1,5 @@
-"""Runs the views that a batch changes in several threads. Views that do not read each other run at the same time, and
-stored tables take the rows meanwhile."""
+"""Applies a batch in several threads. Views that do not read each other run at the same time, while another thread
+adds the rows to stored tables."""
 
 from __future__ import annotations
 

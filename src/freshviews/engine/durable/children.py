@@ -1,4 +1,4 @@
-"""Calls a function in each child process that is forked from this one. So no child writes the files of its parent."""
+"""Calls a function in each forked child process, so that the child does not write the files of its parent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds a cheaper join tree or strategy for a view, by the number of updates that each table of the view has had."""
+"""Uses the number of updates that each table of a view has had, to find a cheaper join tree or strategy."""
 
 from __future__ import annotations
 

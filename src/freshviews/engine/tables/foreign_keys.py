@@ -1,4 +1,4 @@
-"""Checks foreign keys after a batch: each value that rows of the child have must be a key of a row of the parent."""
+"""Checks foreign keys after a batch: the foreign key of each child row must be a key of some parent row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the rows of a stored table and the counts of its keys to a file, and reads them back."""
+"""Writes a stored table to a file, and reads it back. The file has the rows, and how many rows have each key."""
 
 from __future__ import annotations
 

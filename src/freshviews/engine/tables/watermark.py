@@ -1,4 +1,4 @@
-"""Refuses or drops the late rows of a batch, and moves the watermark of their table when the batch is committed."""
+"""Refuses or drops the late rows of a batch. Moves the watermark of the table when the batch is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores the rows that are in the window of a table, in the order in which they will be deleted."""
+"""Stores the rows in the window of a table. They are in the order in which they will be deleted."""
 
 from __future__ import annotations
 

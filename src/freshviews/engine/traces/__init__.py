@@ -1,3 +1,3 @@
-"""Maintains traced joins. A trace records the operations of a join, so that an edit of an input repeats only some."""
+"""Maintains traced joins. A trace records the operations of a join. An edit of an input repeats only some of them."""
 
 __all__ = ["traced"]

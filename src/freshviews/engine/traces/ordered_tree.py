@@ -1,4 +1,4 @@
-"""Owns an ordered tree, a B+-tree of rows in native memory, and loads and edits it by columns of codes."""
+"""Owns an ordered tree: a B+-tree of rows in native memory. The rows are inserted and deleted as columns of codes."""
 
 from __future__ import annotations
 

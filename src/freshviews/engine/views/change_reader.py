@@ -1,6 +1,6 @@
 """Calls the compiled function that reads the change of a view, for a commit in one compiled call.
 
-Only views of one block whose output columns are not computed have this function.
+A view has this function only if it has one block and computes no output columns.
 """
 
 from __future__ import annotations

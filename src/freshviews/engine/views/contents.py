@@ -1,5 +1,5 @@
-"""Reads the rows of a view, all or in the order of its ORDER BY. Names the view in the error if a row cannot be
-computed.
+"""Reads the rows of a view, in any order or in that of its ORDER BY. If a row cannot be computed, the error names the
+view.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Computes users' aggregates of plain Python by group (``types.python_aggregates``).
 
-``Folds`` folds the rows of each group that changes. ``States`` keeps a state per group, to which values are added and
-from which they are removed.
+``Folds`` folds the rows of each group that changes. ``States`` keeps a state per group, adds inserted values to it, and
+removes deleted values from it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Maintains one view: takes batches of its inputs, and returns the change of the view, and its rows."""
+"""Maintains one view: applies batches of its inputs, and returns the view's change and the view's rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the blocks of a view. A block is one SELECT: a compiled program, its native state, and its output expressions.
+"""Runs the blocks of a view. A block is one SELECT. It has a compiled program, a native state, and output expressions.
 
 The rows of several blocks are combined by a set operation such as UNION.
 """

@@ -1,4 +1,4 @@
-"""Writes the native state of a view to a file, which is called its image, and restores the state from the file."""
+"""Writes the native state of a view to a file, and restores the state from it. The file is called the view's image."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Reads and writes texts of a given form: numbers by a format, URLs, values of JSON."""
+"""Reads and writes texts that have a given form: formatted numbers, URLs, and JSON."""
 
 __all__ = ["json_texts", "number_formats", "urls"]

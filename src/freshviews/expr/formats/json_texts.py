@@ -1,7 +1,7 @@
 """Reads texts of JSON for get_json_object and json_array_length, as Spark does.
 
-A text that is no JSON has no values: the result is None. Beyond JSON, texts in single quotes and control characters
-within texts are read, and what follows the first value is not read.
+If a text is not JSON, the result is None. As in Spark, strings may have single quotes and contain control characters.
+Text after the first value is ignored.
 """
 
 from __future__ import annotations

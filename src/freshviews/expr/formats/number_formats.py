@@ -1,8 +1,8 @@
 """Parses and prints numbers for to_number and to_char, and prints values for format_string.
 
-The formats of to_number and to_char are Spark's, with the letters 0 9 . D , G $ S MI PR. The numbers of both functions
-are unscaled integers: 12.30 is 1230. The formats of format_string are Java's. Refused arguments raise a ``ValueError``
-with the reason.
+The formats of to_number and to_char are Spark's, with the letters 0 9 . D , G $ S MI PR. Both functions represent a
+number by its unscaled integer: 12.30 is 1230. The formats of format_string are Java's. Refused arguments raise a
+``ValueError`` with the reason.
 """
 
 from __future__ import annotations

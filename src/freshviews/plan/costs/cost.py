@@ -1,4 +1,4 @@
-"""Computes the cost of an update of a relation: the mean numbers of rows looked up, visited in loops, and changed."""
+"""Computes the cost of an update of a relation: how many rows it looks up, visits in loops and changes, on average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the origin of each column of a view: the trigger that copies values to the column, and the copied variable."""
+"""Finds the origin of each column of a view: the trigger that writes the column, and the variable that it copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the strategy ``crown``. It enumerates a result from several views if possible, otherwise stores it in one."""
+"""Defines the strategy ``crown``. It enumerates a result from several views if possible, else one view stores it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 - The rows of a node are the rows of a relation, or projections of the rows of its children.
 - The subset ``joined`` has the rows of a node that match every child. The CROWN paper calls it V_s.
-- An index of ``joined`` by the variables that a node shares with its parent is the paper's projection V_p.
+- An index of ``joined`` has the variables that a node shares with its parent. The paper calls this projection V_p.
 """
 
 from __future__ import annotations

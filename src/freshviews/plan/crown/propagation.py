@@ -8,13 +8,13 @@ b) S(b, c) T(c, d)::
     V_p(R)  V_p(S)                   appears: T.joined += t
       |        |                        alone in [c]:      (c is new in V_p(T): P-update)
     R(a, b)  V_s(S)                         for b, s in S[_, c]:
-               |                                s.joins += 1; at 1, all children of S match: S.joined += s ...
+               |                                s.joins += 1; if s.joins = 1: S.joined += s ...
              V_p(T)                      not alone in [c]: (c was in V_p(T) already)
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-- V_s, the subset ``joined``, has the rows that match all children. The component ``joins`` counts matching children.
-- V_p is ``joined``, indexed by the variables that a node shares with its parent.
+- V_s, the subset ``joined``, has the rows that match all children. ``joins`` counts the children that match; S has one.
+- V_p is an index of V_s. The index finds rows by the variables that a node shares with its parent.
 - V_l, the subset ``live``, has the rows that are part of the result.
 
 `docs/crown.md` gives the bounds and the departures from the paper.

@@ -1,7 +1,7 @@
 """Has four strategies that propagate deltas: first order, higher order, change propagation and view trees.
 
-A delta is the change of a relation or view. Shared modules are ``nest`` (nested loops), ``exponents`` (the time of an
-update), ``range_sums``, and ``keyed`` (lookups by key).
+A delta is the change of a relation or view. All strategies share ``nest`` (nested loops), ``exponents`` (bounds of the
+update time), ``range_sums`` (sums of rows between bounds), and ``keyed`` (lookups by key).
 """
 
 __all__ = [

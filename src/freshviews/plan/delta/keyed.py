@@ -1,4 +1,4 @@
-"""Adds to a program a lookup that finds rows of the result by values of some columns, and reads no other rows."""
+"""Extends a program by a lookup, which finds rows of the result by values of some columns and reads no other rows."""
 
 from __future__ import annotations
 

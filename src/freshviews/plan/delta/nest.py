@@ -1,6 +1,6 @@
 """Writes a join as nested loops and lookups.
 
-Some variables have values at first. A loop or lookup on each view of a list gives values to the other variables.
+Some variables have values from the start. For each joined view, a loop or lookup gives values to further variables.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Makes programs from tables of cases. A *case* says which values are heavy (have many rows) and which are light.
 
-The sum that an update adds to the result is split into one sum per case. For example, an update of R(a, b) with a light
-``a`` loops over the few rows of T(c, a).
+An update adds a sum to the result. This sum is split into one sum per case. For example, if ``a`` is light, an update
+of R(a, b) loops over the few rows of T(c, a).
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, section 3).
 """

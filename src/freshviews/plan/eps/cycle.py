@@ -1,4 +1,4 @@
-"""Makes the program of a query over three relations that form a cycle, from a table of cases for each relation."""
+"""Makes the program of a query over three relations that form a cycle. Each relation has a table of cases."""
 
 from __future__ import annotations
 

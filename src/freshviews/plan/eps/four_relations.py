@@ -1,26 +1,26 @@
 """IVM^eps over four relations: counts 4-cycles, 4-paths and Loomis-Whitney joins of degree 4 in sublinear time.
 
 A value is heavy if many rows have it, otherwise light. `docs/ivm-eps.md` derives the cases and their bounds.
-``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each row.
+``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each row. An update adds up all terms of its lines.
 
 **4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps::
 
-    V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
-    V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
-    X_b(b) = S T U, b heavy, c and d light          X_d(d) = R S T, d heavy, c and b light
+    V_TU(c) = T U where c is heavy, or c and d are light      W_d(b, d) = S T where c is light and d is heavy
+    V_RS(c) = R S where c is heavy, or c and b are light      W_b(b, d) = S T where c is light and b is heavy
+    X_b(b) = S T U where b is heavy, and c and d are light    X_d(d) = R S T where d is heavy, and c and b are light
 
-    on R(b): W_d[b] U;  b light: S[b] V_TU;  b heavy: X_b[b], and S[b] V_TU where c is heavy
-    on S(b, c): c heavy: R V_TU;  c light: R T[c] U
+    on R(b):     W_d[b] U    S[b] V_TU where b is light or c is heavy    X_b[b] where b is heavy
+    on S(b, c):  R V_TU where c is heavy    R T[c] U where c is light
 
 **4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3::
 
-    H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
-    V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
+    H_ST(b, d) = S T where b and d are heavy        L_ST(b, d) = S T where c is light, and b or d is heavy
+    V_STU(b, a) = S T U where b and a are heavy, and c and d are light      ... and likewise all around the cycle
 
-    on R(a, b): b and d heavy: U[a] H_ST        a and b light: U[a] S[b] T
-                a heavy, b light: S[b] H_TU where c is heavy, and S[b] T[c] U where c is light
-                a light, b heavy: U[a] T[d] S where d is light
-                a and b heavy: S[b] L_TU where c is heavy, and V_STU
+    on R(a, b):  a and b light:     U[a] S[b] T
+                 a light, b heavy:  U[a] H_ST where d is heavy    U[a] T[d] S where d is light
+                 a heavy, b light:  S[b] H_TU where c is heavy    S[b] T[c] U where c is light
+                 a and b heavy:     U[a] H_ST where d is heavy    S[b] L_TU where c is heavy    V_STU
 """
 
 from __future__ import annotations

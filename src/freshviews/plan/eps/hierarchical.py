@@ -17,7 +17,7 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
             appears: P_a[b] += 1                          appears: if P_a[b]: W_b[b] += 1
                 appears: if S[b]: W_b[b] += 1                 appears: if R_heavy[b]: the row enters W_b.heavy
         balance R by b                                balance
-    result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
+    result(a): the union of L_b and of all R[_, b] where b is in W_b.heavy
 
 `docs/ivm-eps.md` has the general construction and its bounds.
 """

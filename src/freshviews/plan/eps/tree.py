@@ -1,6 +1,6 @@
 """Builds the canonical variable order of a hierarchical query, for ``plan.eps.hierarchical``.
 
-Variable X is above variable Y if all atoms with Y, and at least one more, have X.
+Variable X is above variable Y if all atoms with Y also have X, and at least one other atom has X.
 """
 
 from __future__ import annotations

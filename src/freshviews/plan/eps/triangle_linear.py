@@ -6,7 +6,7 @@ heavy and light values.
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, extended version). For an update of R(a, b):
 
 - b is light in S, or a is light in T: join the smaller of the two slices: O(N^eps) steps;
-- both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
+- both are heavy: look up V_ST(b, a). It joins the rows of S that have a heavy b and the rows of T that have a heavy a.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

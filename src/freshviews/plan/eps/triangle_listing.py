@@ -3,7 +3,7 @@
 - The view ``M`` stores the triangles whose three values are all heavy or all light.
 - ``V_ST(a, b, c)`` stores the joined rows of S and T where b is heavy in S and c is light in T. ``N_ST(a, b)`` counts
   these rows.
-- The subset ``listed`` of R has the rows that match V_ST. Likewise, that of S matches V_TR, and that of T matches V_RS.
+- The subset ``R.listed`` has the rows of R that match V_ST. Likewise, ``S.listed`` matches V_TR, ``T.listed`` V_RS.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
@@ -14,13 +14,13 @@ The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
                 for c, t in T.heavy[_, a]: if S[b, c]: emit ...
             else:
                 for c, s in S[b]: if T[c, a]: emit ...
-        a and b light: for c, s in S[b], c light, T[c, a]: M[a, b, c] += m * s * t
+        a and b light: for c, s in S[b] where c is light: if t := T[c, a]: M[a, b, c] += m * s * t
         a and b heavy: for c, t in T.heavy[_, a]: ...
         a heavy, b light: for c, s in S[b]: V_RS[a, b, c] += m * s
-            appears: N_RS[c, a] += 1                    appears: the row of T enters listed
+            appears: N_RS[c, a] += 1                    appears: the row of T enters T.listed
         a light: for c, t in T.heavy[_, a]: V_TR[a, b, c] += m * t ...
         R[a, b] += m
-            appears: if N_ST[a, b]: the row enters listed
+            appears: if N_ST[a, b]: the row enters R.listed
         balance R by a
 
 `docs/ivm-eps.md` explains the cases. An update takes O(N^max(eps, 1 - eps)) steps, amortised.

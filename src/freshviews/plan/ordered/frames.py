@@ -1,8 +1,8 @@
 """Maintains aggregates over the frames of ``ROWS BETWEEN``: the rows ``low`` to ``high`` places after each row.
 
-The query has one relation twice: for the rows, and for the rows of their frames. The two are not joined. Instead, the
-rows of a frame are found by their places in the search tree of ``plan.ordered.top_k``. No two rows are equal. A row
-that comes or goes changes only the frames that reach its place, each by at most two rows.
+The query has one relation twice: once for the rows, once for the rows of their frames. The two are not joined. Instead,
+the search tree of ``plan.ordered.top_k`` finds the rows of a frame by their places. No two rows are equal. An inserted
+or deleted row changes only the frames that reach its place. Each of these frames changes by at most two rows.
 
 ``SUM(x) OVER (PARTITION BY g ORDER BY y ROWS 9 PRECEDING)`` over ``r(g, y, id, x)``, in the notation of
 ``program.printer``::

@@ -1,7 +1,7 @@
-"""Maintains aggregates over the frames of places: the rows between two bounds of each place of an order.
+"""For each place of an order, maintains aggregates over its frame. The frame has the rows between two bounds.
 
-The query joins places with rows by their group and by the condition ``query.span.Span``. Both are stored in the order,
-so an update visits the places whose frame has its row, and a new place reads the sums of its frame.
+The query joins places with rows of their group by the condition ``query.span.Span``. Places and rows are stored in the
+order. So an updated row visits only the places whose frames have it, and a new place reads the sums of its frame.
 
 ``SUM(x) OVER (PARTITION BY g ORDER BY y, s DESC)``, in the notation of ``program.printer``. ``p`` has the distinct
 places of ``r(g, y, s, x)``::
@@ -22,8 +22,8 @@ places of ``r(g, y, s, x)``::
             Q[g, y_, s_] += (count: m * place, n_x: m * is_not_null(x) * place, sum_x: m * coalesce(x, 0) * place)
         rows[g, y, s] += (count: m, n_x: m * is_not_null(x), sum_x: m * coalesce(x, 0))
 
-Aggregates in a semigroup are folds of the rows of a frame, from O(log N) subtrees, so no frame stores its values. For
-``MIN(x)``, and ``least#n`` as 1 where there is a value::
+An aggregate in a semigroup folds the rows of a frame. It reads O(log N) subtrees, so no frame stores its values. For
+``MIN(x)``, where ``least#n`` is 1 if there is a value::
 
     places(g, y, s) -> count  by [g]  ordered by y, s desc
     least_rows(g, y, s, x) -> count  ordered by y, s desc, x  folded by min
@@ -42,9 +42,9 @@ Aggregates in a semigroup are folds of the rows of a frame, from O(log N) subtre
                           Q[g, y_, s_].least, least#n = min of least_rows[g, (y, s) <= (y_, s_)]
             vanishes: the same
 
-The frames of one-sided bounds grow with their places. So where the least value of a frame stays, all larger frames have
-a row with a value as small, and stay, too. Of ``MIN_BY``, the result has both values of the row, as one alone may be
-that of another row, too.
+With one-sided bounds, a larger frame contains every smaller one. If the least value of a frame stays, a larger frame
+has a row with a value as small, so its least value stays, too. For ``MIN_BY``, the result has both values of the
+row, because another row may have one of the values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Maintains rows by their places in the order of their group: first rows, row numbers, ranks and neighbours.
 
-There are three forms, here over ``r(g, x, id)``, in the notation of ``program.printer``.
-``plan.ordered.frames`` has frames of rows.
+There are three forms, shown here over ``r(g, x, id)`` in the notation of ``program.printer``. The module
+``plan.ordered.frames`` maintains frames of rows.
 
 *The first rows of each group*, ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 

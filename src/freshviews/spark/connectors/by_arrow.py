@@ -1,4 +1,4 @@
-"""Decides from the declaration of a table whether Python workers may read its files by Arrow instead of Spark."""
+"""Decides from a table's declaration whether Python workers may read its files by Arrow, so that Spark need not."""
 
 from __future__ import annotations
 

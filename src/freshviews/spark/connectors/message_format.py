@@ -1,4 +1,4 @@
-"""Reads the options that say where the columns of a table are in messages, each of which has a key and a value.
+"""Reads the options that say where each column of a table is in a message. A message has a key and a value.
 
 The module also decides how the rows of a view are written as messages. Examples of options of a table::
 

@@ -5,7 +5,7 @@ New rows are found by a column whose values grow.
 ::
 
     poll 'updated_at'           each poll reads the rows whose updated_at is new since the last version
-    poll_lag '5 minutes'        a row that is committed late may be up to 5 minutes below the greatest updated_at
+    poll_lag '5 minutes'        a row that is committed late may have an updated_at 5 minutes below the greatest one
     poll_every '2 seconds'      time between two reads
 """
 

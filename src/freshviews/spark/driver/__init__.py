@@ -1,4 +1,4 @@
-"""Turns each micro-batch, which is what Spark reads at once, into a committed and delivered version.
+"""Turns each micro-batch (the rows that Spark reads at once) into a committed and delivered version.
 
 This package runs in Spark's driver.
 """

@@ -1,6 +1,6 @@
-"""Assigns each cell to one executor of Spark, which is called the *home* of the cell.
+"""Assigns each cell to one executor of Spark. This executor is called the *home* of the cell.
 
-A Python worker of this executor keeps the engine of the cell in memory from version to version.
+A Python worker of the home keeps the engine of the cell in memory from version to version.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Computes deletes of the rows that a view had before its SELECT was replaced.
 
-The deletes go into the change of the first version with the new SELECT. If the old rows have other columns than the new
-rows, the deletes are stored separately.
+The deletes are part of the change of the first version with the new SELECT. If the old and the new rows have different
+columns, the deletes are stored separately.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the expressions by which Spark computes the cells that get each row of a table."""
+"""Writes Spark expressions that compute, for each row of a table, the cells to which the row is sent."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs the two stages that compute a version.
 
-First, each cell applies its rows. Then a second engine, called the *merge*, combines the changes of groups that several
-cells share.
+First, each cell applies its rows. Then, if several cells share a group, a second engine combines the changes of this
+group. The second engine is called the *merge*.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Makes a DataFrame of the rows of a table that a pipeline has stored in its cells.
+"""Reads the rows of a table that the cells of a pipeline store, as a DataFrame.
 
-A new view may need these rows in other cells; they are then sent there.
+A new view may need these rows in other cells. The pipeline then sends them there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Fills views that are new, or whose SELECT was replaced, from stored rows while the stream continues.
+"""Backfills new views, and views with a new SELECT, from stored rows while the stream continues.
 
 A Spark job loads a copy of each cell at one version, and adds these views to the copy. Between two micro-batches, the
 pipeline continues with the copies.

@@ -1,4 +1,4 @@
-"""Lists the files of a micro-batch if Python workers can read them by Arrow, so that Spark need not read them."""
+"""Lists the files of a micro-batch, if Python workers can read all of them by Arrow in place of Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extracts primary keys from Debezium envelopes, so that Spark can send each envelope to the cell of its key."""
+"""Extracts primary keys from Debezium envelopes, so that Spark can send each envelope to the cell for its key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the rows of a polled database table that are in no version yet.
+"""Reads those rows of a polled database table that no version has yet.
 
 A column whose values grow shows which rows may be new. Digests of rows show which of them are known already.
 """

@@ -1,4 +1,4 @@
-"""Checks whether the sink of a view can take the rows of a new SELECT, in place of those of the old SELECT.
+"""Checks whether the sink of a view can replace the rows of the old SELECT by those of the new SELECT.
 
 If the sink cannot, the new SELECT is refused before a row is read. For example, a database table keeps its columns, so
 a SELECT with other columns is refused.

@@ -1,3 +1,3 @@
-"""Decides by measured sizes of tables how cells share the rows of a pipeline, and which results are merged."""
+"""Measures the sizes of tables, to decide how cells share the rows of a pipeline and which results are merged."""
 
 __all__ = ["cell_count", "layout", "measure", "one_cell"]

@@ -1,6 +1,6 @@
 """Decides how many cells a pipeline has: the requested number, or else one per core.
 
-Without a request, a pipeline has one cell if its script allows no more, or if one of its tables has a window.
+Without a requested number, a pipeline has one cell if its script allows no more, or a table has a window or watermark.
 """
 
 from __future__ import annotations

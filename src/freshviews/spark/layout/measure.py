@@ -1,4 +1,4 @@
-"""Estimates, by a sample of each source, how many rows the tables have and which values are frequent in a column."""
+"""Samples each source, to estimate how many rows the tables have and which values are frequent in a column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the reason, if there is one, why all rows of a pipeline must go to one cell.
+"""Finds out whether all rows of a pipeline must go to one cell, and why.
 
 For example, Debezium envelopes are divided by the PRIMARY KEY of their table, and the table may have none.
 """

@@ -1,4 +1,4 @@
-"""Finds when input arrived and which input files no micro-batch has read, from the files that Spark itself writes.
+"""Finds when input arrived, and which input files are still unread, from the files that Spark itself writes.
 
 ::
 

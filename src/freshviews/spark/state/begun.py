@@ -1,6 +1,6 @@
-"""Records for each view whether the table that is its sink has had rows, in the object ``tables`` of a checkpoint.
+"""Records, for each view with a table as its sink, whether this table has had rows (object ``tables`` of a checkpoint).
 
-With this record, a delivery notices that a table has had rows but has no note of their version.
+Each delivery leaves a note of its version in the table. If a table has had rows and has no note, the delivery notices.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds the version that a named call of ``advance`` has committed, so that repeating the call has no effect."""
+"""Finds the version that a named call of ``advance`` committed. If the call is repeated, it commits nothing more."""
 
 from __future__ import annotations
 

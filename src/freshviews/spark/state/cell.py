@@ -1,7 +1,7 @@
 """Loads the engine of a cell from its files, and writes the files of the cell's next version.
 
-The files are an image of the engine, and a log of the changes after the image. A manifest has an entry that names these
-files. In the entry, a token such as t9 names a state of the cell, and a pending image is not complete yet::
+The files are an image of the engine, and a log of the changes after the image. An entry of a manifest names these
+files. A token such as t9 names a state of the cell. An image is ``pending`` until it is complete::
 
     entry = {"token": t9, "image": {"token": t6, "folder": "state/0/image-...", "rows": 8000},
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},

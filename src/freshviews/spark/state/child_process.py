@@ -1,4 +1,4 @@
-"""Runs work in a child process that sees the parent's memory as it was at the fork; the parent does not wait."""
+"""Runs work in a child process, which sees the parent's memory as it was at the fork. The parent does not wait."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Gives each checkpoint a random identity, stored in the object ``identity`` of the checkpoint.
 
-Deliveries to tables note the identity. So a delivery notices rows that came from a checkpoint that was deleted and
-begun again.
+Each delivery to a table notes the identity there. If the checkpoint is deleted and begun again, the next delivery
+notices that the rows in the table are from another checkpoint.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Locks the checkpoint of a running pipeline, and counts the starts of the pipeline and the refusals of its sinks.
+"""Locks the checkpoint of a running pipeline. Counts the starts of the pipeline, and the refusals of its sinks.
 
 The counts are in the object ``runs``. Only a checkpoint in a folder has a lock. In other stores, a second run fails
 when it commits a version that exists.

@@ -1,4 +1,4 @@
-"""Lists the types of columns in files for which Arrow reads the same values as Spark."""
+"""Lists the types of file columns that Arrow reads with the same values as Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs cells in a Python worker of Spark: their engines get the rows of a micro-batch and make the next version."""
+"""Runs cells in a Python worker of Spark: their engines make the next version from the rows of a micro-batch."""
 
 from __future__ import annotations
 

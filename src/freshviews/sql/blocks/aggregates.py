@@ -1,6 +1,6 @@
 """Converts calls of SQL aggregates, such as SUM(x), to ``AggregateCall`` objects. Equal calls share one object.
 
-``FILTER (WHERE c)`` becomes a CASE around the arguments, and COUNT_IF(c) ``COUNT(CASE WHEN c THEN 1 END)``.
+``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) becomes ``COUNT(CASE WHEN c THEN 1 END)``.
 """
 
 from __future__ import annotations

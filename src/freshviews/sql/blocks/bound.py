@@ -1,4 +1,4 @@
-"""Defines the parts of a bound SELECT, a SELECT whose names and types are resolved."""
+"""Defines the parts of a bound SELECT. In a bound SELECT, names and types are resolved."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Computes the form of an expression. Two expressions have equal forms if Spark treats them as one group.
 
-So ``a + b`` and ``b + a`` have equal forms, ``a > b`` and ``b < a``, and ``NOT (a > b)`` and ``a <= b``.
+These pairs have equal forms: ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Binds UNION, EXCEPT and INTERSECT, which combine the rows of SELECTs.
 
-Every operation except UNION ALL reads distinct rows. EXCEPT ALL and INTERSECT ALL also read how often each occurs.
+UNION ALL reads all rows; the other operations read distinct rows. EXCEPT ALL and INTERSECT ALL also read their counts.
 """
 
 from __future__ import annotations

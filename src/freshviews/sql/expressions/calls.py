@@ -1,7 +1,7 @@
 """Binds calls of users' functions.
 
-The body of an SQL function replaces its call. A call of a Python function becomes an operation. As in Spark, an
-argument is cast to the type of its parameter, and the result to the type of the function.
+The body of an SQL function replaces its call. A call of a Python function becomes an operation. As in Spark, arguments
+are cast to the types of the parameters, and the result is cast to the type of the function.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Applies the type rules of Spark SQL in ANSI mode: finds common types, and the precision and scale of decimals.
 
-A result is a wide DECIMAL, which holds 38 digits, if an operand is. So is a product, quotient or mean to which a word
-of 64 bits would leave fewer than ``_WORD_WHOLE`` digits before the point. Other results are words; what a word does not
-hold is an error.
+A wide DECIMAL has up to 38 digits; another DECIMAL is a word of 64 bits. A result is wide if an operand is wide. A
+product, quotient or mean is also wide if a word would leave fewer than ``_WORD_WHOLE`` digits before the point. Other
+results are words, and a result that does not fit a word is an error.
 """
 
 from __future__ import annotations

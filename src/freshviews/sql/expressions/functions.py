@@ -1,6 +1,6 @@
 """Lists the scalar functions of SQL in a table.
 
-The table maps the name of a function to the accepted numbers of arguments, and to what builds the expression of a call.
+For each name of a function, the table has the accepted numbers of arguments, and the builder of a call's expression.
 """
 
 from __future__ import annotations

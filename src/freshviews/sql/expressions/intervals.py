@@ -1,4 +1,4 @@
-"""Binds intervals: constants, + - * / and div, and their fields. An interval is a number of months or microseconds."""
+"""Binds constants, operators (+ - * / div) and fields of intervals. An interval counts months or microseconds."""
 
 from __future__ import annotations
 

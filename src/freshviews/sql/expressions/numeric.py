@@ -1,4 +1,4 @@
-"""Binds functions of numbers that several operations compute, such as ``floor``, ``try_add`` and ``width_bucket``."""
+"""Binds numeric functions such as ``floor``, ``try_add`` and ``width_bucket``. A call may become several operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Binds functions of dates and timestamps that several operations compute, such as ``timestampdiff``."""
+"""Binds date and time functions such as ``timestampdiff``. A call may become several operations."""
 
 from __future__ import annotations
 

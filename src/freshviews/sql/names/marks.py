@@ -1,6 +1,6 @@
-"""Marks columns that a subquery names but that belong to a query around it.
+"""Marks columns that a subquery names and an enclosing query has.
 
-Each level of nesting adds a mark: a column of the query around the enclosing query has two.
+A column of the next enclosing query has one mark, a column of the query around that query has two, and so on.
 """
 
 from __future__ import annotations

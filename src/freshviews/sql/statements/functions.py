@@ -1,4 +1,4 @@
-"""Converts CREATE FUNCTION and DROP FUNCTION to the definitions of users' functions."""
+"""Converts CREATE FUNCTION to the definition of a user's function. Also converts DROP FUNCTION."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parses MERGE, UPDATE, the statements of a transaction (BEGIN, COMMIT) and COMMENT."""
+"""Parses MERGE, UPDATE, COMMENT, and the statements that begin and end a transaction (BEGIN, COMMIT)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 ``r PIVOT (SUM(b) FOR c IN ('x', 'y'))`` is ``(SELECT * EXCEPT (b, c), SUM(b) FILTER (WHERE c <=> 'x') AS x, ... FROM r
 GROUP BY ALL)``: the columns that PIVOT does not name are the groups. ``r UNPIVOT (v FOR n IN (a, b))`` makes two rows
-of each row of r: in v, one has the value of a, the other the value of b. As in Spark, PIVOT and UNPIVOT apply to all of
-FROM that comes before them. If FROM has only one table, the columns keep the alias of this table.
+of each row of r. The column v of the first row has the value of a, and that of the second row the value of b. As in
+Spark, both apply to all of FROM before them. If FROM has only one table, the columns keep the alias of this table.
 """
 
 from __future__ import annotations

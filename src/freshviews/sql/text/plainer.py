@@ -1,8 +1,8 @@
 """Rewrites forms of Spark's SQL as simpler ones with the same meaning.
 
 - ``range(1, 10, 3)`` in FROM becomes VALUES with a column id.
-- ``(a, b) < (1, 2)``, and the other comparisons of rows, become comparisons of their values. As Spark compares structs,
-  NULL is equal to NULL and less than other values, so that the answer is never NULL.
+- ``(a, b) < (1, 2)``, and other comparisons of rows, become comparisons of their values. As in Spark's structs, NULL
+  equals NULL and is less than other values. So the answer is never NULL.
 - ``r'a\\b'`` and ``'a' 'b'`` become one string.
 - ``default.t`` and ``spark_catalog.default.t`` become ``t``: all tables and views are in this schema.
 - ``ORDER BY a FETCH FIRST n ROWS WITH TIES`` (standard SQL) becomes QUALIFY RANK() OVER (ORDER BY a) <= n.

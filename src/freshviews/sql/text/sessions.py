@@ -1,8 +1,8 @@
 """Writes the SQL that computes session windows: runs of rows of one key, in which each row follows within a gap.
 
-A row with the time ``ts`` lasts from ``ts`` until ``ts`` plus the gap. A session is the union of such times that
-overlap or touch. A session begins where no earlier row lasts: there, as many rows have ended as have begun. The rows
-below are r(k, ts, till), and ``till`` is the end of a row::
+A row with the time ``ts`` lasts from ``ts`` until ``ts`` plus the gap. A session is the union of rows that overlap or
+touch. A session begins at a row if no earlier row lasts until then: as many earlier rows have ended as have begun. In
+the rows r(k, ts, till) below, ``till`` is the end of a row::
 
     events    SELECT k, ts AS at, 1 AS w FROM r UNION ALL SELECT k, till AS at, -1 AS w FROM r
     starts    SELECT DISTINCT k, ts AS start FROM r

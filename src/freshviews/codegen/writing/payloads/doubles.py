@@ -1,4 +1,4 @@
-"""Writes the additions to many sums of doubles of one view as two loops. A statement per sum would compile slowly."""
+"""Writes one loop that computes doubles and one that adds them to many sums. A statement per sum compiles slowly."""
 
 from __future__ import annotations
 

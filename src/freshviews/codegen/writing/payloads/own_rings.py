@@ -1,4 +1,4 @@
-"""Writes functions ``ring_k`` for the rings that users define, from the formulas of a ring."""
+"""Writes the functions ``ring_k`` of users' rings. The formulas of a ring say what its functions compute."""
 
 from __future__ import annotations
 

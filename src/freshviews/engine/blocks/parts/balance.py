@@ -1,6 +1,6 @@
-"""Stores the threshold of a block that separates heavy values, those with many rows, from light ones.
+"""Stores the threshold of a block. It separates heavy values, which have many rows, from light values.
 
-The threshold is N^eps. The stored base N follows the number of rows.
+The threshold is N^eps. The base N is stored, and follows the number of rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Chooses the exponent eps of the threshold N^eps between heavy and light values (``'freshviews.epsilon' = 'auto'``).
 
-The steps of an update under each exponent are estimated from the number of rows that each value has.
+It estimates how many steps an update takes with each exponent, from the number of rows that each value has.
 """
 
 from __future__ import annotations

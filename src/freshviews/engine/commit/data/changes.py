@@ -1,4 +1,4 @@
-"""Computes the rows that a statement deletes and inserts: INSERT, UPDATE, DELETE, TRUNCATE or MERGE."""
+"""Computes which rows an INSERT, UPDATE, DELETE, TRUNCATE or MERGE inserts and deletes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes the expressions of a statement that changes a table, for all rows at once, and checks the new rows."""
+"""Computes the expressions of an INSERT, UPDATE or similar statement for all rows at once, and checks the new rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Runs the statements of a script in order. They define relations, change rows, or ask for rows.
 
-If a statement fails, what was committed before it stays, and the exception says so.
+If a statement fails, earlier commits of the script stay, and the exception says so.
 """
 
 from __future__ import annotations

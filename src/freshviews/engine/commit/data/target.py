@@ -1,4 +1,4 @@
-"""Finds the rows of a table that a statement may change, among stored rows and changes of the open transaction."""
+"""Finds the rows that a statement may change, in the table and in the changes of the open transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites the body of a loop over rows so that it adds the sum of many rows at once, instead of row after row.
+"""Rewrites the body of a loop over rows. The new body adds the sum of many rows at once.
 
 This is valid if each addition in the body is linear in the row's payload.
 """

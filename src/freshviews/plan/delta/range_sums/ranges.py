@@ -5,7 +5,7 @@
             Q[g] += m * s.sum_v               if u:
                                                   Q[g] += m * u.sum_v
 
-The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable; a sum takes O(log N).
+The *range view* ``S_by_t(g, t)`` has the sums of S by g and t, in the order of t. The sum of a range takes O(log N).
 """
 
 from __future__ import annotations

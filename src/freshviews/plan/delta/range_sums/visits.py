@@ -1,4 +1,4 @@
-"""Writes the lines of EXPLAIN about ranges: the bound of an update, and conditions that are tested row by row."""
+"""Writes the lines of EXPLAIN about ranges: the bound of an update, and which conditions are tested row by row."""
 
 from __future__ import annotations
 

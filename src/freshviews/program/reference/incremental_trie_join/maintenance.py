@@ -3,8 +3,8 @@
 The steps are those of section 4 of Veldhuizen's paper. When relations change,
 
 1. the differences between the old and the new version are computed (*tree surgery*);
-2. these differences are matched with the recorded operations, which yields the bindings to evaluate again (*change
-   oracle*);
+2. these differences are matched with the recorded operations. This gives the bindings at which the rule must be
+   evaluated again (*change oracle*);
 3. at these bindings, leapfrog joins walk over both versions. Derivations of only the old version are erased, and those
    of only the new version are inserted.
 """

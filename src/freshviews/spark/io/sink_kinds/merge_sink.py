@@ -1,7 +1,7 @@
 """Writes the rows of a version into a lakehouse table, which is a Delta or an Iceberg table.
 
 Each version is one commit of the table. A note in the commit names the version, so that no version is written twice.
-Rows that replace the rows of their keys are written by MERGE.
+If new rows replace old rows with the same keys, MERGE writes them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the rows of a version as messages. Headers of a message name the version, and number the message in it.
+"""Writes the rows of a version as messages. Headers of each message have the version, and the number of the message.
 
 After a crash, a version may be sent again, with equal messages in equal order.
 """

@@ -1,6 +1,6 @@
-"""Checks whether a table that is a sink already has the version of the view that is due.
+"""Checks whether a sink that is a table already has the version that must be delivered next.
 
-Each delivery to the table leaves a note of the view and the version, which the next delivery reads.
+Each delivery leaves a note in the table, with the view and the version. The next delivery reads this note.
 """
 
 from __future__ import annotations

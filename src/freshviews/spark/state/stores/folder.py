@@ -1,4 +1,4 @@
-"""Keeps a checkpoint in a folder of this machine, or of a file system that driver and workers mount at one path."""
+"""Keeps a checkpoint in a folder of this machine, or in a shared folder that driver and workers mount at one path."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Makes internal views for aggregates whose value is made of all rows of a group: texts, such as STRING_AGG, and users'
-aggregates of plain Python, whose values take the place of texts.
+"""Makes internal views for aggregates that compute one value from all rows of a group.
 
-::
+STRING_AGG and similar aggregates return a text. Users' aggregates of plain Python return other values in its place::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 

@@ -1,8 +1,8 @@
 """Decides where each predicate of a join is evaluated. A source is one table, view or subquery in FROM.
 
-- a predicate of one source filters that source
-- ``=`` and ``<=>`` between expressions of two sources join them; a = b and b = c also join a and c
-- other predicates are conditions over several sources; but if r.a = s.a, then ``s.a < r.b`` is a filter of r
+- A predicate of one source filters that source.
+- ``=`` and ``<=>`` between expressions of two sources join these sources. a = b and b = c also join a and c.
+- Other predicates are conditions over several sources. But if r.a = s.a, then ``s.a < r.b`` is a filter of r.
 """
 
 from __future__ import annotations

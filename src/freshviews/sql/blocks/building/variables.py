@@ -1,4 +1,4 @@
-"""Makes the variables of a block, and its atoms, each of which is one table or view of the join.
+"""Makes the variables and the atoms of a block. An atom is one table or view of the join.
 
 Columns that the join makes equal share one variable.
 """

@@ -1,4 +1,4 @@
-"""Computes TRY_SUM of BIGINT from two sums, one of the upper and one of the lower 32 bits of the values.
+"""Computes TRY_SUM of BIGINT from two sums: of the upper 32 bits and of the lower 32 bits of each value.
 
 Either sum fits 64 bits for up to 2**31 rows. The total of both is NULL if it does not fit a BIGINT.
 """

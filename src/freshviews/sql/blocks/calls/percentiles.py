@@ -1,8 +1,8 @@
-"""Binds PERCENTILE and functions like it, such as MEDIAN, and MODE, the most frequent value of a group.
+"""Binds MODE, the most frequent value of a group, and percentiles such as PERCENTILE and MEDIAN.
 
-PERCENTILE, PERCENTILE_CONT and MEDIAN interpolate between doubles. PERCENTILE_DISC returns one of the values, as a
-DOUBLE, as in Spark. APPROX_PERCENTILE returns one of the values in the type of its argument. This answer is exact. That
-of Spark is exact as well while the accuracy, an argument, exceeds the number of values.
+PERCENTILE, PERCENTILE_CONT and MEDIAN interpolate between doubles. As in Spark, PERCENTILE_DISC returns one of the
+values as a DOUBLE. APPROX_PERCENTILE returns one of the values in the type of its argument, and is exact here. Spark's
+APPROX_PERCENTILE is exact only while its argument ``accuracy`` exceeds the number of values.
 """
 
 from __future__ import annotations

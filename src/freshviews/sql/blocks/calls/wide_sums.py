@@ -1,7 +1,7 @@
-"""Computes SUM and AVG of wide decimals from sums of the parts of the values, each an exact sum of 64 bits.
+"""Computes SUM and AVG of wide decimals. Each value is split into parts, and each part is summed exactly in 64 bits.
 
-Each part has 32 bits, so its sum fits 64 bits for up to 2**31 rows. AVG of a DECIMAL in 64 bits is here, too, if its
-result is wide: it is the quotient of the sum and the count.
+A part has 32 bits, so its sum fits 64 bits for up to 2**31 rows. The AVG of a DECIMAL in 64 bits may be wide, too. It
+is the quotient of the sum and the count, and is also computed here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites a query that names columns of an enclosing query as an independent query.
+"""Rewrites a query that names columns of an enclosing query, so that the query becomes independent.
 
 Below, o is a table of the enclosing query, and d has the distinct values of o.k. The first query becomes the second::
 

@@ -1,6 +1,6 @@
 """Converts a query to bound SELECTs, whose names and types are resolved.
 
-Makes the internal views that these SELECTs need.
+Also makes the internal views that these SELECTs need.
 """
 
 from __future__ import annotations

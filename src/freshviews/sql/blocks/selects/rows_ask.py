@@ -1,6 +1,6 @@
-"""Finds the window functions of a SELECT, and the subqueries that have a value for each joined row.
+"""Finds the window functions of a SELECT, and those of its subqueries that have one value for each joined row.
 
-If a SELECT groups, the subqueries in GROUP BY and inside aggregates have a value per row. Others have one per group.
+In a grouped SELECT, these are the subqueries in GROUP BY and inside aggregates. Others have one value for each group.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rewrites comparisons with a running sum as an internal view of the rows for which the comparison is TRUE::
+"""Rewrites a comparison with a running sum as an internal view, which has the rows where the comparison is TRUE::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
 

@@ -11,9 +11,9 @@
     SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-Strategy ``top_k`` maintains the views in the lines after the first. ``x in the frame of d.x`` is a condition of
-``query.span``, for orders of any expressions. With ROWS, further columns end the order, so that no two rows are equal
-in it.
+Strategy ``top_k`` maintains the views of all lines but the first. ``x in the frame of d.x`` is a condition of
+``query.span``; the order may have any expressions. With ROWS, further columns are added at the end of the order, so
+that no two rows are equal.
 """
 
 __all__ = ["binding", "nearest", "rows"]

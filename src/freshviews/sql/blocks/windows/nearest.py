@@ -8,8 +8,8 @@ row and ends at the value of the next row, which LEAD or LAG finds. So ASOF is a
       ON t.k = p.k AND t.ts >= p.ts AND t.ts < p.end
 
 Rows of the right side with the same value are ordered by all their columns. The last of these rows is the match for >=
-and >, the first one for <= and <. The ranges of the others are empty. For a LEFT JOIN, or an ON over several sources of
-the left side, an internal view joins the right side with the distinct values of the left side that ON compares.
+and >, the first one for <= and <. The ranges of the others are empty. An internal view is needed for a LEFT JOIN, or if
+ON reads several sources of the left side. It joins the right side with the distinct left values that ON compares.
 """
 
 from __future__ import annotations
