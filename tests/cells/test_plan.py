@@ -152,7 +152,7 @@ def test_a_plan_survives_a_round_trip_through_json() -> None:
         CellPlan.from_json('{"format": 99}')
 
 
-def test_added_views_change_no_role_and_dropped_views_remove_roles() -> None:
+def test_adding_views_changes_no_role_and_dropping_views_removes_roles() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 8, SIZES)
     added = (

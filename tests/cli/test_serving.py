@@ -395,7 +395,7 @@ def test_requests_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
         assert read(own, "/view/by_part")["rows"] == [{"part": part, "n": 1}]
 
 
-def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> None:
+def test_a_view_defined_before_alter_table_keeps_its_columns_in_its_plan(tmp_path: Path) -> None:
     made = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
     script = (
         "CREATE TABLE t (a INT); CREATE TABLE u (a INT);"

@@ -100,7 +100,7 @@ def test_closed_and_dropped_objects_print_their_state(db: fv.Database) -> None:
     assert repr(table) == "table items: the database is closed"
 
 
-def test_stats_is_a_dict_that_prints_as_a_table_with_units(db: fv.Database) -> None:
+def test_stats_returns_a_dict_that_is_printed_as_a_table_with_units(db: fv.Database) -> None:
     stats = db.stats()
     assert isinstance(stats, dict) and json.loads(json.dumps(stats)) == stats and dict(stats) == stats
     caption, names, *rows = repr(stats).splitlines()

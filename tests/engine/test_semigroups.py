@@ -165,7 +165,7 @@ def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
     assert (2, 6) in list(db.view("v"))
 
 
-def test_only_value_in_a_string_function_raises_its_error() -> None:
+def test_only_value_raises_its_error_inside_a_string_function() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, w STRING)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")

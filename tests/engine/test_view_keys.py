@@ -175,7 +175,7 @@ def test_a_lookup_of_a_duplicate_declared_key_is_refused(declared: fv.Database) 
     assert both[1] == (1,)
 
 
-def test_alter_view_declares_changes_and_removes_a_key(db: fv.Database) -> None:
+def test_alter_view_can_declare_change_and_remove_a_key(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     without = db.view("without")

@@ -126,7 +126,7 @@ def test_an_unevaluated_part_of_an_expression_never_fails() -> None:
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_attempt_gives_null_and_failed_gives_true_for_an_error() -> None:
+def test_for_an_error_attempt_returns_null_and_failed_returns_true() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]

@@ -70,7 +70,7 @@ def test_the_statement_of_a_view_has_the_functions_that_it_calls(module: Path) -
 
 
 @pytest.mark.plain_python
-def test_a_script_runs_python_only_of_modules_that_the_process_names(
+def test_a_script_calls_python_only_of_modules_that_an_environment_variable_lists(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FRESHVIEWS_FUNCTIONS")

@@ -238,7 +238,9 @@ STARRED = "CREATE TABLE t (a INT, b INT, d DOUBLE, s STRING); CREATE TABLE u (a 
     [("t", STARS), ("t LEFT JOIN u ON t.a = u.a", STARS_OF_A_JOIN), ("t LEFT JOIN u USING (a)", STARS_OF_A_JOIN)],
 )
 @pytest.mark.parametrize("over", ["", " OVER ()"])
-def test_count_of_a_star_counts_the_rows_without_null(source: str, calls: list[tuple[str, int]], over: str) -> None:
+def test_count_of_a_table_star_counts_only_rows_without_nulls(
+    source: str, calls: list[tuple[str, int]], over: str
+) -> None:
     with Database() as database:
         database.execute(STARRED)
         listed = ", ".join(f"{call}{over} AS c{i}" for i, (call, _) in enumerate(calls))
