@@ -86,7 +86,7 @@ word = st.integers(0, 3) | st.sampled_from([-(2**63), 2**63 - 1])
 
 @MANY
 @given(st.lists(st.tuples(word, word, st.integers(-2, 2)), max_size=60))
-def test_consolidating_sums_equal_rows_in_order_of_first_occurrence(rows: list[Row]) -> None:
+def test_consolidating_adds_up_equal_rows_in_order_of_first_occurrence(rows: list[Row]) -> None:
     buffer = new_buffer(WIDTH)
     extend(buffer, rows)
     consolidate(buffer)

@@ -81,7 +81,7 @@ def test_folders_of_other_users_are_not_used_as_cache() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_a_file_in_place_of_the_cache_folder_is_named(
+def test_the_error_names_a_file_in_place_of_the_cache_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"

@@ -115,7 +115,7 @@ def test_compiled_trie_join_and_first_order_count_equal_cycles() -> None:
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
 
 
-def test_a_star_is_counted_by_a_product_of_sums() -> None:
+def test_a_star_query_is_counted_by_a_product_of_sums() -> None:
     query = count_of({"r": "xa", "s": "xb", "t": "xc"})
     program = trie_join.plan(query)
     nested = max(_depth(s) for s in program.upkeep.statements)

@@ -153,7 +153,7 @@ def test_no_permutation_gives_a_better_order_than_the_search(data: st.DataObject
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_a_greedy_order_is_valid_and_if_marked_exact_has_the_least_dynamic_width(data: st.DataObject) -> None:
+def test_a_greedy_order_is_valid_and_an_order_marked_exact_has_the_least_dynamic_width(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     free_top = data.draw(st.booleans())
     best = best_order(of, free_top)

@@ -345,7 +345,7 @@ def test_an_overflow_in_a_value_function_is_an_error() -> None:
     assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
 
 
-def test_a_ring_registered_again_is_used_only_by_later_views() -> None:
+def test_only_later_views_use_a_ring_that_is_registered_again() -> None:
     db = fv.Database()
     db.execute(TABLES)
     fv.register_ring(one_word(lift=lambda x: x))

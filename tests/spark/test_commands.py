@@ -107,7 +107,7 @@ def version(folder: Path) -> int:
     return max((int(one.stem) for one in (folder / "shop.checkpoint" / "manifest").glob("[0-9]*.json")), default=0)
 
 
-def test_ctrl_c_finishes_the_micro_batch(tmp_path: Path) -> None:
+def test_after_ctrl_c_the_micro_batch_is_finished(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")

@@ -118,7 +118,7 @@ def test_a_version_delivered_twice_is_in_the_sink_once(
     assert next(tmp_path.iterdir()).read_bytes() == first
 
 
-def test_an_unwritable_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_the_error_of_an_unwritable_folder_names_the_folder_and_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SinkError, match=r"view v, version 3: .*out did not take it: .*delivered at the next start"):
         give(sink("json", tmp_path / "out"))

@@ -87,7 +87,7 @@ def value_of(expression: str) -> Any:
         ("to_timestamp_ntz(DATE '2020-01-01')", dt.datetime(2020, 1, 1)),
     ],
 )
-def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None:
+def test_a_function_returns_the_same_value_as_spark(expression: str, answer: Any) -> None:
     found = value_of(expression)
     assert found == answer and type(found) is type(answer)
 

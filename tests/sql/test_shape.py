@@ -40,7 +40,7 @@ def test_the_parameters_of_a_statement_are_counted(sql: str, word: str, paramete
         ("MERGE INTO t", "MERGE"),
     ],
 )
-def test_the_word_after_the_queries_of_with_is_found(sql: str, word: str) -> None:
+def test_the_main_word_after_a_with_clause_is_found(sql: str, word: str) -> None:
     assert main_word(sql) == word
 
 

@@ -156,7 +156,7 @@ def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -
     assert not path.exists()
 
 
-def test_a_directory_removed_at_once_raises_a_store_error(tmp_path: Path) -> None:
+def test_a_directory_removed_before_the_first_statement_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):

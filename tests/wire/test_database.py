@@ -67,7 +67,7 @@ def test_the_catalog_lists_readable_tables_and_views(server: FlightServer) -> No
     }  # fmt: skip
 
 
-def test_a_result_names_the_version_that_it_was_read_at(db: fv.Database, server: FlightServer) -> None:
+def test_a_result_reports_the_version_at_which_it_was_read(db: fv.Database, server: FlightServer) -> None:
     with connected(server) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT 1 AS one FROM items")
         metadata = cursor.fetch_arrow_table().schema.metadata
@@ -211,7 +211,7 @@ def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch
         assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
 
 
-def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_nothing_changes(
+def test_a_statement_whose_select_takes_too_long_is_stopped_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("freshviews.wire.LOCKED_SECONDS", 1.0)
@@ -230,7 +230,7 @@ def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_no
         assert ask(server, "INSERT INTO n SELECT -2 AS n") == [(1,)] and large.version == 3
 
 
-def test_statements_with_a_select_inside_have_the_effect_that_they_have_in_the_process() -> None:
+def test_remote_statements_with_a_select_have_the_same_effect_as_local_statements() -> None:
     statements = [
         ("INSERT INTO items SELECT id + 10, part, n FROM more WHERE id > ?", 1),
         ("CREATE TABLE kept AS SELECT part, qty, 'x' AS x, DATE '2026-01-02' AS day FROM by_part",),
@@ -273,7 +273,7 @@ def test_a_server_prints_its_address_and_never_its_token(server: FlightServer) -
     assert repr(server) == f"server of Arrow Flight SQL at grpc://127.0.0.1:{server.port}, read only"
 
 
-def test_a_server_takes_its_token_from_the_environment_variable(
+def test_a_server_reads_its_token_from_the_environment_variable(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRESHVIEWS_TOKEN", "of-the-environment")
