@@ -50,7 +50,7 @@ def test_a_triangle_over_one_table_has_three_roles_of_that_table() -> None:
     assert [role.copies for role in plan.roles] == [2, 2, 2]
 
 
-def test_a_variable_of_all_atoms_is_split_without_copies() -> None:
+def test_a_variable_in_all_atoms_is_split_without_copies() -> None:
     plan = planned(TWO_WAY, 8, {"orders": 1000, "items": 4000})
     assert shares_of(plan) == {"id": 8}
     assert all(role.copies == 1 for role in plan.roles)

@@ -86,7 +86,7 @@ def test_update_and_delete_statements_may_have_subqueries(db: fv.Database) -> No
     assert db.execute("DELETE FROM players WHERE id NOT IN (SELECT player FROM games)").deleted == 1
 
 
-def test_delete_and_truncate_count_equal_rows(db: fv.Database) -> None:
+def test_delete_and_truncate_count_every_copy_of_a_row(db: fv.Database) -> None:
     db.insert("games", [(1, 3)] * 3 + [(2, 4)])
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "3 rows deleted, version 3"
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "no rows changed, version 3"
@@ -167,7 +167,7 @@ def test_a_merge_refuses_two_source_rows_for_one_row(db: fv.Database) -> None:
     assert db.execute(f"{twice} THEN DELETE").deleted == 1
 
 
-def test_on_conflict_updates_or_keeps_the_stored_row(db: fv.Database) -> None:
+def test_an_on_conflict_clause_updates_or_keeps_the_stored_row(db: fv.Database) -> None:
     adding = "ON CONFLICT (id) DO UPDATE SET points = players.points + excluded.points, name = excluded.name"
     found = db.execute(f"INSERT INTO players (id, name, points) VALUES (1, 'Eve', 10), (9, 'New', 1) {adding}")
     assert repr(found) == "1 row inserted, 1 updated, version 2"

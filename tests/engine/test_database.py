@@ -294,7 +294,7 @@ def test_readers_keep_the_version_at_which_they_began(db: fv.Database) -> None:
         len(view)
 
 
-def test_record_batches_are_bounded_for_large_multiplicities() -> None:
+def test_the_size_of_record_batches_is_bounded_for_large_multiplicities() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
     db.apply("t", [(1, 10), (2, 1), (3, 4)])

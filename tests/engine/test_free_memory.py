@@ -412,7 +412,7 @@ except fv.OutOfMemory as error:
 
 
 @pytest.mark.parametrize("filling", FILLING)
-def test_a_limited_process_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
+def test_a_process_with_a_memory_limit_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
     environment = {**os.environ, "FRESHVIEWS_PURE_PYTHON": "0"}
     command = [sys.executable, "-c", IN_GROUP + FILLING[filling], str(group)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

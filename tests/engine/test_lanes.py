@@ -364,7 +364,7 @@ def test_lanes_take_at_most_60_percent_more_steps_than_a_whole_trigger(monkeypat
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_triggers_without_gain_from_lanes_run_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_that_gain_nothing_from_lanes_run_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":

@@ -279,7 +279,7 @@ def test_an_error_names_the_aggregate_the_view_and_the_group(removes: bool, valu
     assert list(db.view("v")) == [("u", 16, 3)]
 
 
-def test_the_view_of_an_aggregate_that_raises_is_not_created(db: fv.Database) -> None:
+def test_a_view_is_not_created_if_its_aggregate_raises_an_error(db: fv.Database) -> None:
     db.insert("t", [("u", 13, None)])
     db.aggregate("strict", takes=["INT"], returns="INT")(Strict)
     with pytest.raises(EvaluationError, match=r"view v: .*: aggregate strict: add\(state, 13\) raised KeyError"):
@@ -290,7 +290,7 @@ def test_the_view_of_an_aggregate_that_raises_is_not_created(db: fv.Database) ->
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT none() AS x FROM t")
 
 
-def test_a_batch_that_another_view_refuses_leaves_the_states_as_they_were(db: fv.Database) -> None:
+def test_a_batch_that_another_view_refuses_leaves_all_states_unchanged(db: fv.Database) -> None:
     db.aggregate("strict", takes=["INT"], returns="INT")(Strict)
     db.execute(
         """CREATE MATERIALIZED VIEW v AS SELECT g, strict(x) AS x FROM t GROUP BY g;

@@ -156,7 +156,7 @@ def test_a_batch_is_accepted_after_refused_averages() -> None:
         "ONLY_VALUE(x) AS one FROM t GROUP BY g HAVING COUNT(*) <> 2",
     ],
 )
-def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
+def test_the_error_of_the_function_only_value_names_the_group(guarded: str) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE t (g INT, x INT); CREATE MATERIALIZED VIEW v AS SELECT g, {guarded}")
     with pytest.raises(fv.BatchError, match="for g = 2, one has two values, 5 and 6; one is allowed"):
@@ -165,7 +165,7 @@ def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
     assert (2, 6) in list(db.view("v"))
 
 
-def test_only_value_raises_its_error_inside_a_string_function() -> None:
+def test_the_function_only_value_raises_its_error_inside_a_string_function() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, w STRING)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")

@@ -114,7 +114,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_several_threads_give_the_same_results_as_one(seed: int) -> None:
+def test_several_threads_give_the_same_results_as_one_thread(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     script = TABLES + (BY_TRIGGERS if seed % 4 < 2 else VIEWS)
     both.execute(script)

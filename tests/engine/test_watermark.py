@@ -260,7 +260,7 @@ def test_invalid_properties_of_a_watermark_are_refused(properties: str, message:
     ("delay", "minutes"),
     [("", 0), (" - INTERVAL '0' SECOND", 0), (" - INTERVAL '0 00:30' DAY TO MINUTE", 30), (" - INTERVAL 2 HOURS", 120)],
 )
-def test_a_delay_is_any_constant_interval(delay: str, minutes: int) -> None:
+def test_the_delay_of_a_watermark_may_be_any_constant_interval(delay: str, minutes: int) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE clicks (watermark INT, `my ts` TIMESTAMP, WATERMARK FOR `my ts` AS `my ts`{delay})")
     db.insert("clicks", [(1, at(120))])

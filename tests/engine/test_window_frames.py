@@ -423,7 +423,7 @@ def test_frames_number_rows_only_if_neither_a_key_nor_a_place_identifies_each_ro
         assert ("for each row whose number changes" in str(db.view("v").explain())) == numbered
 
 
-def test_equal_rows_have_frames_of_their_own() -> None:
+def test_each_copy_of_a_row_has_its_own_frame() -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (x INT)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT x, SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS s FROM t")

@@ -98,7 +98,7 @@ def test_results_have_the_codes_of_their_values() -> None:
     assert dictionary.decode_array(codes).to_pylist() == ["BOLT", None, "NUT", "BOLT", "", "12"]
 
 
-def test_a_failure_names_its_row_and_the_reason() -> None:
+def test_an_error_names_the_failed_row_and_the_reason() -> None:
     found = reasons(PARSED)
     assert [*found] == [0, 2, 3, 4]
     assert "'bolt' is not an integer" in found[0]

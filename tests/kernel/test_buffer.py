@@ -96,7 +96,7 @@ def test_consolidating_adds_up_equal_rows_in_order_of_first_occurrence(rows: lis
     free_buffer(buffer)
 
 
-def test_a_row_keeps_its_place_through_multiplicity_zero(buffer: int) -> None:
+def test_a_row_keeps_its_place_while_its_multiplicity_is_zero(buffer: int) -> None:
     extend(buffer, [(1, 1, 1), (2, 2, 1), (1, 1, -1), (3, 3, 1), (1, 1, 4)])
     consolidate(buffer)
     assert rows_of(buffer) == [(1, 1, 4), (2, 2, 1), (3, 3, 1)]

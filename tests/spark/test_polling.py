@@ -348,7 +348,7 @@ def silent() -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_database_that_does_not_answer_times_out(
+def test_a_read_from_a_database_that_does_not_answer_ends_with_a_timeout(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     with skipping():

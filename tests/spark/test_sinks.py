@@ -156,7 +156,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_a_refused_version_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
+def test_a_version_that_a_sink_refused_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

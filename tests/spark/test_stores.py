@@ -102,7 +102,7 @@ def test_one_call_deletes_exactly_the_named_objects(store: Store) -> None:
     assert names(store, "bad") == ["bad2/one"]
 
 
-def test_write_if_absent_succeeds_for_one_writer(store: Store) -> None:
+def test_only_one_writer_succeeds_with_write_if_absent(store: Store) -> None:
     for turn in range(5):
         won: list[int] = []
         refused: list[int] = []

@@ -152,7 +152,7 @@ def test_the_text_of_string_agg_has_the_same_limit_as_other_texts(monkeypatch: p
 
 
 @pytest.mark.parametrize("call", ["COUNT(CAST(s AS INT))", "COUNT(1 / (x - 1))", "REGR_COUNT(s, x)"])
-def test_count_computes_an_argument_that_may_fail(call: str) -> None:
+def test_the_function_count_evaluates_an_argument_that_may_fail(call: str) -> None:
     with pytest.raises(EvaluationError):
         rows_of(f"SELECT {call} AS y FROM t")
     assert rows_of("SELECT COUNT(CAST(s AS INT)), COUNT(CAST(s AS INT)) FILTER (WHERE x = 1) FROM t", rows=[(0, "7")])

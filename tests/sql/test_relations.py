@@ -42,6 +42,6 @@ def test_places_in_a_renamed_query_map_to_places_in_the_original_query() -> None
     assert made.original(made.text.index("`o`") + 1) == query.index("cat")
 
 
-def test_a_text_of_two_selects_is_refused() -> None:
+def test_a_text_with_two_selects_is_refused() -> None:
     with pytest.raises(SqlError):
         relations_of("SELECT 1; SELECT 2")

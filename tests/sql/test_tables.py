@@ -193,6 +193,6 @@ def test_a_number_of_5000_digits_is_refused_at_any_place(query: str) -> None:
         parse_script(f"CREATE MATERIALIZED VIEW v AS {query}", catalog())
 
 
-def test_infinity_is_accepted_as_a_double_if_cast() -> None:
+def test_infinity_is_accepted_if_a_cast_makes_it_a_double() -> None:
     for value in ("CAST('1e400' AS DOUBLE)", "CAST('Infinity' AS FLOAT)", "CAST(1e39 AS FLOAT)", "1e308", "3.4e38F"):
         assert parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a, {value} AS x FROM r", catalog())

@@ -305,7 +305,7 @@ def test_a_failed_snapshot_loses_no_batch(
         assert list(db.table("t")) == [(1,)]
 
 
-def test_the_error_of_a_second_process_names_the_first(tmp_path: Path) -> None:
+def test_the_error_in_a_second_process_names_the_first_process(tmp_path: Path) -> None:
     opened = "import freshviews as fv, sys; fv.Database(sys.argv[1])"
     with fv.Database(tmp_path):
         with pytest.raises(fv.StoreError, match=f"open already in process {os.getpid()}"):

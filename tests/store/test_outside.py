@@ -97,7 +97,7 @@ def test_a_child_of_multiprocessing_cannot_use_the_database(tmp_path: Path) -> N
         assert sorted(db.table("t")) == [(1,), (3,)]
 
 
-def test_the_parent_may_reopen_while_a_child_lives(tmp_path: Path) -> None:
+def test_the_parent_may_reopen_the_database_while_a_child_process_lives(tmp_path: Path) -> None:
     db = opened(tmp_path)
     ours, theirs = os.pipe()
     child = os.fork()

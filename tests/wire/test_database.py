@@ -186,7 +186,7 @@ def test_readers_see_whole_versions_while_rows_arrive(db: fv.Database) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Cannot disable autocommit")
-def test_polars_reads_a_uri_of_a_server_without_a_token(db: fv.Database) -> None:
+def test_polars_reads_from_the_uri_of_a_server_that_needs_no_token(db: fv.Database) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     with db.serve(token=False) as server:
         uri = f"flightsql://127.0.0.1:{server.port}?transport=tcp"
