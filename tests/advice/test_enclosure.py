@@ -75,7 +75,7 @@ def long_and_short(n: int) -> list[Update]:
     return updates
 
 
-def test_the_stream_of_figure_4_has_the_enclosureness_of_the_paper() -> None:
+def test_the_stream_of_figure_4_has_the_same_enclosureness_as_in_the_paper() -> None:
     for n in (8, 64, 512):
         spans = spans_of(long_and_short(n))
         assert kind_of(spans) == "neither"

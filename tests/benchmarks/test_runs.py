@@ -142,7 +142,7 @@ def test_a_case_with_wrong_answers_ends_the_check() -> None:
 
 
 @pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.apart])
-def test_the_schedule_names_existing_cases_and_strategies(entries: Any) -> None:
+def test_the_schedule_lists_only_existing_cases_and_strategies(entries: Any) -> None:
     for entry in schedule.merged(entries()):
         assert entry.group in schedule.GROUPS
         module = module_of(entry.workload)

@@ -251,7 +251,7 @@ def test_unsupported_statements_of_a_batch_are_refused_at_once(
     assert cursor.execute("COMMIT").rowcount == -1
 
 
-def test_show_describe_and_explain_work_while_a_batch_is_open(
+def test_the_statements_show_describe_and_explain_work_while_a_batch_is_open(
     connection: dbapi.Connection
 ) -> None:
     cursor = connection.cursor().execute("BEGIN")

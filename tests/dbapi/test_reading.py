@@ -47,7 +47,7 @@ def cursor(db: fv.Database) -> dbapi.Cursor:
     return dbapi.connect(db).cursor()
 
 
-def test_the_module_has_all_names_that_pep_249_requires() -> None:
+def test_the_module_defines_all_names_that_pep_249_requires() -> None:
     assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 2, "qmark")
     parents = {
         "Warning": "FreshviewsError", "Error": "FreshviewsError", "InterfaceError": "Error", "DatabaseError": "Error",

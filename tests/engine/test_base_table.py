@@ -294,7 +294,7 @@ def test_a_code_just_below_the_range_of_its_type_is_refused(
     assert contents(stored) == Counter()
 
 
-def test_an_image_with_one_word_per_column_can_be_read(tmp_path: Path) -> None:
+def test_an_old_image_with_one_word_per_column_can_be_read(tmp_path: Path) -> None:
     rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
     written_before(tmp_path / "image", 2, 0, [(*row, count) for row, count in rows.items()])
     for types in ((TINYINT, TINYINT), (BIGINT, INT)):

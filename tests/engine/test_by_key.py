@@ -282,7 +282,7 @@ def test_the_error_of_a_change_by_key_names_the_remedy(
     assert db.version == 1 and list(db.table("t")) == [(1, 1, "p", "x")]
 
 
-def test_an_update_of_a_key_without_a_row_is_refused_with_the_key(db: fv.Database) -> None:
+def test_the_error_of_updating_a_key_without_a_row_shows_the_key(db: fv.Database) -> None:
     db.insert("t", [(1, 1, "p", "x")])
     with pytest.raises(fv.BatchError, match=r"row 1, column b, a: update of .*, a key that no row has") as caught:
         db.update("t", [{"a": 1, "b": "p", "v": 9}, {"a": 9, "b": "p"}, {"a": 8, "b": "p"}])

@@ -444,7 +444,7 @@ def test_every_use_of_a_closed_database_is_refused(db: fv.Database) -> None:
             use()
 
 
-def test_errors_name_arguments_of_the_wrong_type(db: fv.Database) -> None:
+def test_the_error_names_an_argument_of_the_wrong_type(db: fv.Database) -> None:
     version = db.version
     for wrong, message in (
         (lambda: db.insert(None, [(1,)]), "the name of a table must be a str, not NULL"),  # type: ignore[arg-type]

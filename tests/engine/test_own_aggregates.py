@@ -247,7 +247,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize(("value", "message"), ERRORS)
-def test_an_error_names_the_aggregate_the_view_and_the_group(removes: bool, value: int, message: str) -> None:
+def test_an_error_names_its_aggregate_its_view_and_its_group(removes: bool, value: int, message: str) -> None:
     db = fv.Database()
     made = Strict if removes else type("Strict", (Strict,), {"remove": None})
     db.aggregate("strict", takes=["INT"], returns="INT")(made)

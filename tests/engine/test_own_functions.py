@@ -134,7 +134,7 @@ def test_errors_of_sql_functions_name_the_place_and_the_remedy(db: fv.Database) 
             db.execute(sql)
 
 
-def test_views_statements_and_selects_call_sql_functions(db: fv.Database) -> None:
+def test_sql_functions_may_be_called_in_views_statements_and_selects(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW w AS SELECT m, COUNT(*) AS n FROM p GROUP BY m HAVING more(m) > 0")
     db.insert("t", [(1, "u", None, None, None), (1, "w", None, None, None), (-9, None, None, None, None)])
     assert sorted(db.view("v")) == [(-6, 1), (4, 2)]

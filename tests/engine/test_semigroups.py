@@ -101,7 +101,7 @@ def test_aggregates_of_semigroups_follow_inserts_and_deletes(tmp_path: Path) -> 
     db.close()
 
 
-def test_max_by_takes_the_greatest_of_tied_values() -> None:
+def test_the_function_max_by_returns_the_greatest_of_tied_values() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])

@@ -296,7 +296,7 @@ def test_the_coefficients_of_a_provenance_add_up_to_the_count_of_its_group() -> 
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
     ],
 )
-def test_errors_name_the_refused_construct_and_its_place(select: str, message: str) -> None:
+def test_the_error_names_the_refused_construct_and_its_place(select: str, message: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT); CREATE TABLE u (k INT, z INT)")
         with pytest.raises(SqlError, match=re.escape(message)) as caught:

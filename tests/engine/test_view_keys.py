@@ -126,7 +126,7 @@ def test_the_error_of_a_wrong_key_names_the_key(db: fv.Database) -> None:
         db.view("joined")["x"]
 
 
-def test_a_replaced_view_has_the_key_of_its_new_definition(db: fv.Database) -> None:
+def test_a_replaced_view_gets_the_key_of_its_new_definition(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     assert db.view("joined").get(1) == ("Ida", 1, 5)

@@ -133,7 +133,7 @@ def test_for_an_error_attempt_returns_null_and_failed_returns_true() -> None:
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_and_evaluates_its_right_side_only_if_needed() -> None:
+def test_the_operator_and_evaluates_its_right_side_only_if_needed() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]

@@ -64,7 +64,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     return [(*row, m) for row, m in sums.items() if m != 0]
 
 
-def test_a_buffer_has_the_rows_in_order_of_appending(buffer: int) -> None:
+def test_a_buffer_keeps_rows_in_the_order_in_which_they_were_appended(buffer: int) -> None:
     rows = [(i, -i, 2**40 + i) for i in range(200)]
     extend(buffer, rows)
     assert rows_of(buffer) == rows

@@ -48,7 +48,7 @@ def test_a_select_of_each_query_form_returns_the_same_rows_as_spark(query: str, 
 
 @pytest.mark.parametrize("query", ["FROM r SELECT a", "TABLE s", "FROM r |> SELECT a AS x, b AS as"])
 @pytest.mark.parametrize("head", ["v", "v COMMENT 'all'", "v TBLPROPERTIES ('freshviews.strategy' = 'recompute')"])
-def test_the_query_after_as_in_create_view_may_begin_with_from(head: str, query: str) -> None:
+def test_a_create_view_statement_may_have_a_query_that_begins_with_from(head: str, query: str) -> None:
     with _database() as database:
         database.execute(f"CREATE MATERIALIZED VIEW {head} AS {query}")
         database.execute(f"CREATE VIEW as AS {query}")

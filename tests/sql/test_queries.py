@@ -362,7 +362,7 @@ def test_a_star_lists_the_columns_of_using_first() -> None:
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
-def test_a_column_without_an_alias_is_named_by_its_text() -> None:
+def test_a_column_without_an_alias_is_named_after_its_text() -> None:
     assert [c.name for c in view("SELECT count( * ), a +\n  1 FROM r GROUP BY a").columns] == ["count( * )", "a + 1"]
 
 

@@ -59,7 +59,7 @@ def test_a_long_statement_is_scanned_in_time_linear_in_its_length() -> None:
         ("SELECT ?", "SELECT ?", []),
     ],
 )
-def test_parameters_by_name_become_parameters_by_place(sql: str, text: str, names: list[str]) -> None:
+def test_named_parameters_become_positional_parameters(sql: str, text: str, names: list[str]) -> None:
     assert numbered(sql) == (text, names)
 
 

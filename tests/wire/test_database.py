@@ -253,7 +253,7 @@ def test_remote_statements_with_a_select_have_the_same_effect_as_local_statement
             ask(server, "INSERT INTO items SELECT zz FROM items")
 
 
-def test_long_texts_of_show_describe_and_explain_are_refused(server: FlightServer) -> None:
+def test_show_describe_and_explain_statements_beyond_500_characters_are_refused(server: FlightServer) -> None:
     for sql in ("EXPLAIN SELECT 1 FROM items" + 100 * ", items", "SHOW TABLES -- " + 500 * "x"):
         with pytest.raises(Exception, match="of at most 500 characters is accepted"):
             ask(server, sql)
