@@ -88,7 +88,7 @@ def doubled(text: str) -> str:
         "SELECT x.a FROM t x, t y, t z ORDER BY x.s || y.s || z.s",
     ],
 )
-def test_a_select_whose_texts_outgrow_the_memory_is_refused_and_the_next_one_works(
+def test_a_select_with_texts_beyond_the_memory_is_refused_and_the_next_select_works(
     ready: SelectProcesses, db: fv.Database, sql: str
 ) -> None:
     with pytest.raises(fv.OutOfMemory, match=r"more than the 400 MB of memory that a SELECT has here; read fewer rows"):

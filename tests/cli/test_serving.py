@@ -168,7 +168,7 @@ def test_the_query_page_limits_time_and_memory(
     assert made.status == 400 and "more than 1 MB" in Seen(made.body).text
 
 
-def test_a_select_of_the_query_page_whose_texts_outgrow_the_memory_is_refused_and_the_next_one_is_answered(
+def test_after_a_refused_select_with_texts_beyond_the_memory_the_query_page_answers_the_next(
     root: Path,
 ) -> None:
     own = Site("shop.sql", lambda: store_of(root), lambda: None)

@@ -118,7 +118,7 @@ def test_every_path_that_a_page_mentions_exists(page: Path) -> None:
             assert (ROOT / here).exists() or (ROOT / "src" / "freshviews" / here).exists(), path
 
 
-def test_pages_state_the_configured_share_of_random_examples() -> None:
+def test_the_pages_mention_the_configured_share_of_random_examples() -> None:
     words = {10: "a tenth", 60: "a sixtieth"}
     tiers = (ROOT / "tests" / "tiers.py").read_text()
     share = re.search(r"^_SHARE_OF_A_RUN = (\d+)$", tiers, re.MULTILINE)

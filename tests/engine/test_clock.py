@@ -168,7 +168,7 @@ def test_an_error_at_a_new_time_names_the_clock_and_the_remedy() -> None:
             db.advance(now + dt.timedelta(hours=1))
 
 
-def test_the_error_names_the_clock_if_a_view_fails_at_the_time_of_an_inserted_row() -> None:
+def test_the_error_names_the_clock_if_a_view_fails_when_an_insert_moves_the_clock() -> None:
     with fv.Database(clock="auto") as db:
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT 1 / SUM(k) AS q FROM t WHERE ts <= now()")
         past = dt.datetime(2026, 1, 1)

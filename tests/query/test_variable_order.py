@@ -253,7 +253,7 @@ def test_variables_of_the_same_atoms_are_searched_as_one_variable() -> None:
     assert [node.variable for node in order.nodes() if node.variable.endswith("0")] == ["b0", "a0", "c0", "d0"]
 
 
-def test_an_order_of_a_large_query_is_marked_greedy() -> None:
+def test_the_variable_order_of_a_large_query_is_marked_as_greedy() -> None:
     of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
     order = best_order(of, True)
     assert not order.exact and order.greedy == 25

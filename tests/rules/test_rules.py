@@ -191,7 +191,7 @@ def test_the_named_strategy_maintains_a_rule(strategy: str) -> None:
         assert list(db.view("tri")) == []
 
 
-def test_rules_survive_reopening_a_database(tmp_path: Path) -> None:
+def test_rules_survive_a_reopen_of_the_database(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TABLES[0].text.spark)
         db.rule("v(a, n) <- agg<<n = count()>> r(a, b).")

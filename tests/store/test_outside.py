@@ -117,7 +117,7 @@ def test_the_parent_may_reopen_the_database_while_a_child_process_lives(tmp_path
         assert db.insert("t", [(3,)]) == 3
 
 
-def test_a_child_forked_under_the_lock_is_refused(tmp_path: Path) -> None:
+def test_a_child_forked_while_the_lock_is_held_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         inside, go_on = threading.Event(), threading.Event()
 
