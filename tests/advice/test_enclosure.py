@@ -48,7 +48,7 @@ def brute_force(inside: list[tuple[int, int]], start: int, end: int) -> int:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_most_disjoint_agrees_with_an_exhaustive_search(seed: int) -> None:
+def test_the_function_most_disjoint_agrees_with_an_exhaustive_search(seed: int) -> None:
     rng = random.Random(seed)
     inside = [(s, s + rng.randrange(8)) for s in (rng.randrange(20) for _ in range(9))]
     asked = [(s, s + rng.randrange(25)) for s in (rng.randrange(20) for _ in range(12))]
@@ -75,7 +75,7 @@ def long_and_short(n: int) -> list[Update]:
     return updates
 
 
-def test_the_stream_of_figure_4_has_the_enclosureness_of_the_paper() -> None:
+def test_the_stream_of_figure_4_has_the_same_enclosureness_as_in_the_paper() -> None:
     for n in (8, 64, 512):
         spans = spans_of(long_and_short(n))
         assert kind_of(spans) == "neither"

@@ -51,7 +51,7 @@ def views(text: str) -> str:
 
 
 @pytest.mark.seeds(600)
-def test_a_keyword_equals_the_quoted_name_or_is_refused(seed: int) -> None:
+def test_a_keyword_means_the_same_as_the_quoted_name_or_is_refused(seed: int) -> None:
     rng = random.Random(seed)
     found = GENERATORS[seed % len(GENERATORS)](seeded(seed))
     texts = [one.text.spark for one in (*found.tables, *found.plain, *found.views)]

@@ -78,7 +78,7 @@ def test_every_strategy_agrees_with_the_oracle_on_random_views(seed: int) -> Non
 @pytest.mark.full
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())
-def test_every_strategy_agrees_with_the_oracle_on_views_of_hypothesis(drawn: Scenario) -> None:
+def test_every_strategy_agrees_with_the_oracle_on_views_that_hypothesis_generates(drawn: Scenario) -> None:
     check(drawn)
 
 

@@ -11,12 +11,12 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 
 @pytest.mark.parametrize(("asked", "answer"), recorded(), ids=lambda one: getattr(one, "construct", ""))
-def test_a_random_query_has_the_recorded_answer_of_spark(asked: Asked, answer: Answer) -> None:
+def test_a_random_query_gives_the_answer_recorded_from_spark(asked: Asked, answer: Answer) -> None:
     ours = here(asked)
     assert verdict(ours, answer) == "equal", f"{asked}\nhere:  {ours}\nSpark: {answer}"
 
 
-def test_a_seed_makes_the_same_queries_again() -> None:
+def test_the_same_seed_makes_the_same_queries() -> None:
     made = [[str(one) for one in queries(seeded(seed))] for seed in (3, 4, 3)]
     assert made[0] == made[2] != made[1]
 

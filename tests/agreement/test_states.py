@@ -25,7 +25,7 @@ def test_window_functions_agree_with_duckdb_after_every_batch(seed: int) -> None
     assert not run_number(0, seed, Totals(), shown.append, (windows_scenario,)), "\n".join(shown)
 
 
-def test_views_agree_with_duckdb_after_batches_that_ctrl_c_took_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_views_agree_with_duckdb_after_ctrl_c_undid_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
     totals = Totals()
     interrupted = [Course(interrupted=True), Course("higher_order", interrupted=True)]
@@ -46,7 +46,7 @@ def test_a_run_is_determined_by_its_seed() -> None:
     assert f"{first.states:,} states" in first.report(1.0)
 
 
-def test_a_difference_from_duckdb_is_reported_with_the_fewest_rows_that_show_it() -> None:
+def test_the_report_of_a_difference_from_duckdb_shows_as_few_rows_as_possible() -> None:
     """DuckDB gets another query than the engine."""
     table = BaseTable("r", (TableColumn("a", "BIGINT"),))
     view = NamedView("v", Text("SELECT a FROM r", "SELECT a FROM r WHERE a > 1"))

@@ -88,7 +88,7 @@ def doubled(text: str) -> str:
         "SELECT x.a FROM t x, t y, t z ORDER BY x.s || y.s || z.s",
     ],
 )
-def test_a_select_whose_texts_outgrow_the_memory_is_refused_and_the_next_one_works(
+def test_a_select_with_texts_beyond_the_memory_is_refused_and_the_next_select_works(
     ready: SelectProcesses, db: fv.Database, sql: str
 ) -> None:
     with pytest.raises(fv.OutOfMemory, match=r"more than the 400 MB of memory that a SELECT has here; read fewer rows"):
@@ -133,7 +133,7 @@ def test_a_process_that_is_killed_is_replaced(ready: SelectProcesses, db: fv.Dat
         (signal.SIGTERM, r"ended from outside \(SIGTERM\); ask again"),
     ],
 )
-def test_an_end_by_a_signal_is_not_reported_as_too_much_memory(
+def test_a_process_ended_by_a_signal_is_not_reported_as_out_of_memory(
     ready: SelectProcesses, db: fv.Database, number: int, message: str
 ) -> None:
     ask(ready, db, "SELECT MAX(a) AS a FROM t")
@@ -144,7 +144,7 @@ def test_an_end_by_a_signal_is_not_reported_as_too_much_memory(
     assert ask(ready, db, "SELECT MAX(a) AS a FROM t") == [{"a": 299}]
 
 
-def test_errors_have_their_class_their_place_and_their_message(ready: SelectProcesses, db: fv.Database) -> None:
+def test_errors_keep_their_class_place_and_message(ready: SelectProcesses, db: fv.Database) -> None:
     for sql in ("SELECT a FROM q", "SELECT zz FROM t", "SELEC 1", "SELECT 1 / (a - a) AS x FROM t", "SELECT ? AS x",
                 "WITH RECURSIVE w AS (SELECT 1 AS x) SELECT x FROM w"):  # fmt: skip
         with pytest.raises(fv.FreshviewsError) as expected:
@@ -155,7 +155,7 @@ def test_errors_have_their_class_their_place_and_their_message(ready: SelectProc
         assert vars(found.value) == vars(expected.value), sql
 
 
-def test_answers_have_the_types_and_rows_of_answers_in_this_process(ready: SelectProcesses) -> None:
+def test_an_answer_has_the_same_rows_and_types_as_in_this_process(ready: SelectProcesses) -> None:
     class Given:
         def __init__(self, key: str) -> None:
             self.key = key
@@ -176,7 +176,7 @@ def test_answers_have_the_types_and_rows_of_answers_in_this_process(ready: Selec
             assert (found.schema, printed(found), version) == (expected.schema, printed(expected), 3), sql
 
 
-def test_columns_are_sent_once_per_version_and_old_ones_are_forgotten(
+def test_each_column_is_sent_once_per_version_and_old_columns_are_dropped(
     ready: SelectProcesses, db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def kept() -> dict[str, list[str]]:
@@ -240,7 +240,9 @@ def test_names_of_unknown_relations_are_looked_up_again(ready: SelectProcesses, 
         ask(ready, db, "SELECT a FROM later")
 
 
-def test_an_error_of_the_source_is_raised_and_the_process_stays(ready: SelectProcesses, db: fv.Database) -> None:
+def test_an_error_of_the_source_is_raised_and_the_process_keeps_running(
+    ready: SelectProcesses, db: fv.Database
+) -> None:
     class Failing:
         def relations(self, names: Names) -> Asked:
             return Asked((AskedRelation("t", (("a", INT),)),))
@@ -269,7 +271,7 @@ def test_no_file_stays_open_after_questions(ready: SelectProcesses, db: fv.Datab
     assert all(abs(after - then) <= 1 for after, then in zip(opened(), before, strict=True))
 
 
-def test_more_selects_than_processes_wait_as_long_as_one_may_take(ready: SelectProcesses, db: fv.Database) -> None:
+def test_a_select_waits_for_a_free_process_until_its_time_limit(ready: SelectProcesses, db: fv.Database) -> None:
     with (
         ready._process(LIMITS),
         pytest.raises(fv.FreshviewsError, match="another SELECT is being answered; try again later"),
@@ -307,7 +309,7 @@ def _runs(process: int) -> bool:
         return False
 
 
-def test_close_ends_the_processes_and_what_they_answer(db: fv.Database) -> None:
+def test_close_ends_the_processes_and_refuses_further_selects(db: fv.Database) -> None:
     processes = SelectProcesses(1)
     processes.start()
     process = child(processes)

@@ -24,7 +24,7 @@ def answer(sql: str, rows: pa.Table) -> pa.Table:
 
 
 @pytest.mark.full
-def test_a_select_has_the_types_and_rows_of_spark() -> None:
+def test_a_select_returns_the_same_types_and_rows_as_spark() -> None:
     different, refused, wider = set(), set(), set()
     for table, sql, types, rows in ANSWERS:
         try:
@@ -47,7 +47,7 @@ def test_a_select_has_the_types_and_rows_of_spark() -> None:
 
 
 @pytest.mark.parametrize("expression", DIFFERENT)
-def test_expressions_that_differ_from_spark_have_the_listed_values(expression: str) -> None:
+def test_expressions_that_differ_from_spark_return_the_listed_values(expression: str) -> None:
     sql = f"SELECT {expression} AS y FROM q"
     table = next(table for table, asked, _, _ in ANSWERS if asked == sql)
     assert printed(answer(sql, TABLES[table]))[1] == [[DIFFERENT[expression]]]

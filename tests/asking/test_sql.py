@@ -161,13 +161,13 @@ def test_wrong_parameters_are_refused(db: fv.Database, parameters: Any, message:
         ("SELECT qty FROM main.items", "line 1, column 17: the name main.items is not supported"),
     ],
 )
-def test_an_error_has_a_line_a_column_and_similar_names(db: fv.Database, sql: str, message: str) -> None:
+def test_an_error_shows_its_line_its_column_and_similar_names(db: fv.Database, sql: str, message: str) -> None:
     with pytest.raises(fv.FreshviewsError) as refused:
         db.sql(sql)
     assert message in str(refused.value)
 
 
-def test_a_select_caches_only_the_columns_that_it_names(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_select_caches_only_the_columns_that_it_reads(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[tuple[str, tuple[str, ...]]] = []
     decode = AskedRows.__dict__["columns"]
     inner = decode.__globals__["_read"]
@@ -283,7 +283,7 @@ def test_functions_that_differ_between_duckdb_and_spark_are_refused(db: fv.Datab
         db.sql(f"SELECT {expression} AS x FROM items")
 
 
-def test_with_names_never_clash_with_internal_names_of_duckdb(db: fv.Database) -> None:
+def test_names_in_a_with_clause_never_clash_with_internal_names_of_duckdb(db: fv.Database) -> None:
     queries = "WITH r0 AS (SELECT 9 AS weight), R2 AS (SELECT 8 AS weight)"
     found = sorted(db.sql(f"{queries} SELECT parts.weight, i.qty FROM parts, r0, r2, items i"))
     assert found == [(3, 3), (3, 5), (7, 3), (7, 5)]
@@ -303,12 +303,14 @@ def test_with_names_never_clash_with_internal_names_of_duckdb(db: fv.Database) -
         ("(qty + ~qty + 2 ^ qty) = 2", ["bolt"]),
     ],
 )
-def test_comparisons_with_lists_have_the_results_of_spark(db: fv.Database, condition: str, parts: list[str]) -> None:
+def test_comparisons_with_lists_give_the_same_results_as_in_spark(
+    db: fv.Database, condition: str, parts: list[str]
+) -> None:
     answer = db.sql(f"SELECT part FROM items WHERE {condition} ORDER BY part", [4] if "?" in condition else None)
     assert [part for (part,) in answer] == parts
 
 
-def test_coalesce_of_a_plain_view_is_kept(db: fv.Database) -> None:
+def test_coalesce_in_a_plain_view_replaces_null(db: fv.Database) -> None:
     db.execute("CREATE VIEW known AS SELECT COALESCE(MAX(qty), 0) AS most FROM items WHERE qty > 100")
     assert db.sql("SELECT most FROM known").fetchall() == [(0,)]
 
@@ -322,7 +324,7 @@ def test_coalesce_of_a_plain_view_is_kept(db: fv.Database) -> None:
         "SELECT id, tumble_start(at, INTERVAL '3' HOUR, INTERVAL '20' MINUTE) AS s FROM t",
     ],
 )
-def test_hopping_windows_and_offsets_are_those_of_views(sql: str) -> None:
+def test_hopping_windows_give_the_same_rows_in_a_select_and_in_a_view(sql: str) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE t (id INT, at TIMESTAMP); CREATE MATERIALIZED VIEW v AS {sql}")
     start = dt.datetime(1970, 1, 1)
@@ -330,7 +332,7 @@ def test_hopping_windows_and_offsets_are_those_of_views(sql: str) -> None:
     assert sorted(db.sql(sql).fetchall(), key=repr) == sorted(db.view("v"), key=repr)
 
 
-def test_timestamp_seconds_takes_seconds_of_today_in_any_type(db: fv.Database) -> None:
+def test_timestamp_seconds_accepts_numbers_of_every_type(db: fv.Database) -> None:
     of = ("1230219000", "1230219000L", "CAST(1230219000 AS DECIMAL(13, 3))", "1230219000.5", "1230219000.5D")
     second, half = dt.datetime(2008, 12, 25, 15, 30), dt.datetime(2008, 12, 25, 15, 30, 0, 500_000)
     found = db.sql(f"SELECT {', '.join(f'timestamp_seconds({one})' for one in of)}").fetchall()
@@ -339,7 +341,7 @@ def test_timestamp_seconds_takes_seconds_of_today_in_any_type(db: fv.Database) -
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
-def test_a_forked_child_asks_the_rows_that_it_has(end: str) -> None:
+def test_a_forked_child_selects_from_its_own_rows(end: str) -> None:
     script = f"""
 import os, sys
 import freshviews as fv
@@ -374,19 +376,19 @@ print(len(db.sql("SELECT a FROM t")))
         ("max(get_json_object(part))", "get_json_object takes another number of arguments"),
     ],
 )
-def test_an_error_of_a_function_has_the_name_that_is_written(db: fv.Database, call: str, message: str) -> None:
+def test_the_error_shows_a_function_name_as_written_in_the_query(db: fv.Database, call: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         db.sql(f"SELECT {call} AS y FROM items")
 
 
-def test_percentiles_have_windows_and_filters(db: fv.Database) -> None:
+def test_percentiles_accept_over_and_filter_clauses(db: fv.Database) -> None:
     items = "median(qty) OVER (PARTITION BY part) AS m, median(qty) FILTER (WHERE part = 'nut') OVER () AS f"
     found = db.sql(f"SELECT part, {items} FROM items ORDER BY part").fetchall()
     assert found == [("bolt", 3.0, 5.0), ("nut", 5.0, 5.0)]
     assert db.sql("SELECT mode(qty) OVER () AS y FROM items").fetchall() == [(3,), (3,)]
 
 
-def test_a_group_is_known_in_any_order_of_its_operands(db: fv.Database) -> None:
+def test_a_grouping_expression_is_recognised_with_reordered_operands(db: fv.Database) -> None:
     listed = "qty + weight AS y, COUNT(*) AS n, NOT weight + qty > 6 AS z"
     of = "items JOIN parts USING (part) GROUP BY weight + qty, 6 < weight + qty"
     assert db.sql(f"SELECT {listed} FROM {of} HAVING qty + weight > 1 ORDER BY qty + weight").fetchall() == [
@@ -394,7 +396,7 @@ def test_a_group_is_known_in_any_order_of_its_operands(db: fv.Database) -> None:
     ]  # fmt: skip
 
 
-def test_count_of_a_star_counts_rows_without_nulls(db: fv.Database) -> None:
+def test_count_of_a_table_star_counts_only_rows_without_nulls(db: fv.Database) -> None:
     items = "COUNT(*), COUNT(items.*), COUNT(*, part), COUNT(* EXCEPT (at, day, big, x)), COUNT(DISTINCT items.*)"
     assert db.sql(f"SELECT {items} FROM items").fetchall() == [(2, 1, 1, 2, 1)]
     assert db.sql("WITH a AS (SELECT part, x FROM items) SELECT COUNT(a.*) AS n FROM a").fetchall() == [(1,)]
@@ -402,7 +404,7 @@ def test_count_of_a_star_counts_rows_without_nulls(db: fv.Database) -> None:
 
 @pytest.mark.parametrize("second", ["FULL", "LEFT", "RIGHT", "INNER"])
 @pytest.mark.parametrize("first", ["FULL", "LEFT", "RIGHT"])
-def test_a_chain_of_outer_joins_by_using_has_the_rows_of_a_view(first: str, second: str) -> None:
+def test_a_chain_of_outer_joins_with_using_returns_the_same_rows_as_a_view(first: str, second: str) -> None:
     with fv.Database() as chain:
         chain.execute("; ".join(f"CREATE TABLE t{i} (k INT, x{i} INT)" for i in range(3)))
         text = f"SELECT k, x0, x1, x2 FROM t0 {first} JOIN t1 USING (k) {second} JOIN t2 USING (k)"

@@ -36,7 +36,7 @@ def test_every_way_of_backfilling_is_measured(case: tuple[str, str], monkeypatch
     assert rows >= 100
 
 
-def test_no_backfill_is_measured_for_a_refusing_strategy() -> None:
+def test_no_backfill_is_measured_for_a_strategy_that_refuses_the_view() -> None:
     with fv.Database() as db:
         db.execute(backfill.TABLE)
         source = db._relations.get("e")

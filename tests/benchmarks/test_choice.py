@@ -25,7 +25,7 @@ def joined() -> Stream:
     return Stream(relations, "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b", tuple(steps), (len(steps) - 1,))
 
 
-def test_the_planners_choice_is_compared_with_every_accepted_strategy(
+def test_the_choice_of_the_planner_is_compared_with_every_accepted_strategy(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choice, "module_of", lambda name: SimpleNamespace(stream=lambda case: joined()))

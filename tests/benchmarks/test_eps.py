@@ -25,7 +25,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
-def test_at_exponent_one_half_steps_grow_with_the_root(name: str, shape: str) -> None:
+def test_steps_grow_with_the_square_root_at_exponent_one_half(name: str, shape: str) -> None:
     time, space = slopes(shape, name)
     assert time <= 0.55
     assert space <= (1.05 if "linear" in name else 1.55)
@@ -40,7 +40,7 @@ def test_first_order_and_view_trees_take_linear_time_on_the_hard_stream(name: st
 @pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("exponent", [1 / 4, 2 / 3])
-def test_exponents_one_quarter_and_two_thirds_keep_their_bounds(exponent: float, shape: str) -> None:
+def test_steps_and_space_keep_their_bounds_at_exponents_one_quarter_and_two_thirds(exponent: float, shape: str) -> None:
     time, space = slopes(shape, f"ivm_eps, eps = {'1/4' if exponent == 1 / 4 else '2/3'}")
     assert time <= max(exponent, 1 - exponent) + 0.05
     assert space <= 1 + min(exponent, 1 - exponent) + 0.05

@@ -25,7 +25,7 @@ def named(workload: str, case: str, strategy: str, found: dict[str, Any]) -> dic
 
 
 @pytest.mark.parametrize(("case", "others"), [("m = 4", ("numpy", "DuckDB")), ("m = 3, DOUBLE", ("numpy",))])
-def test_peers_compute_the_same_cofactor_as_freshviews(
+def test_freshviews_and_its_peers_compute_equal_cofactors(
     case: str, others: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(star, "KEYS", 100)
@@ -40,7 +40,7 @@ def test_peers_compute_the_same_cofactor_as_freshviews(
         compare_answers(found[name], found[PLANNED])
 
 
-def test_peers_compute_the_same_cofactor_of_a_snowflake_as_freshviews(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_freshviews_and_its_peers_compute_equal_cofactors_of_a_snowflake(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inventory, "ROWS", 300)
     monkeypatch.setattr(inventory, "DAYS", 3)
     monkeypatch.setattr(inventory, "ITEMS", 20)
@@ -63,7 +63,7 @@ def test_the_cofactor_benchmark_has_variables_of_all_tables_and_columns() -> Non
     assert len(set(every)) == 27 and every[-1] == "house.postcode"
 
 
-def test_the_numpy_join_equals_nested_loops() -> None:
+def test_the_numpy_join_returns_the_same_rows_as_nested_loops() -> None:
     random = np.random.default_rng(3)
     kinds = {"a": "kjx", "b": "ky", "c": "jkz"}
     tables = {

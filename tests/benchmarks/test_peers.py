@@ -111,17 +111,17 @@ def agree(stream: Stream) -> None:
 
 
 @pytest.mark.parametrize("name", [*graph.PATTERNS, "triangle listed", "2-hop listed", "3-hop projected"])
-def test_delta_sql_of_a_graph_pattern_gives_the_rows_of_the_query(name: str) -> None:
+def test_delta_sql_of_a_graph_pattern_returns_the_same_rows_as_the_query(name: str) -> None:
     agree(of_edges(name))
 
 
 @pytest.mark.parametrize("case", ["posts of friends", "friends of friends", "tags among friends"])
-def test_delta_sql_of_groups_gives_the_rows_of_the_query(case: str) -> None:
+def test_delta_sql_of_groups_returns_the_same_rows_as_the_query(case: str) -> None:
     stream = snb.stream(case)
     agree(Stream(stream.relations, stream.view, stream.steps[:16], (5, 15)))
 
 
-def test_delta_sql_of_sums_gives_the_rows_of_the_query() -> None:
+def test_delta_sql_of_sums_returns_the_same_rows_as_the_query() -> None:
     stream = orderbook.stream("axf")
     agree(Stream(stream.relations, stream.view, stream.steps[:40], (10, 39)))
 

@@ -50,7 +50,7 @@ def test_the_table_shows_when_a_peer_was_cut_off() -> None:
     assert "200 times as fast" in line and "100 times: reached" in line
 
 
-def test_a_strategy_without_a_figure_is_shown_with_the_reason() -> None:
+def test_the_table_shows_why_a_strategy_has_no_figure() -> None:
     rows = [
         measured("snb", "posts of friends", "freshviews", 1e6),
         measured("snb", "posts of friends", "Flink", None, missing="not installed"),
@@ -87,21 +87,21 @@ def test_faster_peers_are_listed_before_faster_strategies() -> None:
     assert "**behind**: 3.00 times as slow" in table(rows)
 
 
-def test_a_difference_within_the_spread_is_no_lead() -> None:
+def test_a_difference_within_the_spread_counts_as_equally_fast() -> None:
     ours = [measured("orderbook", "axf", "freshviews", value) for value in (80.0, 100.0, 120.0)]
     theirs = measured("orderbook", "axf", "DuckDB", 115.0)
     assert "- none" in ahead([*ours, theirs])
     assert "| as fast |" in table([*ours, theirs])
 
 
-def test_memory_is_shown_with_the_bound_of_space() -> None:
+def test_memory_is_shown_beside_the_space_bound() -> None:
     more = {"rows": 10, "state_rows": 4, "state_bytes": 400, "space": "O(N + |result|)", "ready_seconds": 0.5}
     line = states([measured("snb", "posts of friends", "view_tree", 1.0, **more)]).splitlines()[-1]
     assert "| 10 | 4 | 400 | 100 | O(N + \\|result\\|) | 0.50 s |" in line
     assert states([measured("snb", "posts of friends", "DuckDB", 1.0)]) == ""
 
 
-def test_two_systems_with_different_answers_after_one_step_are_reported() -> None:
+def test_different_answers_of_two_systems_after_one_step_are_reported() -> None:
     one = measured("pipeline_graph", "triangles", "freshviews", 1, answers={"0": [["1"]], "1": [["2"]]})
     same = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["2"]]})
     other = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["3"]]})
@@ -158,7 +158,9 @@ def test_headlines_compare_freshviews_with_every_kind_of_peer() -> None:
     assert {peer for _, _, peer, _ in HEADLINES} >= {"differential dataflow", "DBSP", "C++", "DuckDB", "Flink"}
 
 
-def test_a_benchmark_part_run_alone_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_shows_the_newest_results_of_each_benchmark_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(results, "FOLDER", tmp_path)
 
     def write(name: str, date: str, *groups: str) -> None:

@@ -114,7 +114,7 @@ def test_a_stopped_benchmark_run_continues(tmp_path: Path, monkeypatch: pytest.M
     assert not any("answers" in one for one in written["measured"])
 
 
-def test_the_check_accepts_slower_ratios_and_refuses_more_steps() -> None:
+def test_the_check_accepts_ratios_down_to_two_thirds_but_no_additional_steps() -> None:
     floor = {"ratios": {"x": 3.0}, "steps": {"s": 3.0}}
     assert check.fallen({"ratios": {"x": 2.01}, "steps": {"s": 3.0}}, floor) == []
     assert check.fallen({"ratios": {"x": 30.0}, "steps": {"s": 3.0}}, floor) == []
@@ -123,7 +123,7 @@ def test_the_check_accepts_slower_ratios_and_refuses_more_steps() -> None:
     assert len(check.fallen({"ratios": {}, "steps": {"t": 3.0}}, floor)) == 3
 
 
-def test_the_committed_floor_has_exactly_the_guarded_cases() -> None:
+def test_the_committed_floor_lists_exactly_the_guarded_cases() -> None:
     entries = list(schedule.guard())
     rows = [
         {"workload": e.workload, "case": e.case, "strategy": s, "value": 1, "rows_per_cpu_second": 1.0}
@@ -142,7 +142,7 @@ def test_a_case_with_wrong_answers_ends_the_check() -> None:
 
 
 @pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.apart])
-def test_the_schedule_names_existing_cases_and_strategies(entries: Any) -> None:
+def test_the_schedule_lists_only_existing_cases_and_strategies(entries: Any) -> None:
     for entry in schedule.merged(entries()):
         assert entry.group in schedule.GROUPS
         module = module_of(entry.workload)

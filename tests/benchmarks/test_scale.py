@@ -20,7 +20,7 @@ def hash_of(value: Any, kind: str, seed: int) -> int:
 
 @pytest.mark.parametrize("workload", WORKLOADS, ids=lambda one: one.name)
 @pytest.mark.parametrize("cells", [1, 6, 64])
-def test_the_simulation_routes_rows_as_a_grid_of_cells_does(workload: Workload, cells: int) -> None:
+def test_the_simulation_routes_rows_like_a_grid_of_cells(workload: Workload, cells: int) -> None:
     rows = workload.rows(20_000 if cells == 6 else 400, np.random.default_rng(3))
     plan = plan_of(catalog_of(workload.script), rows, cells)
     for role in plan.roles:

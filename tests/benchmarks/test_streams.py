@@ -28,7 +28,7 @@ def test_the_oldest_edge_leaves_a_full_window_before_the_next_one_enters(count: 
     assert list(zip(which.tolist(), signs.tolist(), strict=True)) == expected
 
 
-def test_the_window_has_the_size_of_the_published_experiments() -> None:
+def test_the_window_has_the_same_size_as_in_the_published_experiments() -> None:
     assert window_of(508_837) == 101_768
 
 

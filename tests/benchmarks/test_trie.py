@@ -75,13 +75,13 @@ def test_binary_joins_take_more_steps_than_a_trie_join(query: str) -> None:
 
 
 @pytest.mark.parametrize("case", tree_load.CASES)
-def test_a_loaded_tree_has_all_rows_in_few_bytes(case: str) -> None:
+def test_a_loaded_tree_stores_all_rows_in_few_bytes(case: str) -> None:
     found = tree_load.measure(case, PLANNED, 200_000)
     assert found["rows"] == 200_000 and found["bytes"] <= tree_load.MOST_BYTES
     assert np.isfinite(found["value"]) and "reached" in found["note"]
 
 
-def test_the_trie_benchmarks_are_a_part_of_their_own() -> None:
+def test_the_trie_benchmarks_run_apart_from_the_other_benchmarks() -> None:
     assert "trie" in APART
     assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
 
@@ -95,7 +95,7 @@ def test_maintained_counts_equal_recomputed_counts(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("case", kept_listing.CASES)
-def test_benchmarks_that_list_triangles_emit_the_changes(case: str) -> None:
+def test_benchmarks_that_list_triangles_also_emit_changes(case: str) -> None:
     stream = kept_listing.stream(case)
     assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 

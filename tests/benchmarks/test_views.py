@@ -40,7 +40,7 @@ def test_duckdb_can_run_the_query_of_every_benchmark_view(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_refused_benchmark_views_have_the_place_of_the_error(name: str) -> None:
+def test_the_error_of_a_refused_benchmark_view_shows_its_place(name: str) -> None:
     relations, view = VIEWS[name]
     script = "\n".join(relation.ddl(checked=False) for relation in relations)
     try:

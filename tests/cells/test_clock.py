@@ -64,7 +64,7 @@ def test_cells_agree_with_one_engine_while_the_clock_moves(seed: int, tmp_path: 
     check(plan_cells(catalog, 3, {"t": 1000.0, "a": 10.0}), catalog, versions(seed), tmp_path)
 
 
-def test_all_cells_have_the_clock_and_it_splits_none() -> None:
+def test_every_cell_gets_the_clock_and_no_table_is_split_by_the_clock() -> None:
     catalog = catalog_of(script([SHAPES[0], VIEWS[-2]]))
     plan = plan_cells(catalog, 4, {"t": 1000.0})
     assert all(dim.column is None for role in plan.roles_of(CLOCK.name) for dim in role.dims)
@@ -76,7 +76,7 @@ def test_all_cells_have_the_clock_and_it_splits_none() -> None:
     ]
 
 
-def test_the_log_of_a_cell_has_what_the_clock_moves(tmp_path: Path) -> None:
+def test_the_log_of_a_cell_contains_the_rows_that_the_clock_moves(tmp_path: Path) -> None:
     catalog = catalog_of(script([SHAPES[1]]))
     statements = cell_statements(plan_cells(catalog, 1, {}), catalog, 0)
     store = store_of(tmp_path)

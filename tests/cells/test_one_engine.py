@@ -46,7 +46,7 @@ MERGED = "8 cells, merged in the second stage"
          "it reads views and tables, and no column splits all of them"),
     ],
 )  # fmt: skip
-def test_views_of_one_engine_are_listed_with_the_reason(select: str, where: str, reason: str) -> None:
+def test_views_that_need_one_engine_are_listed_with_the_reason(select: str, where: str, reason: str) -> None:
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS {select}")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}
     assert found["v"] == Location("v", where, reason)
@@ -66,7 +66,7 @@ def test_a_table_is_in_one_cell_if_a_view_needs_all_its_rows() -> None:
     assert found["table numbers"] == Location("table numbers", "1 cell", "view s needs all its rows there")
 
 
-def test_frames_of_rows_are_in_one_cell() -> None:
+def test_a_view_with_frames_of_rows_is_in_one_cell() -> None:
     frame = "SUM(total) OVER (PARTITION BY cust ORDER BY o_id ROWS 3 PRECEDING)"
     catalog = catalog_of(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT o_id, {frame} AS s FROM orders")
     found = {one.name: one for one in locations(plan_cells(catalog, 8, {}), catalog, {})}

@@ -49,7 +49,7 @@ def names(statements: tuple[object, ...]) -> list[str]:
     return [s.view.name if isinstance(s, ViewDefs) else s.name for s in statements]  # type: ignore[attr-defined]
 
 
-def test_a_plan_for_one_cell_has_the_tables_and_views_of_the_catalog() -> None:
+def test_a_plan_for_one_cell_contains_the_tables_and_views_of_the_catalog() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 1, SIZES)
     assert [role.name for role in plan.roles] == ["orders", "items", "parts"]
@@ -152,7 +152,7 @@ def test_a_plan_survives_a_round_trip_through_json() -> None:
         CellPlan.from_json('{"format": 99}')
 
 
-def test_added_views_change_no_role_and_dropped_views_remove_roles() -> None:
+def test_adding_views_changes_no_role_and_dropping_views_removes_roles() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 8, SIZES)
     added = (

@@ -50,7 +50,7 @@ def test_a_triangle_over_one_table_has_three_roles_of_that_table() -> None:
     assert [role.copies for role in plan.roles] == [2, 2, 2]
 
 
-def test_a_variable_of_all_atoms_is_split_without_copies() -> None:
+def test_a_variable_in_all_atoms_is_split_without_copies() -> None:
     plan = planned(TWO_WAY, 8, {"orders": 1000, "items": 4000})
     assert shares_of(plan) == {"id": 8}
     assert all(role.copies == 1 for role in plan.roles)
@@ -136,7 +136,7 @@ def test_a_view_reuses_the_roles_of_another_view() -> None:
     assert not plan.parts_of("u")[0].merged
 
 
-def test_split_views_reuse_no_role_in_one_cell() -> None:
+def test_a_split_view_never_reuses_the_role_of_a_view_in_one_cell() -> None:
     script = TWO_WAY.replace("cust BIGINT)", f"cust BIGINT) {TRUSTED}") + (
         "CREATE MATERIALIZED VIEW w AS SELECT cust, SUM(id) AS z, COUNT(*) AS n FROM orders JOIN items USING (id)"
         " GROUP BY cust HAVING MIN(part) > 1;"

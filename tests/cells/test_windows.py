@@ -80,7 +80,7 @@ CREATE MATERIALIZED VIEW by_node AS SELECT node, COUNT(*) AS n, MAX(ts) AS last 
 
 
 @pytest.mark.plain_python
-def test_rows_are_late_by_the_rows_of_all_cells() -> None:
+def test_the_rows_of_all_cells_decide_which_rows_are_late() -> None:
     catalog = catalog_of(LATE)
     plan = plan_cells(catalog, 3, {})
     assert windowed_tables(plan, catalog) == {"s": "s@window"}

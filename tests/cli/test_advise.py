@@ -33,7 +33,7 @@ def write(folder: Path, n: int) -> Path:
     return folder
 
 
-def test_advise_names_the_tree_with_the_least_enclosureness(script: Path, tmp_path: Path) -> None:
+def test_advise_prints_the_tree_with_the_least_enclosureness(script: Path, tmp_path: Path) -> None:
     result = run("advise", script, "--stream", write(tmp_path / "changes", 40))
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
@@ -46,7 +46,7 @@ def test_advise_names_the_tree_with_the_least_enclosureness(script: Path, tmp_pa
     assert lines[6] == "  name the tree by TBLPROPERTIES ('freshviews.join_tree' = '[x2](r1, r2)')"
 
 
-def test_a_view_accepts_the_tree_that_advise_names(script: Path) -> None:
+def test_a_view_accepts_the_tree_that_advise_prints(script: Path) -> None:
     named = SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1(r2)') AS")
     script.write_text(named)
     result = run("explain", script)
@@ -55,7 +55,7 @@ def test_a_view_accepts_the_tree_that_advise_names(script: Path) -> None:
     assert "tree      r1(x1, x2)\n            r2(x2, x3)" in result.stdout
 
 
-def test_advise_names_the_missing_file_of_a_stream(script: Path, tmp_path: Path) -> None:
+def test_the_error_of_advise_names_a_missing_file_of_a_stream(script: Path, tmp_path: Path) -> None:
     folder = write(tmp_path / "changes", 3)
     (folder / "r2.csv").unlink()
     result = run("advise", script, "--stream", folder)
@@ -74,7 +74,7 @@ def test_advise_names_the_missing_file_of_a_stream(script: Path, tmp_path: Path)
         ("r2.csv", b"x2,x3,_or\xffder\n1,2,3\n", "r2.csv cannot be read: "),
     ],
 )
-def test_advise_names_the_corrupt_file_of_a_stream(
+def test_the_error_of_advise_names_a_corrupt_file_of_a_stream(
     script: Path, tmp_path: Path, name: str, data: bytes, message: str
 ) -> None:
     folder = write(tmp_path / "changes", 3)

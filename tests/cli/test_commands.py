@@ -46,7 +46,7 @@ def test_check_prints_strategy_and_bounds_of_every_view(script: Path) -> None:
     assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all views can be maintained"
 
 
-def test_check_prints_the_reason_for_views_in_one_cell(script: Path) -> None:
+def test_check_prints_where_each_view_runs_and_the_reason(script: Path) -> None:
     script.write_text(SHOP + "CREATE MATERIALIZED VIEW few AS SELECT part FROM by_part WHERE qty < 3;")
     result = run("check", script, "--cells", "8")
     assert result.exit_code == 0
@@ -84,7 +84,7 @@ def test_check_and_run_refuse_the_same_numbers_of_cells(tmp_path: Path) -> None:
     assert run("check", script, "--cells", "1").exit_code == 0
 
 
-def test_check_prints_the_reader_of_each_table(tmp_path: Path) -> None:
+def test_check_prints_whether_workers_or_spark_read_each_table(tmp_path: Path) -> None:
     script = tmp_path / "script.sql"
     options = ["parquet OPTIONS (path 'in', maxFilesPerTrigger '1')", "parquet OPTIONS (path 'in', mergeSchema 'true')",
                "csv OPTIONS (path 'in')", "parquet OPTIONS (path 's3a://in')", "json OPTIONS (path 'in')",
@@ -157,7 +157,7 @@ def test_explain_of_one_view_prints_no_other_view(script: Path) -> None:
     assert "pairs" not in result.stdout
 
 
-def test_explain_of_an_unknown_view_names_the_known_views(script: Path) -> None:
+def test_explain_of_an_unknown_view_lists_the_known_views(script: Path) -> None:
     result = run("explain", script, "--view", "by_prat")
     assert (result.exit_code, result.stderr) == (1, "the script has no view by_prat; it has by_part, pairs\n")
 
@@ -187,7 +187,7 @@ def test_unreadable_standard_input_gives_one_message(monkeypatch: pytest.MonkeyP
         source.read("-")
 
 
-def test_only_the_wrong_part_of_a_long_line_is_printed(script: Path) -> None:
+def test_an_error_prints_only_the_wrong_part_of_a_long_line(script: Path) -> None:
     script.write_text(
         "CREATE TABLE t (a INT); /* " + "x" * 9999 + "*/ CREATE VIEW v AS SELECT zz FROM t -- " + "y" * 9999
     )

@@ -92,7 +92,7 @@ def test_every_number_of_a_status_is_among_the_metrics() -> None:
     assert ("freshviews_view_rows", (("view", "old"),)) not in found
 
 
-def test_the_first_metrics_are_those_of_the_run() -> None:
+def test_metrics_of_the_run_are_available_before_the_first_status() -> None:
     found = samples(text_of(Numbers("1", 0.0, {"plan": 1.0}, {}, None)))
     assert found[("freshviews_status_readable", ())] == 0
     assert {name for name, _ in found} == {metric.name for metric in METRICS if metric.of_run is not None}
@@ -104,7 +104,7 @@ def test_metrics_have_their_declared_types() -> None:
     assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
 
 
-def test_status_counts_rows_of_views_backlogs_and_starts(tmp_path: Path) -> None:
+def test_the_status_shows_row_counts_backlogs_and_the_number_of_starts(tmp_path: Path) -> None:
     views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
     made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
     Manifests(store_of(tmp_path)).commit(made)
@@ -148,7 +148,7 @@ def test_counts_that_cannot_be_written_raise_no_error(tmp_path: Path) -> None:
     assert runs_of(store_of(tmp_path / "file")) == Runs()
 
 
-def test_a_phase_of_a_job_counts_the_seconds_of_the_slowest_cell() -> None:
+def test_the_seconds_of_a_phase_are_those_of_its_slowest_cell() -> None:
     phases = Phases()
     phases.add_job(10.0, [{"load": 0.0, "apply": 2.0, "sync": 1.0}, {"load": 1.0, "apply": 3.0, "sync": 2.0}, {}])
     found = phases.seconds
@@ -163,7 +163,7 @@ def test_a_phase_of_a_job_counts_the_seconds_of_the_slowest_cell() -> None:
         phases.add("lunch", 1.0)
 
 
-def test_slow_numbers_are_read_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_take_long_to_read_are_read_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("freshviews.cli.metrics.time.monotonic", lambda: now[0])
     reads: list[float] = []
@@ -294,7 +294,7 @@ def test_the_connection_of_a_slow_client_is_closed(server: HttpServer, monkeypat
                 time.sleep(0.05)
 
 
-def test_an_error_while_reading_numbers_hides_its_text() -> None:
+def test_a_client_never_sees_the_text_of_an_error_in_reading_numbers() -> None:
     errors: list[Exception] = [Busy(), ValueError("a secret")]
 
     def text(patience: float) -> bytes:
@@ -326,7 +326,9 @@ def test_a_metrics_host_that_is_not_this_machine_is_refused(host: str) -> None:
         HttpServer(host, 0, metrics_page(lambda patience: b""), option="metrics-")
 
 
-def test_without_prometheus_client_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_error_names_prometheus_client_if_it_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with (

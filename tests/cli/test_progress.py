@@ -39,7 +39,7 @@ def version(number: int, rows: int, seconds: float) -> Manifest:
         (version(2, 5000, 2.0), 0.0, "version 2: 5,000 rows in 2.00 s, 2,500 rows/s, lag "),
     ],
 )
-def test_the_line_of_a_version_has_rows_seconds_and_rate(
+def test_the_line_of_a_version_shows_rows_seconds_and_rate(
     made: Manifest, compiling: float, expected: str
 ) -> None:
     assert re.sub(r"lag .*", "lag ", headline(made, compiling)) == expected
@@ -140,7 +140,7 @@ with Stages(False) as shown:
 """
 
 
-def test_the_stage_of_a_project_is_a_line_that_vanishes_from_the_terminal_and_its_tables_stay() -> None:
+def test_the_terminal_erases_the_stage_line_of_a_project_and_keeps_the_lines_of_its_tables() -> None:
     path = os.pathsep.join(sys.path)
     command = [sys.executable, "-c", STAGES]
     code, written = on_terminal(command, {**os.environ, "PYTHONPATH": path, "TERM": "xterm"}, output=True)

@@ -173,7 +173,7 @@ def test_an_unknown_name_is_reported_with_its_place(tmp_path: Path) -> None:
         assert str(refused.value) == message
 
 
-def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_says_how_to_install_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(tmp_path / "shop.checkpoint", None, [sale(1, "a")])
     store = store_of(tmp_path / "shop.checkpoint")
     monkeypatch.setattr(settings, "spark_home", lambda: None)
@@ -211,7 +211,7 @@ def test_reading_a_view_loads_only_needed_relations(tmp_path: Path, monkeypatch:
     assert defined == [["sales", "by_part"]]
 
 
-def test_the_relations_that_a_view_needs_include_the_tables_to_which_foreign_keys_refer() -> None:
+def test_foreign_keys_add_their_tables_to_the_relations_that_a_view_needs() -> None:
     script = """
     CREATE TABLE kinds (kind STRING, PRIMARY KEY (kind));
     CREATE TABLE parts (part STRING, kind STRING, PRIMARY KEY (part), FOREIGN KEY (kind) REFERENCES kinds (kind));
@@ -274,7 +274,9 @@ def keyed(root: Path, tables: str, views: str, change: Callable[[pa.Schema], pa.
     return replace(made, cells={"0": {"token": token, "image": None, "log": log}})
 
 
-def test_a_log_with_later_referenced_rows_is_applied_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_whose_rows_refer_to_later_rows_is_applied_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(computed, "FEW_ROWS", 2)
     made = keyed(
         tmp_path,

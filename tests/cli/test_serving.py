@@ -168,7 +168,7 @@ def test_the_query_page_limits_time_and_memory(
     assert made.status == 400 and "more than 1 MB" in Seen(made.body).text
 
 
-def test_a_select_of_the_query_page_whose_texts_outgrow_the_memory_is_refused_and_the_next_one_is_answered(
+def test_after_a_refused_select_with_texts_beyond_the_memory_the_query_page_answers_the_next(
     root: Path,
 ) -> None:
     own = Site("shop.sql", lambda: store_of(root), lambda: None)
@@ -395,7 +395,7 @@ def test_requests_read_the_checkpoint_of_the_last_run(tmp_path: Path) -> None:
         assert read(own, "/view/by_part")["rows"] == [{"part": part, "n": 1}]
 
 
-def test_the_plan_of_a_view_has_the_columns_of_its_version(tmp_path: Path) -> None:
+def test_a_view_defined_before_alter_table_keeps_its_columns_in_its_plan(tmp_path: Path) -> None:
     made = commit(tmp_path / "ckpt", None, [sale(1, "nut")])
     script = (
         "CREATE TABLE t (a INT); CREATE TABLE u (a INT);"

@@ -66,12 +66,12 @@ def refused(*arguments: str | Path, code: int = 1, text: str | None = None) -> s
 
 @pytest.mark.parametrize("name", UNREADABLE)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_an_unreadable_script_is_named_with_the_remedy(command: str, name: str) -> None:
+def test_the_error_of_an_unreadable_script_names_the_script_and_the_remedy(command: str, name: str) -> None:
     assert refused(*command.split(), name, *COMMANDS[command]) == UNREADABLE[name]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_script_without_read_permission_is_named(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_script_without_read_permission(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def deny(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
@@ -124,7 +124,7 @@ def test_a_process_with_closed_standard_input_prints_one_message() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_wrong_command_line_gets_one_line_that_names_the_help(command: str) -> None:
+def test_a_wrong_command_line_prints_one_line_that_mentions_the_help(command: str) -> None:
     name = command.split()[0]
     arguments = [*command.split(), "fine.sql", *COMMANDS[command]]
     see = f"; see freshviews {name} --help"
@@ -181,7 +181,9 @@ STREAM = ("with _order and the columns of table t is accepted",)
         (b"a,a,b,_order\n1,1,2,4\n", ["t.csv: ", "a"]),
     ],
 )
-def test_a_wrong_file_of_updates_is_named_with_the_remedy(folder: Path, data: bytes | None, parts: list[str]) -> None:
+def test_the_error_of_a_wrong_file_of_updates_names_the_file_and_the_remedy(
+    folder: Path, data: bytes | None, parts: list[str]
+) -> None:
     if data is None:
         (folder / "t.csv").mkdir()
     else:

@@ -36,7 +36,7 @@ def test_the_first_batch_loads_generated_code_of_its_table(
     assert sorted(db.view("v")) == [(1, 1)]
 
 
-def test_code_sections_of_a_join_of_twenty_tables_call_shared_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_sections_for_a_join_of_twenty_tables_call_shared_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[str] = []
     load = module._load
     monkeypatch.setattr(module, "_load", lambda source, digest: loaded.append(source) or load(source, digest))

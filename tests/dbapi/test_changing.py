@@ -204,7 +204,7 @@ def test_an_exception_in_a_with_block_drops_the_open_batch(db: fv.Database) -> N
     assert db.version == 2 and len(db.table("items")) == 0
 
 
-def test_execute_takes_a_script_with_begin_and_commit(
+def test_execute_accepts_a_script_with_begin_and_commit(
     db: fv.Database, connection: dbapi.Connection
 ) -> None:
     cursor = connection.cursor()
@@ -251,7 +251,7 @@ def test_unsupported_statements_of_a_batch_are_refused_at_once(
     assert cursor.execute("COMMIT").rowcount == -1
 
 
-def test_show_describe_and_explain_work_while_a_batch_is_open(
+def test_the_statements_show_describe_and_explain_work_while_a_batch_is_open(
     connection: dbapi.Connection
 ) -> None:
     cursor = connection.cursor().execute("BEGIN")

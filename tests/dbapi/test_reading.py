@@ -47,7 +47,7 @@ def cursor(db: fv.Database) -> dbapi.Cursor:
     return dbapi.connect(db).cursor()
 
 
-def test_the_module_has_all_names_that_pep_249_requires() -> None:
+def test_the_module_defines_all_names_that_pep_249_requires() -> None:
     assert (dbapi.apilevel, dbapi.threadsafety, dbapi.paramstyle) == ("2.0", 2, "qmark")
     parents = {
         "Warning": "FreshviewsError", "Error": "FreshviewsError", "InterfaceError": "Error", "DatabaseError": "Error",
@@ -106,11 +106,11 @@ def test_parameters_are_given_by_position_or_by_name(cursor: dbapi.Cursor, sql: 
     assert cursor.execute(sql, parameters).fetchall() == [(1,)]
 
 
-def test_a_parameter_is_never_sql(cursor: dbapi.Cursor) -> None:
+def test_a_parameter_is_never_parsed_as_sql(cursor: dbapi.Cursor) -> None:
     assert cursor.execute("SELECT id FROM items WHERE part = ?", ["x' OR '1' = '1"]).fetchall() == []
 
 
-def test_a_cursor_has_the_version_of_its_select(db: fv.Database, cursor: dbapi.Cursor) -> None:
+def test_a_cursor_reports_the_version_that_its_select_read(db: fv.Database, cursor: dbapi.Cursor) -> None:
     cursor.execute("SELECT SUM(n) FROM by_part")
     db.insert("items", [(4, "nut", None, None, None, None, None)])
     assert (cursor.version, cursor.fetchall()) == (1, [(3,)])
@@ -159,7 +159,7 @@ def test_fetching_rows_before_a_select_is_refused(cursor: dbapi.Cursor) -> None:
         ("CREATE MATERIALIZED VIEW r AS SELECT RAND() AS r FROM items", [], dbapi.NotSupportedError, fv.UnsupportedSql),
     ],
 )
-def test_an_error_of_pep_249_has_its_cause(
+def test_a_pep_249_error_keeps_the_freshviews_error_as_its_cause(
     cursor: dbapi.Cursor, sql: str, parameters: Any, kind: type[dbapi.Error], cause: type[fv.FreshviewsError]
 ) -> None:
     with pytest.raises(kind) as error:
@@ -168,7 +168,7 @@ def test_an_error_of_pep_249_has_its_cause(
     assert str(error.value) == str(error.value.cause) and error.value.__context__ is None
 
 
-def test_every_error_of_freshviews_has_a_class_of_pep_249() -> None:
+def test_every_error_of_freshviews_maps_to_a_class_of_pep_249() -> None:
     from freshviews.dbapi.exceptions import error_for
 
     def refused(rule: str, value: object = 1) -> fv.BatchError:
@@ -235,7 +235,7 @@ def test_wrong_arguments_of_connect_are_refused(call: Any, message: str) -> None
         call()
 
 
-def test_threads_share_a_connection(db: fv.Database) -> None:
+def test_threads_can_share_a_connection(db: fv.Database) -> None:
     connection = dbapi.connect(db)
     found: list[Any] = []
 
@@ -252,7 +252,7 @@ def test_threads_share_a_connection(db: fv.Database) -> None:
 
 
 @pytest.mark.parametrize("style", ["%s", "%(qty)s", ":1"])
-def test_a_parameter_of_another_style_is_refused_with_the_styles_that_are_accepted(
+def test_the_error_of_a_parameter_in_another_style_lists_the_accepted_styles(
     db: fv.Database, style: str
 ) -> None:
     message = f"{style} is not accepted as a parameter; write ? or :name"

@@ -14,7 +14,7 @@ from demo.shop.stream import CUSTOMERS, PRODUCTS, Shop
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_last_message_of_each_key_is_the_table_row() -> None:
+def test_the_table_row_of_a_key_equals_the_last_message_with_the_key() -> None:
     shop = Shop()
     sent = [*shop.opening(), *shop.round(3000)]
     folded: dict[str, dict[int, object]] = {"customers": {}, "products": {}, "orders": {}}

@@ -33,7 +33,7 @@ def run(folder: Path, commands: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_the_error_in_the_readme_is_printed_as_shown(tmp_path: Path) -> None:
+def test_the_error_that_the_readme_shows_is_printed(tmp_path: Path) -> None:
     found = blocks()
     script = next(text for language, text in found if language == "sql")
     shown = next(text for language, text in found if language == "text" and "unknown column" in text)

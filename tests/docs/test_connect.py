@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "connect.md"
 pytestmark = pytest.mark.plain_python(only=True)
 
 
-def test_the_programs_of_the_connect_page_run_in_their_order() -> None:
+def test_the_programs_on_the_connect_page_run_in_order() -> None:
     for name in ("grpc", "duckdb", "sqlalchemy", "adbc_driver_manager", "adbc_driver_flightsql", "polars"):
         pytest.importorskip(name, reason=f"{name} is not installed")
     from sqlalchemy.dialects import registry

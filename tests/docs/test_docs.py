@@ -20,7 +20,7 @@ _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.
 _FOLDERS = _ROOMS | {"src", "tests", "benchmarks", "docs", "demo", ".ci"}
 
 
-def test_messages_of_the_package_name_no_page_of_the_docs_folder() -> None:
+def test_messages_never_mention_a_page_of_the_docs_folder() -> None:
     for path in (ROOT / "src").rglob("*.py"):
         tree = ast.parse(path.read_text())
         docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -60,12 +60,12 @@ def names_in(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_function_that_a_page_names_exists(page: Path) -> None:
+def test_every_function_that_a_page_mentions_exists(page: Path) -> None:
     for name in sorted(names_in(page.read_text())):
         resolve(name)
 
 
-def test_the_architecture_page_names_more_than_40_functions() -> None:
+def test_the_architecture_page_mentions_more_than_40_functions() -> None:
     assert len(names_in((ROOT / "docs" / "architecture.md").read_text())) > 40
 
 
@@ -104,21 +104,21 @@ def test_every_dependency_is_listed_with_its_reason() -> None:
         assert f"| {name} |" in text, name
 
 
-def test_every_package_is_on_the_map_of_the_architecture() -> None:
+def test_the_map_of_the_architecture_shows_every_package() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text()
     for room in _ROOMS - {"__pycache__"}:
         assert f"`{room}/`" in text, room
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_path_that_a_page_names_exists(page: Path) -> None:
+def test_every_path_that_a_page_mentions_exists(page: Path) -> None:
     for path in _PATH.findall(page.read_text()):
         here, first = path.rstrip("/"), path.split("/")[0]
         if first in _FOLDERS and not path.startswith(("tests/cases", "benchmarks/data")):
             assert (ROOT / here).exists() or (ROOT / "src" / "freshviews" / here).exists(), path
 
 
-def test_pages_state_the_configured_share_of_random_examples() -> None:
+def test_the_pages_mention_the_configured_share_of_random_examples() -> None:
     words = {10: "a tenth", 60: "a sixtieth"}
     tiers = (ROOT / "tests" / "tiers.py").read_text()
     share = re.search(r"^_SHARE_OF_A_RUN = (\d+)$", tiers, re.MULTILINE)

@@ -32,7 +32,7 @@ def test_every_phase_is_listed_on_the_metrics_page() -> None:
     assert rows("Phases") == [[f"`{name}`", text] for name, text in PHASES.items()]
 
 
-def test_the_metrics_page_names_exactly_the_existing_metrics() -> None:
+def test_the_metrics_page_lists_exactly_the_existing_metrics() -> None:
     named = set(re.findall(r"freshviews_[a-z_]+", PAGE.read_text()))
     assert named == {metric.name for metric in METRICS}
 
@@ -46,7 +46,7 @@ def test_the_dashboard_shows_exactly_the_existing_metrics() -> None:
     assert named == {metric.name for metric in METRICS}
 
 
-def test_the_dashboard_groups_by_labels_that_its_metrics_have() -> None:
+def test_the_dashboard_groups_only_by_labels_of_its_metrics() -> None:
     labels = {metric.name: {*metric.labels, "instance", "job"} for metric in METRICS}
     for panel in json.loads(DASHBOARD.read_text())["panels"]:
         for target in panel["targets"]:

@@ -202,7 +202,7 @@ def test_a_table_is_unchanged_if_memory_runs_out_in_alter_table(monkeypatch: pyt
     assert list(db.view("n")) == []
 
 
-def test_rows_of_an_open_batch_get_added_columns(db: fv.Database) -> None:
+def test_rows_of_an_open_batch_get_the_columns_that_are_added(db: fv.Database) -> None:
     shop(db)
     with db.batch() as batch:
         batch.insert("t", [(7, "old")])

@@ -78,7 +78,7 @@ def apply(db: fv.Database, changes: dict[str, list[tuple[Any, ...]]]) -> None:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.seeds(2)
-def test_asof_joins_are_those_of_duckdb(seed: int) -> None:
+def test_asof_joins_return_the_same_rows_as_duckdb(seed: int) -> None:
     db, duck = fv.Database(), duckdb.connect()
     db.execute(TABLES)
     duck.execute(TABLES)
@@ -101,7 +101,9 @@ def least_first(row: tuple[Any, ...]) -> Any:
 
 @pytest.mark.seeds(1)
 @pytest.mark.parametrize("strategy", ["", "first_order", "crown", "incremental_trie_join", "change_propagation"])
-def test_of_equal_rows_the_last_is_the_nearest_before_and_the_first_the_nearest_after(seed: int, strategy: str) -> None:
+def test_among_equal_times_an_asof_join_takes_the_last_row_before_or_the_first_row_after(
+    seed: int, strategy: str
+) -> None:
     tests: dict[str, Callable[[Any, Any], bool]] = {
         ">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt,
     }  # fmt: skip
@@ -124,7 +126,7 @@ def test_of_equal_rows_the_last_is_the_nearest_before_and_the_first_the_nearest_
             assert sorted(db.view(f"v{i}")) == sorted(expected), sign
 
 
-def test_match_condition_of_snowflake_keeps_rows_without_a_match() -> None:
+def test_an_asof_join_with_match_condition_keeps_rows_without_a_match() -> None:
     db = fv.Database()
     query = "SELECT t.id, p.n FROM t ASOF JOIN p MATCH_CONDITION (t.ts >= p.ts) ON t.k = p.k"
     db.execute(TABLES + MADE.format("v", query))
@@ -133,7 +135,7 @@ def test_match_condition_of_snowflake_keeps_rows_without_a_match() -> None:
     assert sorted(db.view("v")) == [(1, 8), (2, None), (3, None)]
 
 
-def test_explain_shows_that_an_update_costs_the_rows_whose_match_changes() -> None:
+def test_explain_shows_that_the_cost_of_an_update_grows_with_the_rows_whose_match_changes() -> None:
     db = fv.Database()
     db.execute(TABLES + MADE.format("v", SHAPES[0]) + ";" + MADE.format("s", SHAPES[6]))
     text = str(db.view("v").explain())

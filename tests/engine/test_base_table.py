@@ -271,7 +271,7 @@ def test_a_row_takes_eight_bytes_per_word() -> None:
     assert 24 <= stored.bytes / 4000 < 24.5
 
 
-def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
+def test_a_code_outside_the_range_of_its_type_is_refused_and_changes_nothing() -> None:
     stored = table(types=(TINYINT, TINYINT))
     stored.add(batch([((1, 2), 1)]))
     stored.settle()
@@ -284,7 +284,7 @@ def test_a_code_outside_its_type_is_refused_and_changes_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [BOOLEAN, TINYINT, INT, DATE, STRING, decimal(5, 2), decimal(18, 0)])
 @pytest.mark.parametrize("nullable", [True, False])
-def test_a_code_just_below_its_type_is_refused(
+def test_a_code_just_below_the_range_of_its_type_is_refused(
     kind: SqlType, nullable: bool
 ) -> None:
     stored = table(nullable=nullable, types=(kind, BIGINT))
@@ -294,7 +294,7 @@ def test_a_code_just_below_its_type_is_refused(
     assert contents(stored) == Counter()
 
 
-def test_an_image_with_one_word_per_column_can_be_read(tmp_path: Path) -> None:
+def test_an_old_image_with_one_word_per_column_can_be_read(tmp_path: Path) -> None:
     rows = {(1, NULL): 1, (-3, 2): 4, (2, 2): 1}
     written_before(tmp_path / "image", 2, 0, [(*row, count) for row, count in rows.items()])
     for types in ((TINYINT, TINYINT), (BIGINT, INT)):
@@ -337,7 +337,7 @@ def test_an_image_of_a_table_with_other_keys_or_columns_is_refused(tmp_path: Pat
             read_table_image(tmp_path / name, "t", table(types=(BIGINT, INT)), Dictionary(), verify=True)
 
 
-def test_an_image_with_a_value_outside_its_type_is_refused(tmp_path: Path) -> None:
+def test_an_image_with_a_value_outside_the_range_of_its_type_is_refused(tmp_path: Path) -> None:
     written_before(tmp_path / "image", 2, 0, [(1, 1000, 1)])
     with pytest.raises(StoreError, match="image is damaged: table t"):
         read_table_image(tmp_path / "image", "t", table(types=(INT, TINYINT)), Dictionary(), verify=True)

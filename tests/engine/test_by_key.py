@@ -161,7 +161,7 @@ def test_a_small_change_by_key_takes_the_direct_way(db: fv.Database, monkeypatch
     assert db.version == 5 and list(db.table("t")) == [(6, 1, "p", "none")]
 
 
-def test_one_row_by_name_takes_the_direct_way(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_row_with_named_columns_takes_the_direct_way(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise AssertionError("the general way")
 
@@ -282,7 +282,7 @@ def test_the_error_of_a_change_by_key_names_the_remedy(
     assert db.version == 1 and list(db.table("t")) == [(1, 1, "p", "x")]
 
 
-def test_an_update_of_a_key_without_a_row_is_refused_with_the_key(db: fv.Database) -> None:
+def test_the_error_of_updating_a_key_without_a_row_shows_the_key(db: fv.Database) -> None:
     db.insert("t", [(1, 1, "p", "x")])
     with pytest.raises(fv.BatchError, match=r"row 1, column b, a: update of .*, a key that no row has") as caught:
         db.update("t", [{"a": 1, "b": "p", "v": 9}, {"a": 9, "b": "p"}, {"a": 8, "b": "p"}])
@@ -290,7 +290,7 @@ def test_an_update_of_a_key_without_a_row_is_refused_with_the_key(db: fv.Databas
     assert list(db.table("t")) == [(1, 1, "p", "x")]
 
 
-def test_deleting_a_missing_row_suggests_a_delete_by_key(db: fv.Database) -> None:
+def test_the_error_of_deleting_a_missing_row_suggests_a_delete_by_key(db: fv.Database) -> None:
     words = r"not there: .*; rows are deleted whole, or by the PRIMARY KEY \(b, a\): delete\('t', keys=\[...\]\)$"
     with pytest.raises(fv.BatchError, match=words):
         db.delete("t", [{"a": 1, "b": "p"}])

@@ -80,7 +80,7 @@ def test_an_iterator_returns_a_snapshot_then_each_change(db: fv.Database) -> Non
     assert changes.take(0) is None
 
 
-def test_an_iterator_from_now_returns_only_later_changes(db: fv.Database) -> None:
+def test_an_iterator_that_begins_now_returns_only_later_changes(db: fv.Database) -> None:
     changes = db.view("by_part").changes("now")
     assert changes.take(0) is None
     db.insert("items", [("bolt", 0)])

@@ -72,7 +72,7 @@ def rows_of(db: fv.Database, view: str) -> list[Any]:
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.seeds(1)
-def test_views_over_the_clock_are_those_with_the_time_as_a_constant(seed: int) -> None:
+def test_views_over_the_clock_equal_queries_with_the_time_as_a_constant(seed: int) -> None:
     draw = random.Random(seed)
     db = fv.Database()
     db.execute(TABLES)
@@ -106,7 +106,7 @@ def test_views_over_the_clock_are_those_with_the_time_as_a_constant(seed: int) -
             assert rows_of(db, f"v{i}") == rows_of(other, f"v{i}"), (query, minute)
 
 
-def test_the_clock_moves_forward_by_versions_of_its_own() -> None:
+def test_moving_the_clock_forward_makes_a_version() -> None:
     db = fv.Database()
     with pytest.raises(fv.CatalogError, match=re.escape("no view reads the clock; create a view with now() in WHERE")):
         db.advance(at(0))
@@ -130,7 +130,7 @@ def test_the_clock_moves_forward_by_versions_of_its_own() -> None:
     assert db.clock == dt.datetime(9000, 1, 1)
 
 
-def test_versions_of_rows_set_the_clock_of_a_database_that_asks_for_it(tmp_path: Path) -> None:
+def test_an_automatic_clock_moves_with_every_change_of_rows(tmp_path: Path) -> None:
     seen: list[fv.Change] = []
     now = dt.datetime.now(dt.UTC).replace(tzinfo=None)
     with fv.Database(tmp_path, clock="auto") as db:
@@ -168,7 +168,7 @@ def test_an_error_at_a_new_time_names_the_clock_and_the_remedy() -> None:
             db.advance(now + dt.timedelta(hours=1))
 
 
-def test_rows_that_cannot_be_computed_at_the_time_of_their_version_name_the_clock() -> None:
+def test_the_error_names_the_clock_if_a_view_fails_when_an_insert_moves_the_clock() -> None:
     with fv.Database(clock="auto") as db:
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT 1 / SUM(k) AS q FROM t WHERE ts <= now()")
         past = dt.datetime(2026, 1, 1)
@@ -179,7 +179,7 @@ def test_rows_that_cannot_be_computed_at_the_time_of_their_version_name_the_cloc
         assert (db.clock, list(db.view("v"))) == (before, [(1.0,)])
 
 
-def test_a_version_of_other_rows_waits_for_readers_of_views_over_the_clock() -> None:
+def test_a_change_of_another_table_waits_for_readers_of_views_over_the_clock() -> None:
     with fv.Database(clock="auto") as db:
         db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE ts <= now()")
         changes = db.view("v").changes("now", size=1, full="wait", timeout=0.01)
@@ -214,7 +214,7 @@ def test_a_plain_view_over_the_clock_is_read_by_views_and_by_selects() -> None:
     assert list(db.view("v")) == db.sql("SELECT * FROM p").fetchall() == [(2,)]
 
 
-def test_a_column_with_the_name_of_the_clock_is_the_column() -> None:
+def test_a_column_named_current_date_is_not_read_as_the_clock() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE q (current_date DATE, d DATE);"
                "CREATE MATERIALIZED VIEW v AS SELECT d FROM q WHERE d > current_date")
@@ -239,7 +239,7 @@ def test_a_durable_database_recovers_the_clock_from_its_log_and_from_a_snapshot(
         assert (db.clock, list(db.view("v"))) == (at(90), [])
 
 
-def test_explain_shows_that_the_clock_costs_what_enters_and_leaves() -> None:
+def test_explain_shows_that_the_cost_of_the_clock_grows_with_rows_that_enter_or_leave_the_view() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS SELECT k, COUNT(*) AS n FROM t WHERE ts > now() GROUP BY k")
     text = str(db.view("v").explain())
@@ -247,7 +247,7 @@ def test_explain_shows_that_the_clock_costs_what_enters_and_leaves() -> None:
     assert "per row of t or changed row of v#1: O(log N), and again O(log N) for each row that enters or" in text
 
 
-def test_steps_of_an_advance_grow_with_the_rows_that_it_passes() -> None:
+def test_the_steps_of_a_clock_advance_hardly_grow_with_the_number_of_stored_rows() -> None:
     known = catalog(TABLES)
     known = known.after(CLOCK)
     made = views(f"SELECT id FROM t WHERE ts > now() - {HOUR}", known)

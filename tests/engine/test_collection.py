@@ -185,7 +185,7 @@ def test_a_looked_up_row_keeps_its_strings_until_decoded(monkeypatch: pytest.Mon
         check(db, 40, 60)
 
 
-def test_strings_of_kept_changes_readers_and_batches_are_not_collected() -> None:
+def test_strings_that_changes_readers_or_batches_use_are_not_collected() -> None:
     with collecting() as db:
         kept: list[Change] = []
         subscription = db.view("loud").subscribe(kept.append)

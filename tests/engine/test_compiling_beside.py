@@ -223,7 +223,7 @@ def test_ctrl_c_leaves_no_half_written_rows(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.large(0)
 @pytest.mark.long("compiles all functions of a view")
-def test_freshviews_compile_ahead_compiles_views_before_batches(tmp_path: Path) -> None:
+def test_the_setting_freshviews_compile_ahead_compiles_views_before_batches(tmp_path: Path) -> None:
     found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
     assert found == "True\n"
 

@@ -47,7 +47,7 @@ class Compared:
 
 
 @pytest.mark.parametrize("name", COVERED)
-def test_operations_on_complements_do_not_grow_with_negated_rows(name: str) -> None:
+def test_the_cost_of_operations_on_complements_does_not_grow_with_negated_rows(name: str) -> None:
     one = COVERED[name]
     width = {atom.relation: len(atom.variables) for atom in one.atoms}
 

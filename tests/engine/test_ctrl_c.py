@@ -211,7 +211,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_ctrl_c_stops_a_statement_that_changes_rows_before_its_commit(
+def test_before_the_commit_ctrl_c_stops_a_statement_that_changes_rows(
     statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "MERGE" in statement or "SELECT" in statement:
@@ -266,7 +266,7 @@ CREATE MATERIALIZED VIEW names AS SELECT name, COUNT(*) AS n FROM hour GROUP BY 
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize("number", [1, 3, 5, 6])
-def test_ctrl_c_stops_an_advance_of_the_clock_or_reports_its_version(
+def test_ctrl_c_stops_a_clock_advance_or_reports_the_new_version(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stops between two of the six parts of the views; Ctrl-C in the last one is too late."""
@@ -324,7 +324,7 @@ def test_ctrl_c_after_an_insert_of_one_row_reports_the_version(monkeypatch: pyte
 
 @pytest.mark.parametrize("groups", [1, 60])
 @pytest.mark.parametrize("removes", [False, True])
-def test_ctrl_c_stops_an_aggregate_of_python_between_groups_or_parts_of_one(
+def test_ctrl_c_stops_a_python_aggregate_between_two_groups_or_within_a_group(
     removes: bool, groups: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folds, "FEW", 40)
@@ -358,7 +358,7 @@ def test_ctrl_c_stops_an_aggregate_of_python_between_groups_or_parts_of_one(
 
 
 @pytest.mark.parametrize("number", [1, 30])
-def test_ctrl_c_stops_the_making_of_texts_between_groups(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_stops_text_aggregates_between_two_groups(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
     db.execute(
         "CREATE MATERIALIZED VIEW texts AS SELECT id % 60 AS g, STRING_AGG(part, ',') AS parts FROM t GROUP BY id % 60;"
@@ -372,7 +372,7 @@ def test_ctrl_c_stops_the_making_of_texts_between_groups(number: int, monkeypatc
     assert [n for (n,) in db.view("longest")] == [17]
 
 
-def test_ctrl_c_drops_a_batch_or_reports_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_drops_a_batch_or_reports_the_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
 
     def both(batch: fv.Batch) -> None:

@@ -43,7 +43,7 @@ def players(db: fv.Database) -> list[tuple[Any, ...]]:
     return sorted(db.table("players"))
 
 
-def test_insert_takes_constants_parameters_and_default(db: fv.Database) -> None:
+def test_insert_accepts_constants_parameters_and_the_word_default(db: fv.Database) -> None:
     found = db.execute("INSERT INTO players VALUES (4, 'Kim', 2 + 3, NULL), (?, ?, ?, ?)", 5, "Lo", None, "x")
     assert (found.inserted, found.deleted, found.updated, found.rows, found.version) == (2, 0, 0, 2, 2)
     assert repr(found) == "2 rows inserted, version 2"
@@ -86,7 +86,7 @@ def test_update_and_delete_statements_may_have_subqueries(db: fv.Database) -> No
     assert db.execute("DELETE FROM players WHERE id NOT IN (SELECT player FROM games)").deleted == 1
 
 
-def test_delete_and_truncate_count_equal_rows(db: fv.Database) -> None:
+def test_delete_and_truncate_count_every_copy_of_a_row(db: fv.Database) -> None:
     db.insert("games", [(1, 3)] * 3 + [(2, 4)])
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "3 rows deleted, version 3"
     assert repr(db.execute("DELETE FROM games WHERE won = 3")) == "no rows changed, version 3"
@@ -167,7 +167,7 @@ def test_a_merge_refuses_two_source_rows_for_one_row(db: fv.Database) -> None:
     assert db.execute(f"{twice} THEN DELETE").deleted == 1
 
 
-def test_on_conflict_updates_or_keeps_the_stored_row(db: fv.Database) -> None:
+def test_an_on_conflict_clause_updates_or_keeps_the_stored_row(db: fv.Database) -> None:
     adding = "ON CONFLICT (id) DO UPDATE SET points = players.points + excluded.points, name = excluded.name"
     found = db.execute(f"INSERT INTO players (id, name, points) VALUES (1, 'Eve', 10), (9, 'New', 1) {adding}")
     assert repr(found) == "1 row inserted, 1 updated, version 2"
@@ -436,7 +436,7 @@ def test_the_text_of_show_create_recreates_the_same_table_or_view() -> None:
         ]
 
 
-def test_explain_takes_a_view_a_select_or_a_create_view(db: fv.Database) -> None:
+def test_explain_accepts_a_view_a_select_or_a_create_view(db: fv.Database) -> None:
     assert db.execute("EXPLAIN by_name") == db.view("by_name").explain()
     text = db.execute("EXPLAIN SELECT name, COUNT(*) AS n FROM players GROUP BY name")
     assert text.startswith("view the query(name STRING, n BIGINT)\nreads players\n")
@@ -462,7 +462,7 @@ def test_wrong_show_describe_and_explain_statements_are_refused(db: fv.Database,
         db.execute(question)
 
 
-def test_comments_stay_until_removed(tmp_path: Path) -> None:
+def test_comments_on_tables_views_and_columns_are_stored_until_removed(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute("CREATE TABLE t (a INT COMMENT 'first', b INT) COMMENT 'numbers'; CREATE VIEW v AS SELECT a FROM t")
         db.execute("CREATE MATERIALIZED VIEW m AS SELECT COUNT(*) AS n FROM t")
@@ -516,7 +516,7 @@ def test_a_repeated_statement_uses_its_new_parameters(db: fv.Database) -> None:
     assert sorted(db.table("games")) == [(10, 1), (12, 1)]
 
 
-def test_create_table_as_select_has_the_rows_of_the_select() -> None:
+def test_create_table_as_select_stores_the_rows_of_the_select() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (a INT, s STRING, d DECIMAL(6, 2))")
         db.insert("t", [(1, "x", 1), (2, "y", None)])

@@ -123,7 +123,7 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
     assert seen(db) == before
 
 
-def test_a_batch_for_which_an_output_column_cannot_be_computed_is_refused() -> None:
+def test_a_batch_is_refused_if_an_output_column_cannot_be_computed() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT);"
@@ -294,7 +294,7 @@ def test_readers_keep_the_version_at_which_they_began(db: fv.Database) -> None:
         len(view)
 
 
-def test_record_batches_are_bounded_for_large_multiplicities() -> None:
+def test_the_size_of_record_batches_is_bounded_for_large_multiplicities() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
     db.apply("t", [(1, 10), (2, 1), (3, 4)])
@@ -336,7 +336,7 @@ def test_dropping_a_relation_is_refused_while_a_view_reads_it(db: fv.Database) -
         db.view("by_part")
 
 
-def test_a_trusted_table_takes_a_delete_before_its_insert() -> None:
+def test_a_trusted_table_accepts_a_delete_before_the_insert_of_the_row() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -385,7 +385,7 @@ def test_a_foreign_key_may_name_the_columns_of_a_key_in_another_order() -> None:
 
 
 @pytest.mark.parametrize("view, version", [("by_part", 2), ("inverse", 3)])
-def test_ctrl_c_stops_a_commit_between_two_views_and_waits_for_the_last(
+def test_ctrl_c_stops_a_commit_between_two_views_but_not_within_the_last_view(
     view: str, version: int, db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     apply = MaintainedView.apply
@@ -444,7 +444,7 @@ def test_every_use_of_a_closed_database_is_refused(db: fv.Database) -> None:
             use()
 
 
-def test_errors_name_arguments_of_the_wrong_type(db: fv.Database) -> None:
+def test_the_error_names_an_argument_of_the_wrong_type(db: fv.Database) -> None:
     version = db.version
     for wrong, message in (
         (lambda: db.insert(None, [(1,)]), "the name of a table must be a str, not NULL"),  # type: ignore[arg-type]

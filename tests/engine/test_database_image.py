@@ -299,7 +299,7 @@ def test_views_of_trusted_tables_are_never_backfilled_from_an_image(tmp_path: Pa
             db.insert("t", [(1, "x")])
 
 
-def test_define_refuses_durable_databases_and_names_in_use(tmp_path: Path) -> None:
+def test_define_refuses_durable_databases_and_used_names(tmp_path: Path) -> None:
     with Database(tmp_path / "kept") as db, pytest.raises(fv.FreshviewsError, match=r"use Database\.execute"):
         db.define(statements())
     with Database() as db:

@@ -42,7 +42,7 @@ SHAPES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("trusted", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_rows_that_lack_a_column_get_its_default(shape: str, trusted: bool) -> None:
+def test_rows_without_a_column_get_the_default_of_the_column(shape: str, trusted: bool) -> None:
     db = fv.Database()
     db.execute(
         f"CREATE TABLE t ({COLUMNS}) TBLPROPERTIES ('freshviews.trusted' = '{str(trusted).lower()}');"

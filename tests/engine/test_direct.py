@@ -217,7 +217,7 @@ def test_views_are_backfilled_if_memory_runs_out_on_the_direct_way(
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="no compiled code reads changes then")
-def test_changes_read_in_python_use_the_general_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_that_compiled_code_cannot_read_is_read_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     with Database() as db:
         db.execute(SCRIPT)
         db.insert("r", [(1, 2, 3)])
@@ -233,7 +233,7 @@ def test_changes_read_in_python_use_the_general_way(monkeypatch: pytest.MonkeyPa
         assert changes == [[((2, 1, 3), -1), ((2, 2, 6), 1)], [((2, 2, 6), -1), ((2, 3, 9), 1)]]
 
 
-def test_ctrl_c_applies_no_batch_partly() -> None:
+def test_ctrl_c_never_leaves_a_batch_half_applied() -> None:
     """Signals at random times: the version, the contents and the changes agree afterwards."""
     with Database() as db:
         db.execute(SCRIPT)

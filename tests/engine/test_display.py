@@ -34,7 +34,7 @@ def texts_of(thing: Any) -> str:
     return " ".join(html_of(thing).itertext())
 
 
-def test_a_view_and_a_table_print_rows_types_version_and_size(db: fv.Database) -> None:
+def test_a_printed_view_or_table_shows_rows_types_version_and_size(db: fv.Database) -> None:
     view = db.view("by_part")
     caption, names, types, *rows = repr(view).splitlines()
     assert re.fullmatch(r"view by_part at version 2: 2 rows, [\d.]+ K?B", caption)
@@ -89,7 +89,7 @@ def test_a_printed_database_lists_its_relations_and_their_inputs(db: fv.Database
     assert {"orders", "items", "by_part", "late"} <= set(drawn)
 
 
-def test_closed_and_dropped_objects_print_their_state(db: fv.Database) -> None:
+def test_a_closed_or_dropped_object_shows_its_state_when_printed(db: fv.Database) -> None:
     view, empty = db.view("inverse"), fv.Database()
     db.execute("DROP MATERIALIZED VIEW inverse")
     assert repr(view) == "view inverse: inverse was dropped" == texts_of(view)
@@ -100,7 +100,7 @@ def test_closed_and_dropped_objects_print_their_state(db: fv.Database) -> None:
     assert repr(table) == "table items: the database is closed"
 
 
-def test_stats_is_a_dict_that_prints_as_a_table_with_units(db: fv.Database) -> None:
+def test_stats_returns_a_dict_that_is_printed_as_a_table_with_units(db: fv.Database) -> None:
     stats = db.stats()
     assert isinstance(stats, dict) and json.loads(json.dumps(stats)) == stats and dict(stats) == stats
     caption, names, *rows = repr(stats).splitlines()

@@ -68,7 +68,7 @@ def test_rows_inserted_in_any_form_can_be_deleted_as_tuples(db: fv.Database, sha
 
 
 @pytest.mark.parametrize("shape", ["tuples", "dicts", "table"])
-def test_apply_takes_signed_multiplicities_and_ignores_zero(db: fv.Database, shape: str) -> None:
+def test_apply_accepts_signed_multiplicities_and_ignores_zero(db: fv.Database, shape: str) -> None:
     counts = [2, 0]
     given = {
         "tuples": [(*row, m) for row, m in zip(ROWS, counts, strict=True)],
@@ -113,7 +113,7 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
 
 
 @pytest.mark.parametrize("given", REFUSED, ids=lambda given: given[3])
-def test_a_refusal_names_table_row_column_and_rule(
+def test_the_error_of_a_refused_row_names_table_row_column_and_rule(
     db: fv.Database, given: tuple[Any, int | None, str | None, str]
 ) -> None:
     rows, row, column, words = given

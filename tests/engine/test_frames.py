@@ -71,7 +71,7 @@ def test_pandas_takes_column_names_from_the_first_row(db: fv.Database) -> None:
     assert [*pd.DataFrame(db.table("items")).columns] == ["o_id", "part", "qty"]
 
 
-def test_the_first_row_of_a_view_prints_and_pickles_as_a_plain_tuple(db: fv.Database) -> None:
+def test_the_first_row_of_a_view_is_printed_and_pickled_as_a_plain_tuple(db: fv.Database) -> None:
     rows = [*db.view("by_part")]
     assert repr(rows[:1]) == "[('bolt', 6, 2)]"
     assert type(pickle.loads(pickle.dumps(rows[0]))) is tuple
@@ -189,7 +189,7 @@ def test_each_arrow_column_type_becomes_the_expected_sql_type(kind: pa.DataType,
     assert types_of(db, "t") == [wanted] and list(db.table("t")) == [(None,), (None,)]
 
 
-def test_a_table_of_a_frame_keeps_column_names_and_nullability() -> None:
+def test_a_table_made_from_a_frame_keeps_column_names_and_nullability() -> None:
     db = fv.Database()
     schema = pa.schema([pa.field("a ` b", pa.int64(), False), pa.field("select", pa.int64())])
     db.create_table("my `t", pa.table({"a ` b": [1], "select": [2]}, schema=schema), key=["a ` b", "select"])
@@ -226,7 +226,7 @@ def test_a_frame_that_cannot_become_a_table_leaves_the_database_unchanged(frame:
     assert list(db.table("t")) == [(1,)]
 
 
-def test_a_durable_database_keeps_the_table_of_a_frame(tmp_path: Path) -> None:
+def test_a_durable_database_keeps_a_table_made_from_a_frame(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "shop") as db:
         with pytest.raises(fv.BatchError):
             db.create_table("goods", pa.table({"id": [1, 1]}), key="id")

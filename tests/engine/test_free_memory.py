@@ -245,7 +245,7 @@ def test_a_small_database_needs_little_free_memory(db: fv.Database, machine: Mac
     assert sum(contents(db).values()) == 1_001
 
 
-def test_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine) -> None:
+def test_the_argument_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine) -> None:
     machine.others = 15 * MB
     shown = "1 MB of .* are left, the rows may take 0 MB, and 2 MB must stay free; the database holds 0 MB"
     with fv.Database(spare_memory=2 * MB) as careful:
@@ -259,7 +259,7 @@ def test_spare_memory_sets_the_reserve_and_0_disables_the_check(machine: Machine
 
 
 @pytest.mark.parametrize("spared", [-1, 1.5, True, "1 GB"])
-def test_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -> None:
+def test_a_value_of_spare_memory_that_is_not_a_number_of_bytes_is_refused(spared: object) -> None:
     with pytest.raises(ValueError, match="spare_memory must be a whole number of bytes of 0 or more, not"):
         fv.Database(spare_memory=spared)  # type: ignore[arg-type]
 
@@ -412,7 +412,7 @@ except fv.OutOfMemory as error:
 
 
 @pytest.mark.parametrize("filling", FILLING)
-def test_a_limited_process_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
+def test_a_process_with_a_memory_limit_refuses_rows_before_it_is_killed(filling: str, group: Path) -> None:
     environment = {**os.environ, "FRESHVIEWS_PURE_PYTHON": "0"}
     command = [sys.executable, "-c", IN_GROUP + FILLING[filling], str(group)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
@@ -421,7 +421,9 @@ def test_a_limited_process_refuses_rows_before_it_is_killed(filling: str, group:
     assert re.match(refused, done.stdout), done.stdout
 
 
-def test_freshviews_spare_memory_sets_the_default_reserve(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_freshviews_spare_memory_sets_the_default_reserve(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     machine.others = machine.total
     monkeypatch.setenv("FRESHVIEWS_SPARE_MEMORY", "0")
     with fv.Database() as db:

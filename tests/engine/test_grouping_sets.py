@@ -148,7 +148,7 @@ def test_grouping_sets_over_triangles_equal_a_union_of_selects(strategy: str) ->
     assert not contents(db, "v")
 
 
-def test_the_error_of_only_value_names_the_grouping_set() -> None:
+def test_the_error_of_the_function_only_value_names_the_grouping_set() -> None:
     db = fv.Database()
     db.execute(
         "CREATE TABLE t (a INT, b INT, x INT);"

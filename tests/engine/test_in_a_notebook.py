@@ -56,7 +56,7 @@ def test_a_notebook_shows_every_kind_of_object(outputs: list[Any]) -> None:
     assert "by_part" in html[5] and "rows" in html[5]
 
 
-def test_a_notebook_traceback_has_the_place_in_the_sql(outputs: list[Any]) -> None:
+def test_a_traceback_in_a_notebook_shows_the_place_in_the_sql(outputs: list[Any]) -> None:
     error = outputs[WRONG]
     assert (error["output_type"], error["ename"]) == ("error", "SqlError")
     assert error["evalue"] == "line 1, column 42: unknown column prat; did you mean part?"
@@ -69,7 +69,7 @@ def test_an_interrupt_of_the_kernel_stops_an_insert_and_applies_none_of_its_rows
     assert outputs[ENDLESS + 1]["data"]["text/plain"] == "(2, 2, ('bolt', 3), 3)"
 
 
-def test_the_traceback_in_a_script_has_the_line_of_the_call(tmp_path: Path) -> None:
+def test_a_traceback_in_a_script_shows_the_line_of_the_call(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import freshviews as fv\n\nfv.Database().execute('CREATE TABLE t (a INTT)')\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)

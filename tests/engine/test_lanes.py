@@ -75,7 +75,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("strategy", ["", "view_tree", "first_order", "higher_order", "crown"])
-def test_lanes_have_the_results_of_the_whole_trigger(view: str, strategy: str, ran: list[int]) -> None:
+def test_lanes_give_the_same_results_as_the_whole_trigger(view: str, strategy: str, ran: list[int]) -> None:
     named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}')" if strategy else ""
     script = f"{TABLES} CREATE MATERIALIZED VIEW v{named} AS {VIEWS[view]};"
     one, several, both = (fv.Database(threads=count) for count in (1, 2, 1))
@@ -187,7 +187,7 @@ def test_threads_never_share_a_lane_of_an_ordered_view() -> None:
             assert not ordered & {view.name for view in lane._views}
 
 
-def test_threads_share_the_rows_of_frames_and_each_searches_for_itself(ran: list[int]) -> None:
+def test_threads_share_the_rows_of_frames_and_each_thread_searches_separately(ran: list[int]) -> None:
     one, several = databases = [fv.Database(threads=count) for count in (1, 2)]
     draw = Random(3)
     stored: list[tuple[int, ...]] = []
@@ -364,7 +364,7 @@ def test_lanes_take_at_most_60_percent_more_steps_than_a_whole_trigger(monkeypat
 
 
 @pytest.mark.parametrize("few", ["rows", "seconds", "threads"])
-def test_triggers_without_gain_from_lanes_run_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_triggers_that_gain_nothing_from_lanes_run_as_a_whole(few: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if few == "rows":
         monkeypatch.setattr(database, "MANY", len(FACTS))
     elif few == "seconds":

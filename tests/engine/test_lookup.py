@@ -159,7 +159,7 @@ def test_strings_of_any_arrow_type_can_be_lookup_keys(kind: pa.DataType) -> None
         assert db.table("t").lookup(pa.table({"k": pa.nulls(3)})).num_rows == 0
 
 
-def test_errors_name_keys_that_cannot_be_looked_up() -> None:
+def test_the_error_names_a_key_that_cannot_be_looked_up() -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, v INT); CREATE TABLE u (k INT UNIQUE)")
         with pytest.raises(fv.CatalogError, match="table u has no PRIMARY KEY, so rows cannot be looked up"):

@@ -244,7 +244,7 @@ def test_narrow_and_wide_sums_survive_a_reopen(trusted: bool, snapshot: bool, tm
 
 
 @pytest.mark.parametrize("edge", EDGES)
-def test_a_large_value_widens_only_views_with_its_sum(edge: float) -> None:
+def test_a_large_value_widens_only_views_that_sum_its_column(edge: float) -> None:
     db = fv.Database()
     db.execute(TABLES.format(trusted="") + f"CREATE MATERIALIZED VIEW groups AS {VIEWS['groups']};")
     db.execute("CREATE MATERIALIZED VIEW positive AS SELECT g, SUM(d) AS s FROM t WHERE g > 1 GROUP BY g")
@@ -599,7 +599,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_views_without_narrow_sums_have_reals_from_the_beginning(name: str) -> None:
+def test_views_without_narrow_sums_use_reals_from_the_beginning(name: str) -> None:
     select, strategy = KEPT[name]
     db = fv.Database()
     properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"

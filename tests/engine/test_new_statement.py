@@ -129,7 +129,7 @@ def test_a_new_kind_of_statement_is_printed_and_has_a_cost() -> None:
     assert cost.walked == cost.writes == ASSUMED_ROWS
 
 
-def test_four_modules_name_every_kind_of_statement() -> None:
+def test_four_modules_handle_every_kind_of_statement() -> None:
     kinds = [kind.__name__ for kind in get_args(Statement)]
     rooms: list[ModuleType] = [statements, interpreter, printer, code]
     for room in rooms:

@@ -159,7 +159,9 @@ QUERIES: list[tuple[str, list[Row]]] = [
 
 
 @pytest.mark.parametrize(("query", "expected"), QUERIES, ids=[query for query, _ in QUERIES])
-def test_an_aggregate_stands_where_others_do(db: fv.Database, query: str, expected: list[Row]) -> None:
+def test_a_registered_aggregate_works_wherever_a_built_in_aggregate_works(
+    db: fv.Database, query: str, expected: list[Row]
+) -> None:
     db.execute(
         f"""CREATE VIEW p AS SELECT a, x, k
             FROM (SELECT g, listed(x) AS a, COUNT(*) AS k FROM t GROUP BY g) JOIN t USING (g);
@@ -245,7 +247,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("removes", [True, False])
 @pytest.mark.parametrize(("value", "message"), ERRORS)
-def test_an_error_names_the_aggregate_the_view_and_the_group(removes: bool, value: int, message: str) -> None:
+def test_an_error_names_its_aggregate_its_view_and_its_group(removes: bool, value: int, message: str) -> None:
     db = fv.Database()
     made = Strict if removes else type("Strict", (Strict,), {"remove": None})
     db.aggregate("strict", takes=["INT"], returns="INT")(made)
@@ -277,7 +279,7 @@ def test_an_error_names_the_aggregate_the_view_and_the_group(removes: bool, valu
     assert list(db.view("v")) == [("u", 16, 3)]
 
 
-def test_the_view_of_an_aggregate_that_raises_is_not_created(db: fv.Database) -> None:
+def test_a_view_is_not_created_if_its_aggregate_raises_an_error(db: fv.Database) -> None:
     db.insert("t", [("u", 13, None)])
     db.aggregate("strict", takes=["INT"], returns="INT")(Strict)
     with pytest.raises(EvaluationError, match=r"view v: .*: aggregate strict: add\(state, 13\) raised KeyError"):
@@ -288,7 +290,7 @@ def test_the_view_of_an_aggregate_that_raises_is_not_created(db: fv.Database) ->
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT none() AS x FROM t")
 
 
-def test_a_batch_that_another_view_refuses_leaves_the_states_as_they_were(db: fv.Database) -> None:
+def test_a_batch_that_another_view_refuses_leaves_all_states_unchanged(db: fv.Database) -> None:
     db.aggregate("strict", takes=["INT"], returns="INT")(Strict)
     db.execute(
         """CREATE MATERIALIZED VIEW v AS SELECT g, strict(x) AS x FROM t GROUP BY g;
@@ -304,7 +306,7 @@ def test_a_batch_that_another_view_refuses_leaves_the_states_as_they_were(db: fv
 
 
 @pytest.mark.parametrize("removes", [True, False])
-def test_a_change_of_one_row_costs_one_call_with_remove_and_the_group_without(removes: bool) -> None:
+def test_a_change_of_one_row_calls_remove_once_or_without_remove_recomputes_the_group(removes: bool) -> None:
     calls: list[str] = []
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, x INT)")
@@ -336,7 +338,7 @@ def test_a_change_of_one_row_costs_one_call_with_remove_and_the_group_without(re
     )  # fmt: skip
 
 
-def test_rows_of_a_trusted_table_that_are_not_there_are_passed_over() -> None:
+def test_an_aggregate_ignores_deletes_of_rows_that_a_trusted_table_never_had() -> None:
     db = fv.Database()
     db.aggregate("strict", takes=["INT"], returns="INT")(Strict)
     db.execute(
@@ -369,7 +371,7 @@ WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-def test_wrong_arguments_are_refused_by_name(db: Any) -> None:
+def test_wrong_arguments_are_refused_and_the_error_says_which(db: Any) -> None:
     for call, kind, message in WRONG:
         with pytest.raises(kind, match=message):
             call(db)
@@ -386,7 +388,7 @@ REFUSED = [
 ]
 
 
-def test_errors_of_calls_name_the_place_and_the_remedy(db: fv.Database) -> None:
+def test_the_error_of_a_wrong_call_names_the_place_and_the_remedy(db: fv.Database) -> None:
     for sql, message in REFUSED:
         with pytest.raises(SqlError, match=message) as caught:
             db.execute(f"CREATE MATERIALIZED VIEW v AS {sql}")
@@ -402,7 +404,7 @@ def test_errors_of_calls_name_the_place_and_the_remedy(db: fv.Database) -> None:
         )
 
 
-def test_an_aggregate_that_a_view_calls_is_replaced_only_by_itself(db: fv.Database) -> None:
+def test_an_aggregate_that_a_view_calls_cannot_be_replaced_by_another(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT listed(x) AS l FROM t")
     db.aggregate("listed", takes=["INT"], returns="STRING")(Listed)
     with pytest.raises(CatalogError, match="v call another function listed; DROP them first, or rename it"):
@@ -422,7 +424,7 @@ def registered() -> Iterator[None]:
     functions._registered.update(before)
 
 
-def test_a_durable_database_wants_its_aggregates_registered(tmp_path: Path, registered: None) -> None:
+def test_a_durable_database_requires_its_aggregates_to_be_registered(tmp_path: Path, registered: None) -> None:
     with fv.Database(tmp_path / "shop") as db:
         db.aggregate("weighted_mean", takes=["INT", "INT"], returns="DOUBLE")(Weighted)
         db.execute(
@@ -456,7 +458,7 @@ def twice(x):
 """
 
 
-def test_sql_takes_aggregates_of_modules_that_the_process_names(
+def test_sql_accepts_aggregates_only_of_modules_that_an_environment_variable_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shop_aggregates.py").write_text(MODULE)

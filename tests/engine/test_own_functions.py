@@ -41,7 +41,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("definition", "calls", "expected"), CALLS, ids=[one for one, _, _ in CALLS])
-def test_an_sql_function_has_sparks_result(definition: str, calls: str, expected: tuple[object, ...]) -> None:
+def test_an_sql_function_returns_the_same_result_as_in_spark(
+    definition: str, calls: str, expected: tuple[object, ...]
+) -> None:
     db = fv.Database()
     names = ", ".join(f"c{place}" for place in range(len(expected)))
     db.execute(f"CREATE FUNCTION {definition}; CREATE MATERIALIZED VIEW v ({names}) AS SELECT {calls}")
@@ -132,7 +134,7 @@ def test_errors_of_sql_functions_name_the_place_and_the_remedy(db: fv.Database) 
             db.execute(sql)
 
 
-def test_views_statements_and_selects_call_sql_functions(db: fv.Database) -> None:
+def test_sql_functions_may_be_called_in_views_statements_and_selects(db: fv.Database) -> None:
     db.execute("CREATE MATERIALIZED VIEW w AS SELECT m, COUNT(*) AS n FROM p GROUP BY m HAVING more(m) > 0")
     db.insert("t", [(1, "u", None, None, None), (1, "w", None, None, None), (-9, None, None, None, None)])
     assert sorted(db.view("v")) == [(-6, 1), (4, 2)]
@@ -143,7 +145,7 @@ def test_views_statements_and_selects_call_sql_functions(db: fv.Database) -> Non
     assert sorted(db.sql("SELECT m FROM p").fetchall()) == [(-12,), (20,), (20,), (22,)]
 
 
-def test_a_call_whose_bodies_would_be_too_long_is_refused(db: fv.Database) -> None:
+def test_a_call_is_refused_if_the_expanded_function_bodies_are_too_long(db: fv.Database) -> None:
     db.execute("CREATE FUNCTION twice(x INT) RETURN x + x")
     nested = f"{'twice(' * 20}a{')' * 20}"
     with pytest.raises(SqlError, match="a call of twice has over 10,000 operations, with the bodies of all functions"):
@@ -152,7 +154,7 @@ def test_a_call_whose_bodies_would_be_too_long_is_refused(db: fv.Database) -> No
         db.sql(f"SELECT {nested} FROM t")
 
 
-def test_a_python_function_is_computed_once_for_distinct_arguments(db: fv.Database) -> None:
+def test_a_python_function_runs_once_for_each_distinct_argument(db: fv.Database) -> None:
     calls: list[tuple[float, int]] = []
 
     @db.function(takes=["DOUBLE", "INT"], returns="STRING")
@@ -178,7 +180,7 @@ def test_a_python_function_is_computed_once_for_distinct_arguments(db: fv.Databa
     assert ("1.500", "1.5") in list(db.view("sums"))
 
 
-def test_a_function_of_arrow_arrays_gets_distinct_arguments(db: fv.Database) -> None:
+def test_a_function_over_arrow_arrays_gets_each_distinct_argument_once(db: fv.Database) -> None:
     sizes: list[int] = []
 
     def twice(x: pa.Array) -> pa.Array:
@@ -241,7 +243,7 @@ def test_python_values_of_every_type_reach_a_function_and_return(db: fv.Database
     assert set(db.view("x")) == {("A9C3",), (None,)}
 
 
-def test_a_function_gets_null_only_if_it_asks_for_it(db: fv.Database) -> None:
+def test_a_function_gets_nulls_only_if_it_was_registered_with_nulls(db: fv.Database) -> None:
     db.function("plain", lambda x, y: f"{x}{y}", takes=["INT", "INT"], returns="STRING")
     db.function("asking", lambda x, y: f"{x}{y}", takes=["INT", "INT"], returns="STRING", nulls=True)
     db.function("none", lambda: None, returns="INT")
@@ -253,7 +255,7 @@ def test_a_function_gets_null_only_if_it_asks_for_it(db: fv.Database) -> None:
     ]
 
 
-def test_a_function_that_a_view_calls_is_replaced_only_by_itself(db: fv.Database) -> None:
+def test_a_function_that_a_view_calls_cannot_be_replaced_by_another(db: fv.Database) -> None:
     def one(x: int) -> int:
         return x + 1
 
@@ -283,7 +285,7 @@ WRONG: list[tuple[Callable[[fv.Database], object], type[Exception], str]] = [
 ]  # fmt: skip
 
 
-def test_wrong_arguments_are_refused_by_name(db: fv.Database) -> None:
+def test_wrong_arguments_are_refused_and_the_error_says_which(db: fv.Database) -> None:
     for call, kind, message in WRONG:
         with pytest.raises(kind, match=message):
             call(db)
@@ -297,7 +299,7 @@ def registered() -> Iterator[None]:
     functions._registered.update(before)
 
 
-def test_a_function_does_not_take_the_name_of_a_registered_one_that_views_call(registered: None) -> None:
+def test_create_function_cannot_redefine_a_registered_function_that_views_call(registered: None) -> None:
     fv.register_function("doubled", lambda x: x * 2, takes=["INT"], returns="INT")
     db = fv.Database()
     db.execute("CREATE TABLE t (a INT); CREATE VIEW p AS SELECT doubled(a) AS d FROM t; INSERT INTO t VALUES (4)")
@@ -311,7 +313,7 @@ def test_a_function_does_not_take_the_name_of_a_registered_one_that_views_call(r
     assert db.sql("SELECT doubled(a) FROM t").fetchall() == [("44",)]
 
 
-def test_a_durable_database_keeps_sql_functions_and_wants_python_functions_registered(
+def test_a_durable_database_stores_sql_functions_but_python_functions_must_be_registered(
     tmp_path: Path, registered: None
 ) -> None:
     def cell(x: float, digits: int) -> str:
@@ -342,7 +344,7 @@ def test_a_durable_database_keeps_sql_functions_and_wants_python_functions_regis
         assert db.sql("SELECT plus(5)").fetchall() == [(5,)]
 
 
-def test_sql_calls_python_of_a_module_only_if_the_process_names_the_module(
+def test_sql_calls_python_functions_only_of_modules_that_an_environment_variable_lists(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "shop_functions.py").write_text("def twice(x):\n    return 2 * x\n\nvalue = 3\n")

@@ -125,7 +125,7 @@ def test_recomputed_views_are_backfilled_without_passes(orders: list[Sequence[Pa
 
 
 @pytest.mark.plain_python(only=True)
-def test_a_failed_backfill_pass_runs_all_triggers_again(
+def test_after_a_failed_pass_a_backfill_runs_all_triggers_again(
     orders: list[Sequence[Pass]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error names the row at fault, and the view has all of its triggers again."""

@@ -27,7 +27,7 @@ def db() -> fv.Database:
     return made
 
 
-def test_a_plain_view_is_expanded_where_it_is_named(
+def test_a_plain_view_is_expanded_in_every_query_that_uses_the_view(
     db: fv.Database
 ) -> None:
     assert sorted(db.view("v")) == [(2, 2), (3, 2), (6, 1)]

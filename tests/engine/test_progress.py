@@ -164,7 +164,7 @@ def test_the_environment_variable_sets_the_default_progress(
     assert progress.Reporter(setting).shows_rows == shows
 
 
-def test_a_progress_record_prints_its_phase_amount_and_rate() -> None:
+def test_a_printed_progress_record_shows_phase_amount_and_rate() -> None:
     made = Progress("compile", "by_region", 41, 96, 7.0)
     assert str(made) == "compiling by_region: 41 of 96 functions; once per machine"
     assert str(Progress("compile", "", 96, 96, 12.34)) == "compiled: 96 functions in 12.3 s"

@@ -71,7 +71,7 @@ def test_inserts_that_change_no_quantified_comparison_are_cheap(
 
 
 @pytest.mark.parametrize("where", ["", " WHERE s.k = r.k"])
-def test_only_the_first_null_of_a_not_in_visits_outer_rows(counting: None, where: str) -> None:
+def test_only_the_first_null_in_a_not_in_subquery_visits_outer_rows(counting: None, where: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT, k BIGINT, b BIGINT); CREATE TABLE s (k BIGINT, c BIGINT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT a FROM r WHERE b NOT IN (SELECT c FROM s{where})")

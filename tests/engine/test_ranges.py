@@ -157,7 +157,7 @@ OWN = "SELECT SUM(r.v) AS s FROM r, q, q AS o WHERE r.g = o.g AND q.g = o.g AND 
 """A row of o joins rows of r and q, whose views are looped over and summed."""
 
 
-def test_a_stored_view_with_the_same_key_is_the_range_view(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stored_view_with_the_same_key_serves_as_the_range_view(monkeypatch: pytest.MonkeyPatch) -> None:
     db = views(OWN)
     (made,) = programs(db)
     looped = {s.view for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)}

@@ -79,7 +79,7 @@ def test_reads_return_rows_in_the_order_of_the_view() -> None:
             assert len(view) == len(expected)
 
 
-def test_a_read_sees_one_version_and_outlives_the_view() -> None:
+def test_a_read_returns_one_version_even_after_the_view_is_dropped() -> None:
     with fv.Database() as db:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS SELECT a FROM t ORDER BY d DESC NULLS LAST")
         db.insert("t", ROWS)

@@ -88,7 +88,7 @@ def test_short_triggers_are_written_without_functions() -> None:
 STAR = query("Q(k, o, p, s, u) = I(k, o, p), P(p, s), S(s), O(o, u), C(u)")
 
 
-def test_a_function_loads_the_tables_of_rows_that_are_passed_to_it() -> None:
+def test_a_function_loads_the_tables_of_the_rows_in_its_arguments() -> None:
     """A statement that marks a row as live reads no view itself, but needs the row's table."""
     program = crown.plan_enumerated(STAR)
     assert program is not None

@@ -47,7 +47,7 @@ def fill(db: Database) -> None:
     db.insert("s", [(2, 3)])
 
 
-def test_a_new_view_is_planned_by_past_updates() -> None:
+def test_the_planner_uses_past_updates_to_plan_a_new_view() -> None:
     with Database() as db:
         db.execute(TABLES.format(r=""))
         fill(db)

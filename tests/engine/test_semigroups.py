@@ -101,7 +101,7 @@ def test_aggregates_of_semigroups_follow_inserts_and_deletes(tmp_path: Path) -> 
     db.close()
 
 
-def test_max_by_takes_the_greatest_of_tied_values() -> None:
+def test_the_function_max_by_returns_the_greatest_of_tied_values() -> None:
     db = fv.Database()
     db.execute(SCRIPT)
     db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
@@ -156,7 +156,7 @@ def test_a_batch_is_accepted_after_refused_averages() -> None:
         "ONLY_VALUE(x) AS one FROM t GROUP BY g HAVING COUNT(*) <> 2",
     ],
 )
-def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
+def test_the_error_of_the_function_only_value_names_the_group(guarded: str) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE t (g INT, x INT); CREATE MATERIALIZED VIEW v AS SELECT g, {guarded}")
     with pytest.raises(fv.BatchError, match="for g = 2, one has two values, 5 and 6; one is allowed"):
@@ -165,7 +165,7 @@ def test_the_error_of_only_value_names_the_group(guarded: str) -> None:
     assert (2, 6) in list(db.view("v"))
 
 
-def test_only_value_in_a_string_function_raises_its_error() -> None:
+def test_the_function_only_value_raises_its_error_inside_a_string_function() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (g INT, w STRING)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")

@@ -62,14 +62,14 @@ OF_SPARK: dict[str, list[Any]] = {
 
 @pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize("query", OF_SPARK)
-def test_sessions_are_those_of_spark(query: str) -> None:
+def test_session_windows_return_the_same_rows_as_spark(query: str) -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {query}")
     db.insert("t", ROWS)
     assert sorted(db.view("v"), key=repr) == sorted(OF_SPARK[query], key=repr)
 
 
-def test_selects_have_the_sessions_and_the_nearest_rows_of_views() -> None:
+def test_selects_return_the_same_sessions_and_asof_joins_as_views() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE VIEW p AS SELECT k, session_window.start AS s, COUNT(*) AS n FROM t"
                " GROUP BY k, session_window(ts, '10 minutes')")
@@ -155,7 +155,7 @@ def test_sessions_merge_and_split_by_inserts_and_deletes(seed: int) -> None:
             assert sorted(db.view(view), key=repr) == expected(view, held), view
 
 
-def test_explain_shows_that_an_update_of_sums_of_sessions_takes_o_log_n() -> None:
+def test_explain_shows_that_an_update_of_session_sums_takes_o_log_n() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {VIEWS['sums']}; CREATE MATERIALIZED VIEW w AS {VIEWS['most']}")
     text = str(db.view("v").explain())
@@ -165,7 +165,7 @@ def test_explain_shows_that_an_update_of_sums_of_sessions_takes_o_log_n() -> Non
     assert "w    per row of t or changed row of w#7: O(log N), and again O(log N) for each row whose match ch" in found
 
 
-def test_steps_of_an_update_grow_with_neither_rows_nor_sessions() -> None:
+def test_the_steps_of_an_update_grow_neither_with_rows_nor_with_sessions() -> None:
     db = fv.Database()
     db.execute(f"{TABLES} CREATE MATERIALIZED VIEW v AS {VIEWS['sums']}")
     (block,) = db.view("v").state.maintained.blocks.blocks
@@ -195,7 +195,7 @@ def _columns(trigger: Any) -> list[str]:
     return sorted({name for one in exprs for name in columns_of(one)})
 
 
-def test_errors_of_sessions_name_the_accepted_forms() -> None:
+def test_errors_of_session_windows_list_the_accepted_forms() -> None:
     db = fv.Database()
     db.execute(TABLES)
     for query, message in (

@@ -157,7 +157,7 @@ def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
         assert peak < 400_000
 
 
-def test_a_row_of_several_blocks_of_a_union_is_reported_once() -> None:
+def test_a_row_in_several_blocks_of_a_union_is_reported_once() -> None:
     with Database() as db:
         db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
         told: list[dict[tuple[int, ...], int]] = []
@@ -281,7 +281,7 @@ def test_set_operations_survive_a_reopen(tmp_path: Path) -> None:
         assert set(db.view("w")) == {(2, 5), (2, 6)}
 
 
-def test_a_view_that_a_snapshot_lacks_is_backfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_view_that_is_missing_from_a_snapshot_is_backfilled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if another version of freshviews had made other internal views of the same SQL."""
     script = f"{JOINS} CREATE MATERIALIZED VIEW v AS SELECT b, COUNT(*) AS n FROM r GROUP BY b EXCEPT SELECT * FROM s;"
     known = recovery._Images

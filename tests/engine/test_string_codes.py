@@ -150,7 +150,7 @@ def test_bytes_of_free_codes_in_a_file_are_ignored() -> None:
         assert dictionary.encode("d") == 2
 
 
-def test_strings_get_the_same_codes_together_and_alone() -> None:
+def test_strings_get_the_same_codes_all_at_once_and_one_by_one() -> None:
     rng = random.Random(5)
     one, other = native()[0], native()[0]
     for _ in range(5 if PURE_PYTHON else 60):

@@ -218,7 +218,7 @@ def agrees_after_every_update(query: str, asked: str, steps: int = 40) -> None:
     db.close()
 
 
-def test_two_rows_of_a_scalar_subquery_are_refused() -> None:
+def test_a_batch_that_gives_a_scalar_subquery_two_rows_is_refused() -> None:
     with Database() as db:
         db.execute("CREATE TABLE r (a BIGINT); CREATE TABLE t (k BIGINT, name STRING)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT a, (SELECT name FROM t WHERE t.k = r.a) AS x FROM r")

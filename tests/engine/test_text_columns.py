@@ -74,7 +74,7 @@ def test_strings_that_a_view_reads_are_stored() -> None:
         assert sorted(db.view("all_of"), key=repr) == sorted([(note,) for note in NOTES] * len(shapes()), key=repr)
 
 
-def test_a_text_column_that_rows_lack_is_null() -> None:
+def test_a_text_column_that_is_missing_from_the_rows_is_null() -> None:
     with database(TRUSTED) as db:
         for rows in (pa.table({"id": [1, 2]}), pa.table({"id": [1], "note": pa.nulls(1)}), [{"id": 3}]):
             db.insert("t", rows)

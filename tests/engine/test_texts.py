@@ -110,7 +110,7 @@ class Shop:
         assert sorted(self.db.view("sums")) == expected_sums(self.orders, self.items)
 
 
-def test_the_provenance_docs_example_gives_the_printed_text() -> None:
+def test_the_example_in_the_provenance_docs_gives_the_text_shown() -> None:
     page = PAGE.read_text().split("\n## Provenance\n")[1]
     script = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)[0]
     text = re.findall(r"```json\n(.*?)\n```", page, re.DOTALL)[0]
@@ -296,7 +296,7 @@ def test_the_coefficients_of_a_provenance_add_up_to_the_count_of_its_group() -> 
         ("SELECT ARRAY_AGG(k) FROM t", "STRING_AGG joins values as a text"),
     ],
 )
-def test_errors_name_the_refused_construct_and_its_place(select: str, message: str) -> None:
+def test_the_error_names_the_refused_construct_and_its_place(select: str, message: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (k INT PRIMARY KEY, g INT); CREATE TABLE u (k INT, z INT)")
         with pytest.raises(SqlError, match=re.escape(message)) as caught:
@@ -305,7 +305,7 @@ def test_errors_name_the_refused_construct_and_its_place(select: str, message: s
         assert not db.views
 
 
-def test_views_identify_rows_with_text_aggregates_by_their_key() -> None:
+def test_rows_with_text_aggregates_are_identified_by_the_key_of_their_view() -> None:
     with Database() as db:
         db.execute("""CREATE TABLE t (k INT PRIMARY KEY, g INT, s STRING);
         CREATE MATERIALIZED VIEW v AS SELECT g, STRING_AGG(s, ',') AS s FROM t GROUP BY g;

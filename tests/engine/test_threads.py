@@ -114,7 +114,7 @@ class Stream:
 
 
 @pytest.mark.seeds(4)
-def test_several_threads_give_the_same_results_as_one(seed: int) -> None:
+def test_several_threads_give_the_same_results_as_one_thread(seed: int) -> None:
     one, several, both = fv.Database(threads=1), fv.Database(threads=3), fv.Database(threads=1)
     script = TABLES + (BY_TRIGGERS if seed % 4 < 2 else VIEWS)
     both.execute(script)
@@ -154,7 +154,7 @@ def two() -> fv.Database:
     return db
 
 
-def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_views_process_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
     meeting, names = threading.Barrier(2, timeout=180), set()
 
@@ -169,7 +169,7 @@ def test_two_views_take_a_batch_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     assert sum(n for _, n in db.view("b")) == len(ROWS)
 
 
-def test_a_table_stores_rows_while_its_views_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_stores_a_batch_while_its_views_process_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     db, add, apply = two(), BaseTable.add, MaintainedView.apply
     meeting, names = threading.Barrier(3, timeout=180), []
 
@@ -196,7 +196,7 @@ def test_a_table_stores_rows_while_its_views_take_them(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_the_error_of_a_table_comes_before_that_of_a_view(count: int) -> None:
+def test_an_error_of_the_table_is_raised_before_an_error_of_a_view(count: int) -> None:
     db = fv.Database(threads=count)
     db.execute(
         "CREATE TABLE s (k BIGINT PRIMARY KEY, x BIGINT);"
@@ -355,7 +355,7 @@ def test_a_commit_runs_in_one_thread_if_a_second_thread_cannot_be_started(monkey
     assert sum(n for _, n in db.view("b")) == len(ROWS)
 
 
-def test_rows_too_late_for_the_window_change_nothing() -> None:
+def test_rows_older_than_the_window_change_nothing() -> None:
     """It once raised ZeroDivisionError."""
     db = fv.Database()
     db.execute(

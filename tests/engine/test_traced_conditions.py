@@ -47,7 +47,7 @@ def test_conditions_of_one_level_shorten_the_trace() -> None:
     assert last == of_three == everything
 
 
-def test_traces_keep_bindings_with_a_failing_condition() -> None:
+def test_a_trace_keeps_bindings_for_which_a_condition_cannot_be_computed() -> None:
     for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
         one = rule("abc", "R ab", "S bc", "T ac", where=where)
         compared(one, seed, 4, 12)

@@ -126,7 +126,7 @@ def test_the_error_of_a_wrong_key_names_the_key(db: fv.Database) -> None:
         db.view("joined")["x"]
 
 
-def test_a_replaced_view_has_the_key_of_its_new_definition(db: fv.Database) -> None:
+def test_a_replaced_view_gets_the_key_of_its_new_definition(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     assert db.view("joined").get(1) == ("Ida", 1, 5)
@@ -175,7 +175,7 @@ def test_a_lookup_of_a_duplicate_declared_key_is_refused(declared: fv.Database) 
     assert both[1] == (1,)
 
 
-def test_alter_view_declares_changes_and_removes_a_key(db: fv.Database) -> None:
+def test_alter_view_can_declare_change_and_remove_a_key(db: fv.Database) -> None:
     db.upsert("orders", [(1, 1, None, 5)])
     db.upsert("customers", [(1, "Ida", None)])
     without = db.view("without")

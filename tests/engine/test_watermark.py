@@ -37,7 +37,7 @@ def stats(db: fv.Database) -> tuple[object, object]:
     return found["watermark"], found["late"]
 
 
-def test_a_late_row_is_refused_by_name() -> None:
+def test_the_error_of_a_late_row_names_the_table_and_the_row() -> None:
     db = clicks()
     db.insert("clicks", [(1, at(30)), (2, at(0)), (3, None)])  # a version has any order
     assert stats(db) == (at(20), 0)
@@ -81,7 +81,7 @@ def test_a_table_drops_late_rows_and_counts_them() -> None:
     assert stats(db) == (at(40), 5)
 
 
-def test_a_late_row_that_replaces_a_row_is_not_dropped() -> None:
+def test_a_late_row_that_replaces_a_stored_row_is_refused_and_not_dropped() -> None:
     replaces = "it replaces a deleted row, so it is not dropped; delete the row alone, or give it a later time"
     db = clicks("drop", key=" PRIMARY KEY")
     db.insert("clicks", [(1, at(30)), (2, at(0))])
@@ -97,7 +97,7 @@ def test_a_late_row_that_replaces_a_row_is_not_dropped() -> None:
         db.apply("clicks", [(1, at(30), -1), (3, at(0), 1)])
 
 
-def test_rows_before_the_watermark_of_a_table_that_stores_none_are_final() -> None:
+def test_a_trusted_table_refuses_deletes_of_rows_before_the_watermark() -> None:
     db = clicks(trusted="true")
     db.insert("clicks", [(1, at(0)), (2, at(60))])
     db.delete("clicks", [(2, at(60))])
@@ -129,7 +129,7 @@ def test_a_window_frees_the_rows_of_a_table_with_a_watermark() -> None:
 
 @pytest.mark.parametrize("late", ["refuse", "drop"])
 @pytest.mark.seeds(2)
-def test_random_versions_are_those_of_the_definition(seed: int, late: str) -> None:
+def test_random_batches_agree_with_the_definition_of_the_watermark(seed: int, late: str) -> None:
     """Rows by key, the largest time so far, and the count of dropped rows, beside a table that is changed at random."""
     draw = random.Random(f"{seed} {late}")
     db = clicks(late, key=" PRIMARY KEY")
@@ -192,7 +192,7 @@ def test_a_watermark_survives_a_reopen(tmp_path: Path, kept: str, trusted: str) 
     assert dropped > 5
 
 
-def test_a_watermark_survives_an_added_column_and_show_create_table(tmp_path: Path) -> None:
+def test_a_watermark_is_kept_by_alter_table_and_by_show_create_table(tmp_path: Path) -> None:
     db = clicks(path=tmp_path / "db")
     db.insert("clicks", [(1, at(30))])
     db.execute("ALTER TABLE clicks ADD COLUMN page STRING")
@@ -215,7 +215,7 @@ def test_a_replayed_batch_is_never_late() -> None:
     assert db.view("n")[at(0)] == (at(0), 2, 2)
 
 
-def test_changes_in_several_versions_are_refused() -> None:
+def test_a_table_with_a_watermark_refuses_changes_that_make_several_versions() -> None:
     db = clicks()
     for several in (db.apply_in_order, db.apply_net):
         with pytest.raises(fv.CatalogError, match="table clicks has a watermark, which moves once per version, but"):
@@ -236,7 +236,7 @@ def test_changes_in_several_versions_are_refused() -> None:
         ("WATERMARK FOR ts", "WATERMARK FOR column needs AS"),
     ],
 )  # fmt: skip
-def test_another_watermark_is_refused_with_its_place(clause: str, message: str) -> None:
+def test_an_invalid_watermark_is_refused_with_its_place(clause: str, message: str) -> None:
     with pytest.raises(fv.SqlError) as caught:
         fv.Database().execute(f"CREATE TABLE t (id INT, ts TIMESTAMP, at TIMESTAMP, {clause})")
     assert message in str(caught.value) and str(caught.value).startswith("line 1, column ")
@@ -251,7 +251,7 @@ def test_another_watermark_is_refused_with_its_place(clause: str, message: str) 
         ("'freshviews.watermark' = '99999999999 days on ts'", "is never reached; shorten the delay"),
     ],
 )  # fmt: skip
-def test_other_properties_of_a_watermark_are_refused(properties: str, message: str) -> None:
+def test_invalid_properties_of_a_watermark_are_refused(properties: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=message):
         fv.Database().execute(f"CREATE TABLE t (ts TIMESTAMP) TBLPROPERTIES ({properties})")
 
@@ -260,7 +260,7 @@ def test_other_properties_of_a_watermark_are_refused(properties: str, message: s
     ("delay", "minutes"),
     [("", 0), (" - INTERVAL '0' SECOND", 0), (" - INTERVAL '0 00:30' DAY TO MINUTE", 30), (" - INTERVAL 2 HOURS", 120)],
 )
-def test_a_delay_is_any_constant_interval(delay: str, minutes: int) -> None:
+def test_the_delay_of_a_watermark_may_be_any_constant_interval(delay: str, minutes: int) -> None:
     db = fv.Database()
     db.execute(f"CREATE TABLE clicks (watermark INT, `my ts` TIMESTAMP, WATERMARK FOR `my ts` AS `my ts`{delay})")
     db.insert("clicks", [(1, at(120))])

@@ -217,7 +217,7 @@ def _rows(db: Database) -> str:
 
 
 @pytest.mark.parametrize("query", SPARK)
-def test_a_view_of_frames_has_the_rows_of_spark_after_updates(query: str) -> None:
+def test_a_view_with_frames_returns_the_same_rows_as_spark_after_updates(query: str) -> None:
     with Database() as db:
         _view(db, query)
         db.insert("t", T[:5])
@@ -229,7 +229,9 @@ def test_a_view_of_frames_has_the_rows_of_spark_after_updates(query: str) -> Non
 
 
 @pytest.mark.parametrize("query", [one for one in SPARK if "ROWS BETWEEN" in one and "IGNORE" not in one])
-def test_frames_of_too_many_rows_to_pair_have_the_rows_of_spark(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frames_with_too_many_rows_to_pair_return_the_same_rows_as_spark(
+    query: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(binding, "MOST_PAIRED", 0)
     with Database() as db:
         _view(db, query)
@@ -239,7 +241,7 @@ def test_frames_of_too_many_rows_to_pair_have_the_rows_of_spark(query: str, monk
         assert _rows(db) == SPARK[query]
 
 
-def test_a_frame_of_many_rows_does_not_store_the_values_of_its_extremes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_min_over_a_large_frame_does_not_store_the_values_of_each_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(binding, "MOST_PAIRED", 3)
     with Database() as db:
         _view(db, "SELECT id, MIN(x) OVER (ORDER BY id ROWS 3 PRECEDING) AS least FROM t")
@@ -247,7 +249,7 @@ def test_a_frame_of_many_rows_does_not_store_the_values_of_its_extremes(monkeypa
 
 
 @pytest.mark.parametrize("query", ANY_ORDER)
-def test_frames_in_an_order_of_strings_nulls_and_several_expressions_have_the_rows_of_spark(query: str) -> None:
+def test_frames_ordered_by_strings_nulls_or_several_expressions_return_the_same_rows_as_spark(query: str) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (id INT NOT NULL, g INT, a INT, b BIGINT, d DOUBLE, s STRING, x INT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
@@ -269,7 +271,7 @@ def test_frames_in_an_order_of_strings_nulls_and_several_expressions_have_the_ro
         ("LAST(x) OVER (PARTITION BY y)", [30, 30, 30, None, 80, 60, None, 80]),
     ],
 )
-def test_a_window_function_that_spark_lacks_has_the_rows_of_the_standard(call: str, answer: list[Any]) -> None:
+def test_a_window_function_that_spark_does_not_support_follows_the_sql_standard(call: str, answer: list[Any]) -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (y INT, x INT, id INT)")
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS v FROM t")
@@ -277,7 +279,7 @@ def test_a_window_function_that_spark_lacks_has_the_rows_of_the_standard(call: s
         assert [value for _, value in sorted(db.view("v"))] == answer
 
 
-def test_a_value_of_order_by_whose_frame_has_a_bound_outside_of_its_type_refuses_the_batch() -> None:
+def test_a_batch_is_refused_if_a_frame_bound_overflows_the_type_of_the_order_by_column() -> None:
     with Database() as db:
         _view(db, "SELECT id, COUNT(*) OVER (ORDER BY y RANGE 5 PRECEDING) AS n FROM t")
         db.insert("t", T)
@@ -320,7 +322,7 @@ def steps(query: str, rows: int) -> set[int]:
         ("SUM(x) OVER (PARTITION BY g ORDER BY id ROWS BETWEEN 9 PRECEDING AND 5 PRECEDING) AS s", 1 + 2 * 23),
     ],
 )
-def test_an_update_of_a_frame_of_ten_rows_takes_as_many_steps_in_a_large_partition_as_in_a_small_one(
+def test_the_steps_of_an_update_of_frames_of_ten_rows_do_not_grow_with_the_partition(
     calls: str, most: int
 ) -> None:
     query = f"SELECT id, {calls} FROM t"
@@ -378,14 +380,14 @@ def steps_of_an_update(over: str, n: int, at: int, monkeypatch: pytest.MonkeyPat
         ("d DESC RANGE BETWEEN 3.5 PRECEDING AND 4.5 FOLLOWING", 13),
     ],
 )
-def test_an_update_visits_only_the_places_whose_frame_has_its_row(
+def test_an_update_visits_only_the_rows_whose_frames_contain_the_updated_row(
     over: str, at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small, large = (steps_of_an_update(over, n, at, monkeypatch) for n in (66, 132))
     assert large <= 1.25 * small + 60, (small, large)
 
 
-def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -> None:
+def test_an_update_of_one_row_changes_a_moving_average_over_ten_rows_in_ten_rows() -> None:
     with Database() as db:
         db.execute(KEYED)
         average = f"AVG(x) OVER {OVER_TEN} AS a, FIRST_VALUE(x) OVER {OVER_TEN} AS f"
@@ -414,14 +416,14 @@ def test_an_update_of_a_row_changes_a_moving_average_of_ten_rows_in_ten_rows() -
         ("LAST_VALUE(x) OVER (PARTITION BY g ORDER BY x RANGE BETWEEN 1 PRECEDING AND 1 FOLLOWING)", True),
     ],
 )
-def test_rows_are_numbered_only_where_neither_a_key_nor_a_place_identifies_them(call: str, numbered: bool) -> None:
+def test_frames_number_rows_only_if_neither_a_key_nor_a_place_identifies_each_row(call: str, numbered: bool) -> None:
     with Database() as db:
         db.execute(KEYED)
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {call} AS s FROM t")
         assert ("for each row whose number changes" in str(db.view("v").explain())) == numbered
 
 
-def test_equal_rows_have_frames_of_their_own() -> None:
+def test_each_copy_of_a_row_has_its_own_frame() -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (x INT)")
         db.execute("CREATE MATERIALIZED VIEW v AS SELECT x, SUM(x) OVER (ORDER BY x ROWS 1 PRECEDING) AS s FROM t")
@@ -431,7 +433,7 @@ def test_equal_rows_have_frames_of_their_own() -> None:
         assert sorted(db.view("v")) == [(2, 2), (2, 4)]
 
 
-def test_a_frame_of_functions_of_strings_and_of_values_that_may_fail() -> None:
+def test_aggregates_over_frames_may_use_string_functions_and_expressions_that_may_fail() -> None:
     with Database() as db:
         db.execute("CREATE TABLE t (id INT PRIMARY KEY, s STRING)")
         frame = "OVER (ORDER BY id ROWS 1 PRECEDING)"
@@ -452,7 +454,9 @@ def test_a_frame_of_functions_of_strings_and_of_values_that_may_fail() -> None:
         ("COUNT(DISTINCT 1, 0) OVER (ORDER BY x)", [(1,), (1,)]),
     ],
 )
-def test_aggregates_of_constants_over_frames_have_their_values(call: str, rows: list[tuple[object, ...]]) -> None:
+def test_aggregates_of_constants_over_frames_return_the_expected_values(
+    call: str, rows: list[tuple[object, ...]]
+) -> None:
     db = Database()
     db.execute(f"CREATE TABLE t (x DOUBLE); CREATE MATERIALIZED VIEW v AS SELECT {call} AS y FROM t")
     db.insert("t", [(3.0,), (1.0,)])
@@ -467,7 +471,9 @@ def test_aggregates_of_constants_over_frames_have_their_values(call: str, rows: 
         ("SELECT i, SUM(MAX(x)) OVER (ORDER BY variance(i), i) AS y FROM t GROUP BY i", [(1, 1), (2, 3)]),
     ],
 )
-def test_an_order_that_may_fail_is_computed_before_the_frames(query: str, rows: list[tuple[int, int]]) -> None:
+def test_an_order_by_expression_that_may_fail_is_computed_before_the_frames(
+    query: str, rows: list[tuple[int, int]]
+) -> None:
     db = Database()
     db.execute(f"CREATE TABLE t (i INT, x INT); CREATE MATERIALIZED VIEW v AS {query}")
     db.insert("t", [(1, 1), (2, 2)])
@@ -494,7 +500,7 @@ def _rows_by_history(create: str, query: str, rows: list[tuple[Any, ...]]) -> li
 
 
 @pytest.mark.parametrize("kind", ["DECIMAL(38, 18)", "DECIMAL(9, 2)"])
-def test_a_bound_beside_a_decimal_of_any_scale_has_the_rows_of_spark(kind: str) -> None:
+def test_a_range_frame_over_a_decimal_of_any_scale_returns_the_same_rows_as_spark(kind: str) -> None:
     rows = [(1, 1, 1), (2, 2, 2), (3, 3, 4), (4, 5, 8), (5, None, 16)]
     query = "SELECT id, SUM(x) OVER (ORDER BY d RANGE BETWEEN 1 PRECEDING AND 2 FOLLOWING) AS s FROM t"
     found = _rows_by_history(f"CREATE TABLE t (id INT, d {kind}, x INT)", query, rows)
@@ -509,7 +515,7 @@ def test_a_bound_beside_a_decimal_of_any_scale_has_the_rows_of_spark(kind: str) 
         ("ts RANGE BETWEEN INTERVAL '1' MONTH FOLLOWING AND UNBOUNDED FOLLOWING", [None, 8, 8, None, 31]),
     ],
 )
-def test_months_beside_a_timestamp_have_the_same_rows_after_every_history(frame: str, expected: list[Any]) -> None:
+def test_a_range_frame_of_months_gives_the_same_rows_in_every_order_of_updates(frame: str, expected: list[Any]) -> None:
     days = [datetime(2026, 1, 30, 12), datetime(2026, 1, 31, 10), datetime(2026, 1, 31, 11), datetime(2026, 2, 28, 11)]
     rows = [(i + 1, day, 2**i) for i, day in enumerate([*days, None])]
     create = "CREATE TABLE t (id INT, ts TIMESTAMP, x INT)"
@@ -526,7 +532,7 @@ def test_months_beside_a_timestamp_have_the_same_rows_after_every_history(frame:
         ("ORDER BY CAST(NULL AS INT) RANGE BETWEEN 2 PRECEDING AND 1 PRECEDING", 3),
     ],
 )
-def test_a_frame_of_a_constant_order_has_all_rows_or_none(window: str, expected: int | None) -> None:
+def test_a_frame_ordered_by_a_constant_contains_all_rows_or_none(window: str, expected: int | None) -> None:
     db = Database()
     db.execute(f"CREATE TABLE t (x INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(x) OVER ({window}) AS y FROM t")
     db.insert("t", [(1,), (2,)])
@@ -534,7 +540,7 @@ def test_a_frame_of_a_constant_order_has_all_rows_or_none(window: str, expected:
 
 
 @pytest.mark.parametrize("bound", ["Infinity", "NaN"])
-def test_a_bound_that_is_not_finite_is_refused(bound: str) -> None:
+def test_a_frame_bound_that_is_not_finite_is_refused(bound: str) -> None:
     db = Database()
     db.execute("CREATE TABLE t (y DOUBLE)")
     frame = f"RANGE BETWEEN CURRENT ROW AND CAST('{bound}' AS DOUBLE) FOLLOWING"
@@ -542,7 +548,7 @@ def test_a_bound_that_is_not_finite_is_refused(bound: str) -> None:
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT SUM(y) OVER (ORDER BY y {frame}) AS s FROM t")
 
 
-def test_an_order_by_the_partition_that_fails_refuses_the_batch() -> None:
+def test_a_batch_is_refused_if_an_order_by_over_the_partition_column_fails() -> None:
     db = Database()
     db.execute("CREATE TABLE t (y INT)")
     db.execute("CREATE MATERIALIZED VIEW v AS SELECT SUM(y) OVER (PARTITION BY y ORDER BY 10 / y) AS s FROM t")
@@ -562,7 +568,7 @@ GROWING = [
 
 
 @pytest.mark.parametrize("call", GROWING)
-def test_folds_over_frames_have_the_values_of_the_interpreted_program(call: str) -> None:
+def test_folds_over_frames_give_the_same_values_as_the_interpreted_program(call: str) -> None:
     table = BaseTable("r", tuple(TableColumn(name, "INT", name != "a") for name in "abc"))
     view = NamedView("v", Text.same(f"SELECT a, b, c, {call} AS w FROM r"))
     for seed in range(3):
@@ -621,7 +627,7 @@ def steps_and_stored_rows(call: str, n: int, monkeypatch: pytest.MonkeyPatch) ->
         "LAST_VALUE(x) IGNORE NULLS OVER (ORDER BY id)",
     ],
 )
-def test_a_frame_from_an_end_stores_no_values_and_an_update_visits_the_places_whose_value_changes(
+def test_an_unbounded_frame_stores_no_values_and_an_update_visits_only_rows_that_change(
     call: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (few, small), (many, large) = (steps_and_stored_rows(call, n, monkeypatch) for n in (60, 240))
@@ -630,7 +636,7 @@ def test_a_frame_from_an_end_stores_no_values_and_an_update_visits_the_places_wh
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_values_beside_the_least_and_the_last_row_so_far_follow_every_change(seed: int) -> None:
+def test_running_min_by_max_by_and_last_follow_every_change(seed: int) -> None:
     draw, db = Random(seed), Database()
     live: dict[int, tuple[int, int | None, int]] = {}
     least_of, greatest_of = "MIN_BY(y, x) OVER (ORDER BY id) AS a", "MAX_BY(y, x) OVER (ORDER BY id DESC) AS b"

@@ -129,19 +129,19 @@ def test_a_cast_refuses_a_value_with_a_reason(op: str, args: tuple[Any, ...], re
 
 
 @given(st.floats(allow_nan=False))
-def test_a_double_reads_back_from_its_text(value: float) -> None:
+def test_a_double_survives_conversion_to_text_and_back(value: float) -> None:
     assert call("string_to_float", call("float_to_string", value)) == value
 
 
 @given(st.floats(allow_nan=False, width=32))
-def test_a_float_reads_back_from_its_text(value: float) -> None:
+def test_a_float_survives_conversion_to_text_and_back(value: float) -> None:
     text = call("float32_to_string", value)
     with np.errstate(over="ignore"):
         assert float(np.float32(text.replace("Infinity", "inf"))) == value
 
 
 @given(st.integers(-(10**17), 10**17), st.integers(0, 17))
-def test_a_decimal_reads_back_from_its_text(unscaled: int, scale: int) -> None:
+def test_a_decimal_survives_conversion_to_text_and_back(unscaled: int, scale: int) -> None:
     text = call("decimal_to_string", unscaled, scale)
     assert call("string_to_decimal", text, 18, scale) == unscaled
     assert Decimal(text) == Decimal(unscaled).scaleb(-scale)
@@ -155,7 +155,7 @@ def test_the_text_of_a_date_is_its_iso_form(value: dt.date) -> None:
 
 
 @given(st.datetimes())
-def test_a_timestamp_reads_back_from_its_text(value: dt.datetime) -> None:
+def test_a_timestamp_survives_conversion_to_text_and_back(value: dt.datetime) -> None:
     micros = (value - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
     text = call("timestamp_to_string", micros)
     assert call("string_to_timestamp", text) == micros

@@ -112,7 +112,7 @@ def test_adding_months_clamps_to_the_last_day_of_the_month() -> None:
     assert shift("2024-02-29", 1) == "2024-03-29"
 
 
-def test_a_result_outside_dates_or_timestamps_is_an_error() -> None:
+def test_a_result_outside_the_range_of_dates_or_timestamps_is_an_error() -> None:
     assert outcome("date_add_days", (2**31 - 1, 1)) is None
     assert outcome("date_add_days", (0, 2**63 - 1)) is None
     assert outcome("add_months", (0, 2**62)) is None

@@ -98,7 +98,7 @@ def test_results_have_the_codes_of_their_values() -> None:
     assert dictionary.decode_array(codes).to_pylist() == ["BOLT", None, "NUT", "BOLT", "", "12"]
 
 
-def test_a_failure_names_its_row_and_the_reason() -> None:
+def test_an_error_names_the_failed_row_and_the_reason() -> None:
     found = reasons(PARSED)
     assert [*found] == [0, 2, 3, 4]
     assert "'bolt' is not an integer" in found[0]
@@ -126,14 +126,14 @@ def test_an_unevaluated_part_of_an_expression_never_fails() -> None:
     assert [*reasons(call("case", INT, failing, number(1), number(0)))] == [0, 2, 3, 4]
 
 
-def test_attempt_gives_null_and_failed_gives_true_for_an_error() -> None:
+def test_for_an_error_attempt_returns_null_and_failed_returns_true() -> None:
     dictionary = Dictionary()
     attempt, failed = call("attempt", INT, PARSED), call("failed", BOOLEAN, PARSED)
     assert evaluate(attempt, columns(dictionary), dictionary).tolist() == [NULL, NULL, NULL, NULL, NULL, 12]
     assert evaluate(failed, columns(dictionary), dictionary).tolist() == [1, 0, 1, 1, 1, 0]
 
 
-def test_and_evaluates_its_right_side_only_if_needed() -> None:
+def test_the_operator_and_evaluates_its_right_side_only_if_needed() -> None:
     dictionary = Dictionary()
     condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
     assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]

@@ -49,12 +49,12 @@ def cast_of(text: str, to: SqlType) -> Any:
 
 
 @pytest.mark.parametrize("to", TYPES, ids=str)
-def test_a_cast_of_a_text_has_the_value_of_spark(to: SqlType) -> None:
+def test_a_cast_of_a_text_returns_the_same_value_as_spark(to: SqlType) -> None:
     assert {text: cast_of(text, to) for text, _ in TEXTS} == {text: answers.get(str(to)) for text, answers in TEXTS}
 
 
 @pytest.mark.parametrize("text", ["2019-10-06 10:11:12 Europe/Paris", "10:11", "T10:11:12", "2019-10-06 10:11:12 PST"])
-def test_named_zones_and_times_without_a_day_are_refused(text: str) -> None:
+def test_time_zone_names_and_times_without_a_day_are_refused(text: str) -> None:
     # Spark converts them by the zones of the machine and by the current day.
     assert cast_of(text, TIMESTAMP) is None
 

@@ -111,7 +111,7 @@ def call(op: str, *args: Any) -> Any:
         ("contains", ("abc", "bc"), True),
     ],
 )
-def test_a_string_function_has_the_value_of_spark(op: str, args: tuple[Any, ...], result: Any) -> None:
+def test_a_string_function_returns_the_same_value_as_spark(op: str, args: tuple[Any, ...], result: Any) -> None:
     assert call(op, *args) == result
 
 

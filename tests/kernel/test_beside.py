@@ -127,7 +127,7 @@ def _until(holds: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_compilations_ordered_by_a_closed_database_are_cancelled(compiling: Compiling) -> None:
+def test_compilations_that_a_closed_database_requested_are_cancelled(compiling: Compiling) -> None:
     first, second = TakenRows(), TakenRows()
     compiling.order(first, "add", "one")
     compiling.order(second, "add", "two")
@@ -152,7 +152,7 @@ def test_a_garbage_collected_database_counts_as_closed(compiling: Compiling) -> 
     assert compiling.started == 1
 
 
-def test_compilations_ordered_without_a_database_are_not_cancelled(compiling: Compiling) -> None:
+def test_compilations_requested_without_a_database_are_not_cancelled(compiling: Compiling) -> None:
     taken = TakenRows()
     compiling.order(taken, "lane", "one")
     compiling.order(None, "lane")
@@ -160,7 +160,7 @@ def test_compilations_ordered_without_a_database_are_not_cancelled(compiling: Co
     assert compiling.process.queue() == ["lane"]
 
 
-def test_a_cancelled_compilation_can_be_ordered_again(compiling: Compiling) -> None:
+def test_a_cancelled_compilation_can_be_requested_again(compiling: Compiling) -> None:
     first, second = TakenRows(), TakenRows()
     compiling.order(first, "one", "two")
     compiling.process.take()
@@ -193,7 +193,7 @@ def test_each_thread_waits_for_its_own_function(compiling: Compiling) -> None:
     assert compiling.process.queue() == ["a"] and not compiling.here
 
 
-def test_functions_of_a_dead_compiling_process_are_compiled_here(compiling: Compiling) -> None:
+def test_this_process_compiles_the_functions_of_a_dead_compiling_process(compiling: Compiling) -> None:
     compiling.order(TakenRows(), "a", "b")
     thread = compiling.wait("b")
     compiling.process.end()
@@ -213,7 +213,7 @@ def test_ctrl_c_ends_a_wait_but_not_the_compilation(compiling: Compiling) -> Non
     compiling.compiler.wait_for(compiling.function("b"), "w")
 
 
-def test_a_full_pipe_delays_compile_orders(compiling: Compiling) -> None:
+def test_a_full_pipe_delays_requests_for_compilations(compiling: Compiling) -> None:
     taken = TakenRows()
     names = [f"{number:0200}" for number in range(2000)]
     compiling.order(taken, *names)
@@ -265,7 +265,7 @@ WAITED = {
 }
 
 
-def test_a_batch_waits_only_for_the_functions_that_it_calls_and_for_all_of_them_before_it_changes_anything(
+def test_before_its_first_change_a_batch_waits_for_all_functions_that_it_calls_and_no_others(
     tmp_path: Path
 ) -> None:
     """It does not wait for functions of other databases or other views. ``x`` has a view whose change is read."""
@@ -278,7 +278,7 @@ def test_a_batch_waits_only_for_the_functions_that_it_calls_and_for_all_of_them_
 
 
 @pytest.mark.skipif(os.name != "posix", reason="no process compiles for another one")
-def test_answers_are_read_from_large_file_descriptors(compiling: Compiling) -> None:
+def test_answers_can_be_read_from_file_descriptors_with_large_numbers(compiling: Compiling) -> None:
     """A server with many connections has such files."""
     import fcntl
     import resource
@@ -299,7 +299,9 @@ def test_answers_are_read_from_large_file_descriptors(compiling: Compiling) -> N
         resource.setrlimit(resource.RLIMIT_NOFILE, most)
 
 
-def test_a_call_that_runs_long_as_plain_python_never_waits_in_its_middle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_call_in_plain_python_never_stops_midway_to_wait_for_the_compiler(
+    monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The next call of the database waits for the compiler, before it changes anything."""
     monkeypatch.setattr(beside, "_TOO_LONG", -1.0)
     monkeypatch.setattr(beside, "_switched_on", True)

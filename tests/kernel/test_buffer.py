@@ -64,7 +64,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     return [(*row, m) for row, m in sums.items() if m != 0]
 
 
-def test_a_buffer_has_the_rows_in_order_of_appending(buffer: int) -> None:
+def test_a_buffer_keeps_rows_in_the_order_in_which_they_were_appended(buffer: int) -> None:
     rows = [(i, -i, 2**40 + i) for i in range(200)]
     extend(buffer, rows)
     assert rows_of(buffer) == rows
@@ -86,7 +86,7 @@ word = st.integers(0, 3) | st.sampled_from([-(2**63), 2**63 - 1])
 
 @MANY
 @given(st.lists(st.tuples(word, word, st.integers(-2, 2)), max_size=60))
-def test_consolidating_sums_equal_rows_in_order_of_first_occurrence(rows: list[Row]) -> None:
+def test_consolidating_adds_up_equal_rows_in_order_of_first_occurrence(rows: list[Row]) -> None:
     buffer = new_buffer(WIDTH)
     extend(buffer, rows)
     consolidate(buffer)
@@ -96,7 +96,7 @@ def test_consolidating_sums_equal_rows_in_order_of_first_occurrence(rows: list[R
     free_buffer(buffer)
 
 
-def test_a_row_keeps_its_place_through_multiplicity_zero(buffer: int) -> None:
+def test_a_row_keeps_its_place_while_its_multiplicity_is_zero(buffer: int) -> None:
     extend(buffer, [(1, 1, 1), (2, 2, 1), (1, 1, -1), (3, 3, 1), (1, 1, 4)])
     consolidate(buffer)
     assert rows_of(buffer) == [(1, 1, 4), (2, 2, 1), (3, 3, 1)]

@@ -81,7 +81,7 @@ def test_folders_of_other_users_are_not_used_as_cache() -> None:
     assert "another user" in cache._fault(path, roots, other, own=True)
 
 
-def test_a_file_in_place_of_the_cache_folder_is_named(
+def test_the_error_names_a_file_in_place_of_the_cache_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"
@@ -193,7 +193,7 @@ print(cache_folder())
 @pytest.mark.large(0)
 @pytest.mark.long("compiles the functions of a table")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the code must be root's")
-def test_code_compiled_by_root_is_run_by_another_user() -> None:
+def test_another_user_can_run_code_that_root_compiled() -> None:
     with tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)
         environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}

@@ -31,7 +31,7 @@ def add(t: int, key: tuple[int, int], change: int) -> None:
 
 
 @pytest.mark.parametrize("journal", [0, 1])
-def test_a_merged_table_has_the_sums_of_all_tables(journal: int) -> None:
+def test_a_merged_table_contains_the_sums_of_all_tables(journal: int) -> None:
     random = Random(journal)
     whole, own = table.new_table(2, 1, 1, 0, 1), table.new_table(2, 1, 0, 0, 0)
     positions = np.array([1], np.int64)

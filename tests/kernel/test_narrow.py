@@ -89,7 +89,7 @@ def test_deleting_all_doubles_in_any_order_zeroes_every_word_of_a_narrow_sum(
 
 @MANY
 @given(st.integers(-RANGE // 2, RANGE // 2 - 1), st.integers(0, 255))
-def test_a_narrow_sum_and_the_real_of_the_same_number_have_equal_values_and_rounding_errors(
+def test_a_narrow_sum_and_a_real_of_one_number_have_equal_values_and_rounding_errors(
     units: int, shift: int
 ) -> None:
     element = Real(Fraction(units >> shift, UNIT))

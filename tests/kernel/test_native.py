@@ -138,7 +138,7 @@ def function_of(kernel: object) -> Function:
         ({}, False),
     ],
 )
-def test_only_a_set_processor_family_shares_machine_code(
+def test_machine_code_is_shared_only_if_environment_variables_set_the_processor(
     settings: dict[str, str], same: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"):

@@ -51,7 +51,7 @@ def check_percentiles(r: Relation) -> None:
 
 @given(CHANGES)
 @MANY
-def test_percentiles_are_those_of_the_sorted_copies_of_a_group(changes: list[tuple[int, int, int]]) -> None:
+def test_percentiles_equal_those_of_the_sorted_values_of_a_group(changes: list[tuple[int, int, int]]) -> None:
     with relation(2, 1, (), DOUBLE_ORDER, placed=True) as r:
         for group, value, count in changes:
             if count:
@@ -59,7 +59,7 @@ def test_percentiles_are_those_of_the_sorted_copies_of_a_group(changes: list[tup
         check_percentiles(r)
 
 
-def test_a_percentile_of_more_copies_than_are_counted_is_an_error() -> None:
+def test_a_percentile_over_more_copies_than_can_be_counted_is_an_error() -> None:
     status = np.zeros(1, np.int64)
     with relation(1, 1, (), INTEGER_ORDER, placed=True) as r:
         r.add((5,), (MOST - 1,))

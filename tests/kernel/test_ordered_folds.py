@@ -77,7 +77,7 @@ def test_folds_of_many_rows_stay_right_until_the_last_is_deleted() -> None:
 @pytest.mark.parametrize("kind", CODES)
 @settings(MANY, max_examples=30)
 @given(data=st.data())
-def test_folds_give_the_least_and_greatest_word_of_every_prefix_in_every_kind_of_order(
+def test_folds_find_the_least_and_greatest_word_of_every_prefix_in_every_order(
     kind: int, data: st.DataObject
 ) -> None:
     words = [word for word in CODES[kind] if word != NULL]

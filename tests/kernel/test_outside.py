@@ -90,5 +90,5 @@ def test_threads_that_compile_at_the_same_time_define_each_symbol(tmp_path: Path
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
-def test_cached_code_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
+def test_cached_code_finds_its_kernels_by_name(tmp_path: Path) -> None:
     assert printed_by_two(SCRIPT, tmp_path) == [["True"], ["False"]]

@@ -15,7 +15,7 @@ int64 = st.integers(LEAST, GREATEST) | st.sampled_from([LEAST, GREATEST, 0, 1, -
 
 @MANY
 @given(int64, int64)
-def test_sum_and_product_wrap_and_report_the_overflow(a: int, b: int) -> None:
+def test_sums_and_products_wrap_around_and_report_the_overflow(a: int, b: int) -> None:
     for kernel, exact in ((plus, a + b), (times, a * b)):
         with block([0]) as status:
             assert kernel(a, b, status) == signed(exact)

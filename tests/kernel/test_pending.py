@@ -225,7 +225,7 @@ def test_inserts_are_deferred_after_a_large_batch() -> None:
         assert appends(1, 1, 1, 1) == 0
 
 
-def test_many_equal_rows_end_deferred_inserts() -> None:
+def test_many_equal_rows_switch_deferred_inserts_off() -> None:
     with relation(1, 1) as r, status() as told:
         store(r.t, LOOK_AT, 64)
         appends, entered_at = 1, []

@@ -205,7 +205,7 @@ def test_nan_and_opposite_infinities_give_nan(total: int) -> None:
     assert double(real_value(total)) == 1.5
 
 
-def test_an_early_deleted_infinity_counts_as_its_opposite(total: int) -> None:
+def test_an_infinity_deleted_before_its_insert_counts_as_the_opposite_infinity(total: int) -> None:
     sum_of([(math.inf, -1)], total)
     assert double(real_value(total)) == -math.inf
     sum_of([(math.inf, 1)], total)

@@ -40,14 +40,14 @@ def test_aggregates_without_values_are_null() -> None:
         assert load(status, 0) == 0
 
 
-def test_results_of_sums_and_extremes_are_their_words() -> None:
+def test_results_of_sums_and_extremes_are_the_stored_words() -> None:
     assert value_result(-5, 3) == -5
     assert value_result(0, 3) == 0
     assert value_result(-7, 1) == -7
     assert value_result(0, 2) == 0
 
 
-def test_the_result_of_a_bitwise_aggregate_is_its_word() -> None:
+def test_the_result_of_a_bitwise_aggregate_is_the_stored_word() -> None:
     with block([0]) as status:
         assert [bits_result(value, 1, status) for value in (-7, 0, NULL + 1)] == [-7, 0, NULL + 1]
         assert load(status, 0) == 0

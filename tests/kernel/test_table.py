@@ -188,7 +188,7 @@ def test_growing_the_slots_early_changes_no_row() -> None:
         r.agree()
 
 
-def test_the_hash_of_words_in_memory_is_the_hash_of_the_key() -> None:
+def test_the_hash_of_words_in_memory_equals_the_hash_of_the_key() -> None:
     for key in [(), (0,), (NULL, -1), (1, 2, 3)]:
         with block(key) as address:
             assert hash_words(address, len(key)) == hash_key(key)

@@ -259,7 +259,7 @@ def test_a_row_of_an_ordered_tree_takes_less_than_34_bytes(arrival: str) -> None
     assert taken < {"rising": 24, "falling": 34, "random": 27}[arrival]
 
 
-def test_a_loaded_tree_takes_less_than_24_bytes_a_row() -> None:
+def test_a_loaded_tree_takes_less_than_24_bytes_per_row() -> None:
     count = 20_000 if PURE_PYTHON else 1_000_000
     tree = OrderedTree(2)
     tree.load([np.arange(count, dtype=np.int64), np.arange(count, dtype=np.int64)])

@@ -59,7 +59,7 @@ def test_two_versions_differ_as_in_the_tree_surgery_example_of_the_paper() -> No
     ]
 
 
-def test_a_changed_payload_is_a_delete_and_an_insert() -> None:
+def test_a_changed_payload_is_reported_as_a_delete_and_an_insert() -> None:
     tree = OrderedTree(1, 1)
     apply(tree, [(1, 10), (2, 20), (3, 30)])
     with TreeVersion(tree) as old:

@@ -26,7 +26,7 @@ def test_imports_and_commands_load_only_modules_that_they_need(script: str, unwa
     assert not unwanted.intersection(done.stdout.split())
 
 
-def test_packages_of_the_package_need_no_import_of_their_own() -> None:
+def test_subpackages_need_no_separate_import() -> None:
     names = ("dbapi.paramstyle", "learn.LinearRegression", "sql.parse_script", "stream.__name__")
     script = f"import freshviews as fv; {'; '.join(f'fv.{name}' for name in names)}"
     subprocess.run([sys.executable, "-c", script], check=True)

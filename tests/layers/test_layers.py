@@ -184,7 +184,7 @@ def members_used(package: str) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("package", packages())
-def test_the_modules_of_a_package_have_no_circle_of_imports(package: str) -> None:
+def test_the_modules_of_a_package_never_import_each_other_in_a_circle(package: str) -> None:
     left = members_used(package)
     while left:
         free = {name for name, used in left.items() if used.isdisjoint(left)}

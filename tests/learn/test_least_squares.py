@@ -41,7 +41,7 @@ def test_solving_by_the_values_of_a_category_equals_solving_the_whole_system(
 
 
 @pytest.mark.parametrize("centred", [True, False])
-def test_features_dependent_on_a_category_get_the_least_norm(centred: bool) -> None:
+def test_features_that_depend_on_a_category_get_the_solution_of_least_norm(centred: bool) -> None:
     x, y = some_rows(3, 2, 30)
     x = np.column_stack([x, x[:, 10:20].sum(axis=1)])
     counts = x[:, 2:31].sum(axis=0)

@@ -166,7 +166,7 @@ def test_columns_of_a_frame_are_found_by_name() -> None:
         model.predict(np.array([[1], [2]]))
 
 
-def test_errors_name_the_wrong_input_of_a_model() -> None:
+def test_the_error_of_a_model_names_the_wrong_input() -> None:
     db = database()
     model = LinearRegression(db, JOIN, ["rooms"], "price", name="prices")
     with pytest.raises(LearnError, match="0 rows; it needs 2"):

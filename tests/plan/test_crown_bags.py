@@ -250,7 +250,7 @@ def test_a_property_of_the_view_sets_the_key_order_of_its_traced_bags() -> None:
         plan_script(SQL.format(properties=properties.format("r_dst, s_dst, src")))
 
 
-def test_a_traced_bag_skips_values_of_the_leapfrog_join() -> None:
+def test_a_traced_bag_skips_values_that_a_bag_of_deltas_visits() -> None:
     """The corners that follow b lie before those that lead to a: deltas look at all of them, a trace at two."""
     made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
     steps = {}
@@ -322,7 +322,7 @@ def top_of(db: Database) -> str:
 
 
 @pytest.mark.parametrize(("said", "top"), [("r_s_t 100000, w 1", "[b]"), ("w 100000, r_s_t 1", "[d]")])
-def test_declared_updates_decide_the_join_tree(said: str, top: str) -> None:
+def test_declared_numbers_of_updates_decide_the_join_tree(said: str, top: str) -> None:
     with Database() as db:
         db.execute(LOLLIPOP.format("crown", f", 'freshviews.updates' = '{said}'"))
         assert top_of(db) == top

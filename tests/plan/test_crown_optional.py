@@ -69,7 +69,7 @@ def test_every_outer_join_and_negation_is_maintained_in_every_result_form(case: 
 
 
 @pytest.mark.parametrize(("case", "reason"), REFUSED.items())
-def test_an_atom_without_a_node_is_refused(case: str, reason: str) -> None:
+def test_an_atom_without_a_node_in_the_join_tree_is_refused(case: str, reason: str) -> None:
     with pytest.raises(PlanError, match=reason):
         crown.plan(CASES[case])
 
@@ -158,7 +158,7 @@ def test_the_delay_does_not_depend_on_the_number_of_rows() -> None:
 
 
 @pytest.mark.parametrize("distinct", [False, True])
-def test_updates_of_optional_dimensions_cost_their_reported_change(distinct: bool) -> None:
+def test_the_steps_of_an_update_of_an_optional_dimension_grow_with_the_reported_change(distinct: bool) -> None:
     program = planned(query(STAR), "set" if distinct else "rows")
     assert program is not None and dict(program.bounds)["update"].startswith("O(lambda)")
     for size in (20, 400):
@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_covers_every_changed_node() -> None:
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_only_the_first_negated_row_visits_excluded_rows() -> None:
+def test_only_the_first_insert_and_the_last_delete_of_a_negated_row_visit_excluded_rows() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None
@@ -196,7 +196,7 @@ def test_only_the_first_negated_row_visits_excluded_rows() -> None:
         assert max(taken) <= 4 * size + 10
 
 
-def test_a_first_optional_row_without_a_sum_takes_constant_steps() -> None:
+def test_inserting_a_first_optional_row_without_a_sum_takes_constant_steps() -> None:
     made = sums("Q(a, k) = F(a, k), S?(k |)", total("s", ("S", X1)))
     program = planned(made, "held")
     assert program is not None

@@ -79,7 +79,7 @@ def lines_of(select: str, properties: str = "") -> list[str]:
         (PENDANT, "crown", ["'freshviews.bag_strategy' = 'incremental_trie_join'"]),
     ],
 )
-def test_explain_names_alternative_strategies(select: str, strategy: str, named: list[str]) -> None:
+def test_explain_lists_alternative_strategies(select: str, strategy: str, named: list[str]) -> None:
     lines = lines_of(select)
     assert any(line.startswith(f"strategy  {strategy}: cyclic") for line in lines)
     at = next(i for i, line in enumerate(lines) if line.startswith("instead   "))

@@ -156,7 +156,7 @@ def test_the_rings_page_shows_the_programs_of_the_view_tree() -> None:
         assert orders[view].replace("\n          ", "\n    ") in page, orders[view]
 
 
-def test_views_of_counts_and_of_cofactors_and_of_factorised_rows_agree_with_the_recomputed_join() -> None:
+def test_counts_cofactors_and_factorised_rows_agree_with_the_recomputed_join() -> None:
     """Over the rows of a small database that are inserted and deleted."""
     db = Database()
     db.execute(f"{TABLES} {'; '.join(VIEWS.values())};")

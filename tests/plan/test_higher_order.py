@@ -15,7 +15,7 @@ def views_of(text: str) -> dict[str, tuple[str, ...]]:
     return {view.name: view.key for view in higher_order.plan(query(text)).views}
 
 
-def test_views_have_the_join_variables_and_free_variables() -> None:
+def test_the_key_of_a_view_consists_of_join_variables_and_free_variables() -> None:
     assert views_of("Q(a, b, c) = R(a, b), S(a, c, e), T(a, c, d)") == {
         "R": ("a", "b"),
         "V_S": ("a", "c"),
@@ -53,7 +53,7 @@ def test_equal_lookups_of_a_trigger_are_merged() -> None:
     assert state.steps == 4
 
 
-def test_a_star_is_updated_in_constant_time() -> None:
+def test_an_update_of_a_star_query_takes_constant_time() -> None:
     made = query("Q() = R(k, a), S(k, b), T(k, c)")
     for size in (10, 1000):
         state = State(higher_order.plan(made))

@@ -181,7 +181,7 @@ def test_unsupported_queries_are_refused_with_an_alternative(text: str) -> None:
         ivm_eps_hierarchical.plan(query(text))
 
 
-def test_exponent_0_stores_no_join() -> None:
+def test_a_program_with_exponent_0_stores_no_join() -> None:
     none, every = (ivm_eps_hierarchical.plan(SIMPLE, epsilon) for epsilon in (0, 1))
     assert {v.name for v in none.views} == {"R", "S", "P_a", "W_b", "D"}
     assert {v.name for v in every.views} >= {"R", "S", "L_b", "D"}
@@ -286,7 +286,7 @@ def test_an_update_of_a_delta_2_query_takes_n_to_the_2_eps_steps(epsilon: float)
     assert slope(delays) <= 1 - epsilon + 0.1, delays
 
 
-def test_only_a_subscriber_makes_changes_cost_steps() -> None:
+def test_an_update_takes_steps_for_its_change_only_if_a_subscriber_reads_changes() -> None:
     """The change of a heavy value is as large as its rows. It costs steps only if a subscriber wants it."""
     program = ivm_eps_hierarchical.plan(SIMPLE, 0.5)
     state, sizes = filled(program, 4096)

@@ -22,13 +22,13 @@ JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON
 
 
 @pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
-def test_the_join_tree_that_a_property_names_is_used(text: str) -> None:
+def test_the_planner_uses_the_join_tree_that_a_property_gives(text: str) -> None:
     tree = tree_of(prepared(PATH), {}, text)
     assert tree == parse_tree(text, hypergraph(PATH))
     assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
 
 
-def test_every_valid_tree_can_be_named() -> None:
+def test_a_property_can_give_every_valid_join_tree() -> None:
     for tree in all_trees(hypergraph(PATH)):
         assert tree_of(prepared(PATH), {}, line_of(tree, PATH)) == tree
 

@@ -183,7 +183,7 @@ def test_inserting_a_fact_takes_constant_steps(name: str) -> None:
 
 
 @by_deltas
-def test_optional_rows_cost_as_much_as_in_an_inner_join(name: str) -> None:
+def test_updates_of_optional_rows_cost_as_much_as_in_an_inner_join(name: str) -> None:
     outer = query("Q(x, y) = F(x, k), S?(k | y)")
     inner = replace(outer, atoms=tuple(replace(atom, given=None) for atom in outer.atoms))
     left, plain = State(STRATEGIES[name](outer)), State(STRATEGIES[name](inner))

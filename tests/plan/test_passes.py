@@ -81,7 +81,7 @@ def test_paths_over_one_table_are_initialised_in_passes(name: str) -> None:
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
-def test_random_queries_have_the_same_views_in_passes_as_table_by_table(name: str, made: Query, seed: int) -> None:
+def test_initialising_views_in_passes_or_table_by_table_gives_equal_views(name: str, made: Query, seed: int) -> None:
     try:
         program = STRATEGIES[name].of_query(made)
     except PlanError:

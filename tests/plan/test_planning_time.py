@@ -90,7 +90,7 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
-def test_a_lower_limit_of_statements_reduces_nested_choices(
+def test_a_smaller_maximum_of_statements_leads_to_fewer_nested_choices(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
     edges = grid(3, 3)

@@ -17,7 +17,7 @@ SOURCES = [Path(inspect.getfile(planner)), *Path(inspect.getfile(freshviews.engi
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_planner_and_engine_name_no_strategy(path: Path) -> None:
+def test_the_planner_and_the_engine_mention_no_single_strategy(path: Path) -> None:
     constants = (node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant))
     assert NAMES.isdisjoint(value for value in constants if isinstance(value, str))
 

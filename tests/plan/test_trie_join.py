@@ -69,7 +69,7 @@ FIVE = {"r": "ab", "s": "bc", "t": "cd", "u": "de", "v": "ea"}
 TAILED = {**FOUR, "v": "de", "w": "ea"}
 
 
-def test_a_four_cycle_tabulates_paths_from_a_corner() -> None:
+def test_the_program_of_a_four_cycle_tabulates_paths_from_a_corner() -> None:
     program = trie_join.plan(count_of(FOUR))
     assert [(view.key, view.definition) for view in program.upkeep.scratch] == [(("c",), "what d add up to, by c")]
     scratch = program.upkeep.scratch[0].name
@@ -79,7 +79,7 @@ def test_a_four_cycle_tabulates_paths_from_a_corner() -> None:
     assert not [s for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
 
 
-def test_a_five_cycle_caches_sums_for_each_pair_of_corners() -> None:
+def test_the_program_of_a_five_cycle_caches_sums_for_each_pair_of_corners() -> None:
     program = trie_join.plan(count_of(FIVE))
     assert [view.key for view in program.upkeep.scratch] == [("d",)]
     remembered = [s.remembered for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
@@ -115,7 +115,7 @@ def test_compiled_trie_join_and_first_order_count_equal_cycles() -> None:
     assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
 
 
-def test_a_star_is_counted_by_a_product_of_sums() -> None:
+def test_a_star_query_is_counted_by_a_product_of_sums() -> None:
     query = count_of({"r": "xa", "s": "xb", "t": "xc"})
     program = trie_join.plan(query)
     nested = max(_depth(s) for s in program.upkeep.statements)

@@ -75,7 +75,7 @@ def test_a_payload_of_zero_removes_the_row() -> None:
     assert state.views["V"] == {(2,): (-1,)}
 
 
-def test_appear_and_vanish_bodies_run_for_changed_presence() -> None:
+def test_appear_and_vanish_bodies_run_if_the_presence_of_a_row_changes() -> None:
     add = Add(
         "V",
         ("a",),
@@ -101,7 +101,7 @@ def test_an_update_of_a_relation_without_a_trigger_does_nothing() -> None:
     assert state.views["V"] == {}
 
 
-def test_let_binds_to_the_end_of_its_body() -> None:
+def test_the_variable_of_a_let_statement_is_bound_until_the_end_of_its_body() -> None:
     double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
     body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
     assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}
@@ -144,7 +144,7 @@ def test_a_lookup_runs_its_body_if_the_key_is_present() -> None:
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
 
 
-def test_smaller_loops_over_the_slice_with_fewer_rows() -> None:
+def test_the_statement_smaller_loops_over_the_slice_with_fewer_rows() -> None:
     left = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("a",), ("count",), ONE),))
     right = Loop("R", ("a", "x"), (0,), "r", (Add("V", ("b",), ("count",), ONE),))
     body = (Smaller(left, right),)
@@ -302,7 +302,7 @@ def test_each_trigger_runs_over_the_whole_batch() -> None:
         (Bound("b", True), Bound("a"), set()),
     ],
 )
-def test_a_range_has_the_rows_between_its_bounds_and_no_null(
+def test_a_range_contains_the_rows_between_its_bounds_and_no_null(
     low: Bound | None, high: Bound | None, inside: set[int]
 ) -> None:
     rows = View("P", ("g", "x"), COUNT, ordered=(Order(BIGINT),), sums=("count",))

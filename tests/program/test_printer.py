@@ -153,7 +153,7 @@ def test_a_statement_is_printed_in_the_documented_notation(statement: Statement,
     assert print_statements(program, (statement,)) == text + "\n"
 
 
-def test_a_view_prints_its_key_payload_and_indexes() -> None:
+def test_a_printed_view_shows_its_key_payload_and_indexes() -> None:
     assert print_program(PROGRAM).splitlines() == [
         "S(b, c) -> count  by [b], [c]",
         "T(c, a) -> count, sum_x  by [a]",
@@ -164,7 +164,7 @@ def test_a_view_prints_its_key_payload_and_indexes() -> None:
     ]
 
 
-def test_a_trigger_prints_columns_filters_and_computed_values() -> None:
+def test_a_printed_trigger_shows_columns_filters_and_computed_values() -> None:
     parameters = (
         Parameter("a", Column("src", BIGINT)),
         Parameter("b", B),
@@ -184,7 +184,7 @@ def test_a_trigger_prints_columns_filters_and_computed_values() -> None:
     )
 
 
-def test_an_enumerated_result_prints_its_loops() -> None:
+def test_a_printed_enumerated_result_shows_its_loops() -> None:
     scan = Loop("S", ("a", "b"), (), "s", (Emit(("a",), (Monomial((S,)),)),))
     printed = print_program(replace(PROGRAM, views=PROGRAM.views[:1], result=Enumerated((scan,))))
     assert printed.endswith("\nresult(a):\n    for a, b, s in S:\n        emit (a) * s\n")
@@ -198,5 +198,5 @@ def test_an_enumerated_result_prints_its_loops() -> None:
         (Literal(None, BIGINT), "NULL"),
     ],
 )
-def test_an_expression_prints_infix_operators(expr: Expr, text: str) -> None:
+def test_a_printed_expression_has_infix_operators(expr: Expr, text: str) -> None:
     assert print_expression(expr) == text

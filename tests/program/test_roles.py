@@ -32,7 +32,7 @@ def statement(body: Body = ()) -> Any:
     return Values("V", ("a", "b"), "c", body)
 
 
-def test_a_new_kind_of_statement_is_walked_by_the_roles_of_its_fields() -> None:
+def test_a_walk_over_a_new_kind_of_statement_follows_the_roles_of_its_fields() -> None:
     inner = Add("W", ("c",), ("count",), (Monomial((ComponentOf("v", "count"),)),))
     made = statement((inner,))
     assert list(visit((made,))) == [made, inner]

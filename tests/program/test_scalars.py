@@ -39,7 +39,7 @@ def integer(op: str, *args: Expr) -> Call:
         (integer("coalesce", A, B), NULL, NULL, NULL),
     ],
 )
-def test_an_expression_has_the_code_of_its_value_in_sql(expr: Expr, a: int, b: int, code: int) -> None:
+def test_an_expression_returns_the_code_of_its_sql_value(expr: Expr, a: int, b: int, code: int) -> None:
     assert evaluate(expr, {"a": a, "b": b}) == code
 
 

@@ -33,7 +33,7 @@ def test_the_reduct_of_the_chain_query_is_q_hierarchical() -> None:
     assert is_q_hierarchical(reduced)
 
 
-def test_dependencies_give_the_chain_query_constant_updates() -> None:
+def test_with_dependencies_updates_of_the_chain_query_take_constant_time() -> None:
     order = order_by_priority(CHAIN, ("z", "y", "x", "w"), free_top=True)
     assert str(order) == "z []\n`-- y [z] T\n    `-- x [y] S\n        `-- w [x] R"
     assert dynamic_width(order, CHAIN) == 1

@@ -45,7 +45,7 @@ def test_the_classes_of_known_queries_are_right(
     assert delta_rank(graph) == rank
 
 
-def test_witnesses_name_the_variables_that_prevent_a_class() -> None:
+def test_witnesses_list_the_variables_that_prevent_a_class() -> None:
     assert crossing_pair(hypergraph(query("Q() = R(a), S(a, b), T(b)"))) == ("a", "b")
     assert buried_free(hypergraph(query("Q(a) = S(a, b), T(b)"))) == ("a", "b")
 
@@ -57,7 +57,7 @@ def test_a_condition_over_two_atoms_is_not_hierarchical() -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(queries())
-def test_the_i_of_delta_i_equals_the_dynamic_width(of: Query) -> None:
+def test_the_number_i_of_a_delta_i_hierarchical_query_equals_its_dynamic_width(of: Query) -> None:
     rank = delta_rank(hypergraph(of))
     width = dynamic_width(best_order(of, True), of)
     if rank is not None:

@@ -153,7 +153,7 @@ def test_no_permutation_gives_a_better_order_than_the_search(data: st.DataObject
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_a_greedy_order_is_valid_and_if_marked_exact_has_the_least_dynamic_width(data: st.DataObject) -> None:
+def test_a_greedy_order_is_valid_and_an_order_marked_exact_has_the_least_dynamic_width(data: st.DataObject) -> None:
     of = data.draw(queries(conditions=True))
     free_top = data.draw(st.booleans())
     best = best_order(of, free_top)
@@ -253,7 +253,7 @@ def test_variables_of_the_same_atoms_are_searched_as_one_variable() -> None:
     assert [node.variable for node in order.nodes() if node.variable.endswith("0")] == ["b0", "a0", "c0", "d0"]
 
 
-def test_an_order_of_a_large_query_is_marked_greedy() -> None:
+def test_the_variable_order_of_a_large_query_is_marked_as_greedy() -> None:
     of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
     order = best_order(of, True)
     assert not order.exact and order.greedy == 25

@@ -244,7 +244,7 @@ def test_a_sum_past_the_range_of_doubles_is_infinite() -> None:
     assert REAL.value(REAL.scale(greatest, -2)) == code(-math.inf)
 
 
-def test_null_lifts_to_zero() -> None:
+def test_the_lift_of_null_is_zero() -> None:
     assert REAL.is_zero(REAL.lift(NULL))
     assert REAL.value(Real(Fraction(-1, 2**1080))) == 0
 
@@ -304,7 +304,7 @@ def test_built_in_rings_are_found_by_name() -> None:
     assert [(name, ring.name) for name, ring in RINGS.items()] == [(n, n) for n in ("integer", "real", "real.narrow")]
 
 
-def test_a_narrow_real_has_the_middle_words_of_a_real() -> None:
+def test_a_narrow_real_consists_of_the_middle_words_of_a_real() -> None:
     for x in (Fraction(0), Fraction(-1, 2**114), 2**140 - Fraction(1, 2**100), Fraction(-(2**141))):
         words = NARROW.to_words(Real(x))
         assert words == REAL.to_words(Real(x))[15:19]

@@ -226,7 +226,7 @@ def test_a_durable_database_with_user_rings_reopens_from_snapshot_and_log(tmp_pa
         check_contents(db, rows)
 
 
-def test_opening_a_database_without_its_ring_names_the_ring(tmp_path: Path) -> None:
+def test_the_error_of_opening_a_database_without_its_ring_names_the_ring(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         db.execute(TABLES + VIEWS)
     code = f"import freshviews as fv; fv.Database({str(tmp_path / 'db')!r})"
@@ -308,7 +308,7 @@ def test_a_batch_that_overflows_is_refused_and_changes_no_view(strategy: str, na
     assert sorted(map(repr, db.view("wide"))) == sorted(map(repr, again.view("wide")))
 
 
-def test_an_overflowing_undo_backfills_the_view() -> None:
+def test_a_view_is_backfilled_if_undoing_a_batch_overflows() -> None:
     """The sum of the two rows of ``a`` is 0, so their product with the row of ``b`` does not overflow."""
     fv.register_ring(LARGE)
     db = fv.Database()
@@ -345,7 +345,7 @@ def test_an_overflow_in_a_value_function_is_an_error() -> None:
     assert list(db.view("v")) == [((1_000_000 - 1) ** 2,)]
 
 
-def test_a_ring_registered_again_is_used_only_by_later_views() -> None:
+def test_only_later_views_use_a_ring_that_is_registered_again() -> None:
     db = fv.Database()
     db.execute(TABLES)
     fv.register_ring(one_word(lift=lambda x: x))

@@ -123,7 +123,7 @@ def test_the_columns_of_a_cofactor_have_the_names_of_the_variables() -> None:
         assert list(db.view("w2")) == [(1, 5)]
 
 
-def test_the_provenance_of_a_head_has_all_rows_of_its_atoms() -> None:
+def test_the_provenance_of_a_head_contains_all_rows_of_its_atoms() -> None:
     """Includes rows that differ only where the body has ``_``, and equal rows. Other heads are inputs."""
     with fv.Database() as db:
         db.execute(";".join(table.text.spark for table in TABLES) + "; CREATE TABLE r_2 (a BIGINT); "
@@ -191,7 +191,7 @@ def test_the_named_strategy_maintains_a_rule(strategy: str) -> None:
         assert list(db.view("tri")) == []
 
 
-def test_rules_survive_reopening_a_database(tmp_path: Path) -> None:
+def test_rules_survive_a_reopen_of_the_database(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TABLES[0].text.spark)
         db.rule("v(a, n) <- agg<<n = count()>> r(a, b).")

@@ -142,7 +142,7 @@ def test_a_stream_may_run_before_advance_is_repeated(
     assert rows_of(pipeline().view("v")) == Counter([(1,), (2,), (10,)])
 
 
-def test_frames_that_do_not_fit_a_table_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_the_error_of_a_frame_that_does_not_fit_names_the_table(spark: Any, tmp_path: Path) -> None:
     pipeline = job(spark, tmp_path)
     with pytest.raises(SourceError, match="unknown table order; did you mean orders"):
         pipeline.advance({"order": orders(spark, [])})
@@ -242,7 +242,7 @@ def test_a_frame_of_deletes_needs_only_the_key_and_the_op_column(
         made.advance({"goods": spark.createDataFrame([("insert", 7, "x")], "op STRING, a BIGINT, b STRING")})
 
 
-def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_path: Path) -> None:
+def test_the_error_of_a_frame_that_cannot_delete_by_key_names_the_table(spark: Any, tmp_path: Path) -> None:
     one = spark.createDataFrame([(1, "x")], "a BIGINT, b STRING")
     made = goods(spark, tmp_path).table_of(ITEMS).table_of(
         "CREATE TABLE sure (a BIGINT PRIMARY KEY) TBLPROPERTIES ('freshviews.trusted' = 'true')"
@@ -263,7 +263,7 @@ def test_frames_that_cannot_delete_by_key_are_refused_by_name(spark: Any, tmp_pa
         goods(spark, tmp_path, "upsert", order="at").advance({"goods": at}, deletes={"goods": one})
 
 
-def test_two_spellings_of_a_table_name_are_one_table(spark: Any, tmp_path: Path) -> None:
+def test_two_spellings_of_a_table_name_mean_the_same_table(spark: Any, tmp_path: Path) -> None:
     made = goods(spark, tmp_path)
     first, second = sold(spark, (1, "x", 1)), sold(spark, (2, "x", 2))
     with pytest.raises(SourceError, match="table goods: Goods and GOODS name the same table"):

@@ -105,7 +105,9 @@ def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.Re
     return found
 
 
-def test_a_version_applied_in_pieces_equals_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_applied_in_pieces_equals_a_version_applied_as_a_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
     applied = []
     apply = Database.apply

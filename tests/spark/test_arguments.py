@@ -58,7 +58,7 @@ def is_right(parameter: inspect.Parameter, value: object) -> bool:
     return isinstance(value, dict) and name == "trigger"
 
 
-def test_the_list_of_tested_functions_has_the_public_functions_of_pipelines() -> None:
+def test_the_list_of_tested_functions_includes_known_functions_of_pipelines() -> None:
     assert {"Pipeline", "Pipeline.table", "Pipeline.start", "register", "start_session"} <= set(doors())
 
 
@@ -88,7 +88,7 @@ def test_a_table_of_a_pipeline_is_defined_by_exactly_one_create_table_statement(
 
 
 @pytest.mark.parametrize(("name", "reason"), [("no.sql", "No such file"), (".", "Is a directory"), ("b.sql", "byte 0")])
-def test_a_script_that_cannot_be_read_is_named(name: str, reason: str, tmp_path: Path) -> None:
+def test_the_error_names_a_script_that_cannot_be_read(name: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "b.sql").write_bytes(b"\xff")
     with pytest.raises(fv.FreshviewsError, match=f"{reason}.*name (a|another) file"):
         spark.Pipeline.from_script(Mock(spec=SparkSession), tmp_path / name)

@@ -58,7 +58,7 @@ def test_a_micro_batch_without_files_arrives_when_planned(tmp_path: Path) -> Non
     assert arrived(tmp_path, 3) is None
 
 
-def test_files_outside_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
+def test_files_that_are_not_in_the_log_of_spark_count_as_waiting(tmp_path: Path) -> None:
     folder = tmp_path / "in put"
     folder.mkdir()
     for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):

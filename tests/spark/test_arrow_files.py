@@ -143,7 +143,7 @@ def read_by_worker(path: Path, schema: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_workers_read_parquet_as_spark_does(name: str, spark: Any, tmp_path: Path) -> None:
+def test_workers_and_spark_read_the_same_rows_from_parquet(name: str, spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types as T
 
     text, write, expected = FILES[name]
@@ -173,7 +173,7 @@ MICROS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
     [({}, False), (MICROS, True), ({**MICROS, "spark.sql.parquet.writeLegacyFormat": "true"}, True)],
     ids=["times as INT96", "times as microseconds", "legacy format"],
 )
-def test_workers_read_files_written_by_spark_as_spark_does(
+def test_workers_and_spark_read_the_same_rows_from_files_that_spark_wrote(
     settings: dict[str, str], read: bool, spark: Any, tmp_path: Path
 ) -> None:
     frame = spark.createDataFrame(TABLE.select([name for name in LARGE if name != "brief"]))
@@ -212,7 +212,7 @@ def test_spark_counts_the_rows_that_workers_read(spark: Any, tmp_path: Path) -> 
     assert (progress["numInputRows"], [one["numInputRows"] for one in progress["sources"]]) == (8, [3, 5])
 
 
-def test_workers_compute_the_same_hashes_of_columns_as_spark(spark: Any) -> None:
+def test_workers_and_spark_compute_the_same_hashes_of_columns(spark: Any) -> None:
     random = np.random.default_rng(1)
     count = 500
 
@@ -271,7 +271,7 @@ def read_csv_by_worker(path: Path, schema: Any, separator: str, header: bool) ->
 
 
 @pytest.mark.parametrize(("separator", "header"), [(",", True), (";", False)])
-def test_workers_read_csv_as_spark_does(
+def test_workers_and_spark_read_the_same_rows_from_csv(
     separator: str, header: bool, spark: Any, tmp_path: Path
 ) -> None:
     from pyspark.sql import functions as F
@@ -372,7 +372,7 @@ BYTES = [b'{"t":"\xff"}', b'{"x":"\xff","t":"a"}', b'{"t":"\xed\xa0\x80"}', b'{"
          '{"t":"a"}'.encode("utf-16"), '{"t":"a"}'.encode("utf-32-be"), gzip.compress(b'{"t":"a"}')]  # fmt: skip
 
 
-def test_workers_read_json_as_spark_does(spark: Any, tmp_path: Path) -> None:
+def test_workers_and_spark_read_the_same_rows_from_json(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql import types as T
 
     schema = T.StructType.fromDDL(f"{JSON_SCHEMA}, _corrupt_record string")

@@ -69,7 +69,7 @@ def test_a_new_class_archive_replaces_the_old_class_archive(folder: Path, monkey
         assert class_archive.option() != ""
 
 
-def test_an_error_kills_java_before_it_writes_an_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_ends_java_before_java_writes_an_archive(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(KeyboardInterrupt), class_archive.making() as options:
         part = options.split()[0].partition("=")[2]
         write = f"import sys; sys.stdin.read(); open({part!r}, 'wb').write(b'late')"
@@ -98,7 +98,7 @@ def test_no_class_archive_is_left_if_the_java_process_is_not_found(
 @pytest.mark.large(0)
 @pytest.mark.long("kernels are compiled, and a session starts twice")
 @pytest.mark.parametrize("odd", ["with space", "plain"])
-def test_a_spark_session_maps_the_archive_of_warm(odd: str, tmp_path: Path) -> None:
+def test_a_spark_session_maps_the_class_archive_that_the_warm_command_wrote(odd: str, tmp_path: Path) -> None:
     cache = tmp_path / odd
     given = {**os.environ, "FRESHVIEWS_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", SESSION]

@@ -93,7 +93,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
 
 @pytest.mark.full
 @pytest.mark.long("runs in two and in three cells, and a backfill")
-def test_rows_leave_views_with_the_clock_of_each_version(
+def test_rows_leave_views_as_each_version_moves_the_clock(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault
 ) -> None:
     made = Clocked(spark, tmp_path, monkeypatch)

@@ -107,7 +107,7 @@ def version(folder: Path) -> int:
     return max((int(one.stem) for one in (folder / "shop.checkpoint" / "manifest").glob("[0-9]*.json")), default=0)
 
 
-def test_ctrl_c_finishes_the_micro_batch(tmp_path: Path) -> None:
+def test_after_ctrl_c_the_micro_batch_is_finished(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     fault = Fault(tmp_path / "fault")
@@ -216,7 +216,7 @@ def test_a_signal_before_the_stream_runs_ends_the_command_immediately(tmp_path: 
 
 
 @pytest.mark.parametrize(("sql", "word"), [("DROP TABLE v", "DROP"), ("", "an empty text"), ("-- a\n(use x", "USE")])
-def test_only_a_select_starts_spark(tmp_path: Path, sql: str, word: str) -> None:
+def test_a_statement_other_than_select_is_refused_without_spark(tmp_path: Path, sql: str, word: str) -> None:
     with pytest.raises(SqlError, match=f"a SELECT over the views is accepted, not {word}"):
         evaluated(tmp_path, sql, on_spark=True)
     with pytest.raises(SqlError):

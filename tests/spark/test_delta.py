@@ -171,7 +171,7 @@ def test_wrong_scripts_for_delta_tables_are_refused(tmp_path: Path) -> None:
         read_script(source, tmp_path)
 
 
-def test_the_missing_delta_package_is_named(spark: Any, tmp_path: Path) -> None:
+def test_the_error_names_the_missing_delta_package(spark: Any, tmp_path: Path) -> None:
     if lakes():
         pytest.skip("this Spark has the package")
     remedy = r"start with --packages io\.delta:delta-spark_4\.\d_2\.13:VERSION, if there is one"

@@ -13,7 +13,7 @@ from tests.tiers import some
 pytestmark = pytest.mark.spark
 
 
-def test_spark_answers_the_forms_as_recorded(spark: Any) -> None:
+def test_spark_returns_the_recorded_answers_of_all_query_forms(spark: Any) -> None:
     if not spark.version.startswith("4.1."):
         pytest.skip("the pipe operator and others came in Spark 4.1")
     for table, (columns, rows) in TABLES.items():

@@ -53,7 +53,7 @@ def names(store: Store, prefix: str) -> list[str]:
 
 @pytest.mark.large(3)
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.operation}-{loss.server}-{loss.how}")
-def test_a_lost_request_takes_effect_once(losing: Between, loss: Loss) -> None:
+def test_a_request_that_is_repeated_after_a_loss_takes_effect_once(losing: Between, loss: Loss) -> None:
     store = new_store(losing.web)
     losing.losses = [loss]
     store.write_if_absent("manifest/1", DATA)

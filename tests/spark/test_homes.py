@@ -138,7 +138,7 @@ def test_a_shuffle_spreads_the_reading_of_text_files_over_more_than_two_cores() 
         assert (at.count, at.direct, at.for_text().direct) == (1, True, direct)
 
 
-def test_a_version_looks_up_once_where_its_cells_are(
+def test_each_version_looks_up_the_executors_of_its_cells_only_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
@@ -160,7 +160,7 @@ def test_a_version_looks_up_once_where_its_cells_are(
     assert len(asked) == query.version == 2  # the first version has no rows
 
 
-def test_the_worker_that_loads_a_cell_at_a_restart_gets_its_rows(spark: Any, tmp_path: Path) -> None:
+def test_at_a_restart_the_rows_of_a_cell_go_to_the_worker_that_loads_the_cell(spark: Any, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "script.sql").write_text(
         "CREATE STREAMING TABLE a (k BIGINT) USING csv OPTIONS (path 'a', header 'true');"

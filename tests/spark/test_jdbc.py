@@ -242,7 +242,7 @@ def test_a_run_continues_while_the_database_is_unreachable(
 @pytest.mark.full
 @pytest.mark.long("three pipelines in processes of their own")
 @pytest.mark.kills
-def test_a_kill_without_a_database_loses_no_version(tmp_path: Path) -> None:
+def test_a_kill_while_the_database_is_down_loses_no_version(tmp_path: Path) -> None:
     with skipping():
         jars(POSTGRES)
     words = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--conf", "=".join(*spark_jars().items())]

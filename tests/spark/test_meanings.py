@@ -24,7 +24,7 @@ IN_4_1 = {"the empty grouping set alone": [], "a constant has no correlation": E
 zero."""
 
 
-def test_spark_answers_as_in_the_table_of_meanings(asked: Any) -> None:
+def test_spark_returns_the_answers_in_the_table_of_meanings(asked: Any) -> None:
     others = IN_4_1 if asked.version.startswith("4.1.") else {}
     for name, question in some((QUESTIONS | REFUSED).items()):
         expected = others.get(name, question.spark)

@@ -35,7 +35,7 @@ TIME = "'2026-01-02 03:04:05'"
 
 
 @pytest.mark.parametrize("value", [f"TIMESTAMP {TIME}", f"TIMESTAMP_NTZ {TIME}", "'x'", "1.5BD"])
-def test_heavy_values_have_the_types_that_spark_returns(value: str, spark: Any) -> None:
+def test_heavy_values_keep_the_types_in_which_spark_returns_them(value: str, spark: Any) -> None:
     frame = spark.range(1000).selectExpr(f"{value} AS v")
     (row,) = frame.limit(1).collect()
     assert _heavy(frame, {"v": "v"}, 1000, 1) == {"v": {row["v"]: 1.0}}

@@ -142,7 +142,7 @@ def test_a_port_in_use_is_refused_in_one_line_before_spark_starts(tmp_path: Path
     ), done.stderr
 
 
-def test_status_counts_rows_and_failures_over_several_runs(spark: Any, tmp_path: Path) -> None:
+def test_the_status_counts_rows_and_failures_over_several_runs(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     definition = read_script(SCRIPT, tmp_path)
     root = tmp_path / "ckpt"

@@ -51,7 +51,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.plain_python
-def test_the_statement_of_a_view_has_the_functions_that_it_calls(module: Path) -> None:
+def test_the_stored_sql_of_a_view_includes_the_functions_that_it_calls(module: Path) -> None:
     definition = read_script(SCRIPT, module)
     statements = [[" ".join(part.split()[:6]) for part in view.sql.split(";\n")] for view in definition.views]
     assert statements == [
@@ -70,7 +70,7 @@ def test_the_statement_of_a_view_has_the_functions_that_it_calls(module: Path) -
 
 
 @pytest.mark.plain_python
-def test_a_script_runs_python_only_of_modules_that_the_process_names(
+def test_a_script_calls_python_only_of_modules_that_an_environment_variable_lists(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("FRESHVIEWS_FUNCTIONS")
@@ -79,7 +79,7 @@ def test_a_script_runs_python_only_of_modules_that_the_process_names(
 
 
 @pytest.mark.plain_python
-def test_a_function_of_the_process_alone_is_refused_in_a_pipeline(
+def test_a_pipeline_refuses_a_function_that_is_registered_only_in_this_process(
     module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(functions, "_registered", {})

@@ -98,7 +98,7 @@ def test_a_checkpoint_whose_spark_part_was_deleted_is_refused(spark: Any, tmp_pa
         run_once(spark, tmp_path)
 
 
-def test_a_bad_row_applies_nothing_and_is_named(spark: Any, tmp_path: Path) -> None:
+def test_a_version_with_a_bad_row_is_not_applied_and_the_error_names_the_row(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write(3, 3)
     run_once(spark, tmp_path)
@@ -138,7 +138,7 @@ def test_bad_rows_are_set_aside_with_the_reason_and_counted(spark: Any, tmp_path
     assert latest(store_of(tmp_path / "shop.checkpoint")).totals["bad"] == {"items": 3}
 
 
-def test_a_function_gets_the_changes_of_a_view(spark: Any, tmp_path: Path) -> None:
+def test_a_sink_function_gets_the_changes_of_a_view(spark: Any, tmp_path: Path) -> None:
     stream = tmp_path / "in"
     stream.mkdir()
     prices = spark.createDataFrame([("bolt", 2), ("nut", 3)], "part string, price int")

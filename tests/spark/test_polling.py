@@ -230,7 +230,7 @@ def test_polling_continues_after_the_database_was_unreachable(
 
 
 @pytest.mark.spark
-def test_polled_rows_find_the_rows_of_their_foreign_keys(
+def test_polled_rows_arrive_after_the_rows_to_which_their_foreign_keys_refer(
     spark: Any, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_in(server.address, "CREATE TABLE a_parents (id BIGINT)", "CREATE TABLE b_children (id BIGINT, parent BIGINT)")
@@ -348,7 +348,7 @@ def silent() -> Iterator[str]:
 
 
 @pytest.mark.spark
-def test_a_database_that_does_not_answer_times_out(
+def test_a_read_from_a_database_that_does_not_answer_ends_with_a_timeout(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     with skipping():
@@ -386,7 +386,7 @@ def test_timeouts_set_by_the_user_override_the_timeouts_of_freshviews(
 
 
 @pytest.mark.spark
-def test_columns_that_cannot_be_polled_are_refused_by_name(spark: Any, tmp_path: Path, server: Server) -> None:
+def test_the_error_names_a_column_that_cannot_be_polled(spark: Any, tmp_path: Path, server: Server) -> None:
     t = Polled(spark, tmp_path, server, ROWS, "poll 'nothing'")
     t.put((1, 1))
     for poll, message in (

@@ -52,7 +52,7 @@ class Listener(StreamingQueryListener):
 
 
 @pytest.mark.full
-def test_progress_has_the_fields_of_spark(
+def test_progress_records_have_the_same_fields_as_in_spark(
     spark: Any, tmp_path: Path
 ) -> None:
     shop = Shop(tmp_path)

@@ -198,7 +198,7 @@ def test_each_refresh_updates_the_tables_that_it_names(spark: Any, tmp_path: Pat
     assert tables() == [[("bolt", 1, 1), ("cog", 1, 7)], [(1,)]]
 
 
-def test_a_view_over_the_clock_has_the_time_of_each_run(
+def test_a_view_over_the_clock_uses_the_time_of_each_run(
     spark: Any, tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     due = "CREATE MATERIALIZED VIEW due AS SELECT part, qty FROM arrived WHERE day <= current_date() AND day < now();\n"

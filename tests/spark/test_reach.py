@@ -58,7 +58,7 @@ def test_the_check_leaves_nothing_in_usable_folders(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "shop.sql"]
 
 
-def test_each_unusable_folder_is_named_with_the_cause(tmp_path: Path) -> None:
+def test_the_check_names_each_unusable_folder_and_the_cause(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     code, warnings, last = check(
         tmp_path, "--checkpoint", str(tmp_path / "file" / "ckpt"), there="nowhere", out="file/out", aside="/proc/bad"
@@ -154,7 +154,7 @@ def test_no_message_of_the_check_shows_a_password(url: str, server: str) -> None
         ({"password": "a", "token": "word"}, "password 'a', word", "password '<password>', <token>"),
     ],
 )
-def test_only_secrets_of_a_text_are_hidden(options: dict[str, str], text: str, shown: str) -> None:
+def test_only_the_secrets_in_a_text_are_hidden(options: dict[str, str], text: str, shown: str) -> None:
     assert without_secrets(text, options) == shown
 
 

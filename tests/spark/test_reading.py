@@ -68,7 +68,7 @@ def test_status_never_shows_more_versions_delivered_than_made(tmp_path: Path, mo
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_stored_contents_of_a_view_have_the_order_of_the_view(spark: Any, tmp_path: Path) -> None:
+def test_the_stored_rows_of_a_view_are_in_the_order_of_the_view(spark: Any, tmp_path: Path) -> None:
     """For a view of several cells, a merged one, and one in order; also after a sink that needs no contents gets
     them."""
     from freshviews.spark import Pipeline

@@ -118,7 +118,7 @@ def test_a_version_delivered_twice_is_in_the_sink_once(
     assert next(tmp_path.iterdir()).read_bytes() == first
 
 
-def test_an_unwritable_folder_is_named_with_the_remedy(tmp_path: Path) -> None:
+def test_the_error_of_an_unwritable_folder_names_the_folder_and_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SinkError, match=r"view v, version 3: .*out did not take it: .*delivered at the next start"):
         give(sink("json", tmp_path / "out"))
@@ -156,7 +156,7 @@ def test_two_views_with_the_same_folder_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 @pytest.mark.full
-def test_a_refused_version_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
+def test_a_version_that_a_sink_refused_is_delivered_once_later(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
     root = tmp_path / "shop.checkpoint"

@@ -264,7 +264,7 @@ def test_an_image_whose_writer_is_killed_is_written_again(
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
-def test_a_child_process_holds_no_file_of_its_parent(tmp_path: Path, fork: None) -> None:
+def test_a_child_process_keeps_no_file_of_its_parent_open(tmp_path: Path, fork: None) -> None:
     reader, writer = os.pipe()
     ended: list[int] = []
 
@@ -332,7 +332,7 @@ def test_new_and_changed_views_are_backfilled_from_the_tables_of_an_image(
     assert list(cell.database.view("w")) == [(sum(int(str(n)) for _, n in counted),)]
 
 
-def test_a_damaged_or_missing_image_is_named_by_the_error(
+def test_the_error_names_a_damaged_or_missing_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
@@ -442,7 +442,7 @@ def test_objects_of_kept_versions_are_not_collected(
     assert {name.removesuffix(".begun") for name in found} == named
 
 
-def test_versions_that_a_sink_lacks_are_not_collected(tmp_path: Path) -> None:
+def test_versions_that_a_sink_has_not_received_are_not_collected(tmp_path: Path) -> None:
     store = store_of(tmp_path)
     kept = Manifests(store)
     for version in range(1, 21):

@@ -102,7 +102,7 @@ def test_one_call_deletes_exactly_the_named_objects(store: Store) -> None:
     assert names(store, "bad") == ["bad2/one"]
 
 
-def test_write_if_absent_succeeds_for_one_writer(store: Store) -> None:
+def test_only_one_writer_succeeds_with_write_if_absent(store: Store) -> None:
     for turn in range(5):
         won: list[int] = []
         refused: list[int] = []
@@ -135,7 +135,7 @@ def test_a_store_without_exclusive_writes_is_refused(
         check_store(store)
 
 
-def test_objects_are_read_again_only_after_a_lost_cache(
+def test_objects_are_read_again_only_after_the_cache_is_lost(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -225,7 +225,7 @@ def test_a_path_and_a_file_address_of_a_folder_mean_the_same_store(
         assert store_of(address).address == str(tmp_path / "c")
 
 
-def test_a_missing_s3_server_or_bucket_is_named(
+def test_the_error_names_a_missing_s3_server_or_bucket(
     s3: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in s3.items():
@@ -238,7 +238,7 @@ def test_a_missing_s3_server_or_bucket_is_named(
 
 
 @pytest.mark.full
-def test_a_missing_google_bucket_or_azure_container_is_named(
+def test_the_error_names_a_missing_google_bucket_or_azure_container(
     gcs: dict[str, str], azure: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in {**gcs, **azure}.items():

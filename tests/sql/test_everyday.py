@@ -119,13 +119,13 @@ QUERIES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize("query", range(len(QUERIES)))
-def test_a_view_has_the_rows_that_duckdb_computes(query: int) -> None:
+def test_a_view_returns_the_same_rows_as_duckdb(query: int) -> None:
     sql, duck = QUERIES[query]
     _compare(sql, duck, query)
 
 
 @pytest.mark.parametrize("group", ["GROUP BY k", ""])
-def test_moments_have_the_values_of_duckdb(group: str) -> None:
+def test_moments_equal_those_of_duckdb(group: str) -> None:
     key = "k, " if group else ""
     ours = ", ".join(f"{call} AS m{i}" for i, call in enumerate(MOMENTS))
     # DuckDB has NaN where Spark has NULL.
@@ -179,7 +179,7 @@ def test_a_sample_of_one_row_has_no_variance_as_in_spark() -> None:
     assert list(db.view("v")) == [(0.0, 0.0, 0.0, None, 0.0, 1.0, 0.5)]
 
 
-def test_months_between_has_the_values_of_spark() -> None:
+def test_months_between_returns_the_same_values_as_spark() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (a TIMESTAMP, b DATE)")
     columns = "months_between(a, b) AS m, timestampdiff(MONTH, b, a) AS n, next_day(b, 'MON') AS o"

@@ -27,7 +27,7 @@ def _insert(database: Database) -> None:
 
 
 @pytest.mark.parametrize("query", FORMS)
-def test_a_view_of_the_form_has_the_rows_of_spark(query: str) -> None:
+def test_a_view_of_each_query_form_returns_the_same_rows_as_spark(query: str) -> None:
     with _database() as database:
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         _insert(database)
@@ -42,13 +42,13 @@ def filled() -> Any:
 
 
 @pytest.mark.parametrize("query", FORMS)
-def test_a_select_of_the_form_has_the_rows_of_spark(query: str, filled: Database) -> None:
+def test_a_select_of_each_query_form_returns_the_same_rows_as_spark(query: str, filled: Database) -> None:
     assert comparable(filled.sql(query)) == comparable(FORMS[query])
 
 
 @pytest.mark.parametrize("query", ["FROM r SELECT a", "TABLE s", "FROM r |> SELECT a AS x, b AS as"])
 @pytest.mark.parametrize("head", ["v", "v COMMENT 'all'", "v TBLPROPERTIES ('freshviews.strategy' = 'recompute')"])
-def test_a_query_that_begins_with_from_follows_the_as_of_any_view(head: str, query: str) -> None:
+def test_a_create_view_statement_may_have_a_query_that_begins_with_from(head: str, query: str) -> None:
     with _database() as database:
         database.execute(f"CREATE MATERIALIZED VIEW {head} AS {query}")
         database.execute(f"CREATE VIEW as AS {query}")
@@ -80,7 +80,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("query", OWN)
-def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> None:
+def test_a_query_form_that_spark_does_not_support_returns_the_expected_rows(query: str, filled: Database) -> None:
     with _database() as database:
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         _insert(database)
@@ -137,20 +137,20 @@ def test_a_form_that_spark_lacks_has_its_rows(query: str, filled: Database) -> N
         ),
     ],
 )
-def test_a_form_that_is_used_wrongly_is_refused_at_its_place(query: str, message: str) -> None:
+def test_a_wrong_use_of_a_query_form_is_refused_with_its_place(query: str, message: str) -> None:
     with _database() as database, pytest.raises(SqlError) as caught:
         database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
     assert message in str(caught.value) and caught.value.line == 1 and caught.value.column > 1
 
 
 @pytest.mark.parametrize("query", ["SELECT * EXCEPT (zz) FROM r", "FROM r |> DROP zz", "FROM r |> SET zz = 1"])
-def test_a_select_names_the_column_that_a_star_lacks(query: str, filled: Database) -> None:
+def test_the_error_of_a_select_names_a_column_that_is_not_in_the_star(query: str, filled: Database) -> None:
     with pytest.raises(SqlError, match="unknown column zz") as caught:
         filled.sql(query)
     assert caught.value.column > 1
 
 
-def test_a_pivot_of_too_many_parts_is_refused_before_they_are_made(filled: Database) -> None:
+def test_a_pivot_into_too_many_columns_is_refused_before_it_is_expanded(filled: Database) -> None:
     terms, values = " + ".join(["b"] * 300), ", ".join(map(str, range(300)))
     message = (
         "PIVOT makes 300 columns with 275,100 names, constants and operations in all; at most 100,000 are accepted: "
@@ -189,7 +189,7 @@ OF_MOMENTS = {
     [("INT", OWN_NAMES), ("STRING", OF_TEXTS), ("DATE", OF_DATES), ("TIMESTAMP", OF_MOMENTS),
      ("BOOLEAN", {"true": "true", "NOT true": "false"})],
 )  # fmt: skip
-def test_a_column_of_pivot_has_the_text_of_its_constant_as_its_name(kind: str, names: dict[str, str]) -> None:
+def test_a_pivot_column_is_named_after_its_constant(kind: str, names: dict[str, str]) -> None:
     with Database() as database:
         database.execute(f"CREATE TABLE p (x {kind}, n INT)")
         for text, name in names.items():

@@ -87,7 +87,7 @@ def value_of(expression: str) -> Any:
         ("to_timestamp_ntz(DATE '2020-01-01')", dt.datetime(2020, 1, 1)),
     ],
 )
-def test_a_function_has_the_value_of_spark(expression: str, answer: Any) -> None:
+def test_a_function_returns_the_same_value_as_spark(expression: str, answer: Any) -> None:
     found = value_of(expression)
     assert found == answer and type(found) is type(answer)
 
@@ -152,7 +152,7 @@ def test_the_text_of_string_agg_has_the_same_limit_as_other_texts(monkeypatch: p
 
 
 @pytest.mark.parametrize("call", ["COUNT(CAST(s AS INT))", "COUNT(1 / (x - 1))", "REGR_COUNT(s, x)"])
-def test_count_computes_an_argument_that_may_fail(call: str) -> None:
+def test_the_function_count_evaluates_an_argument_that_may_fail(call: str) -> None:
     with pytest.raises(EvaluationError):
         rows_of(f"SELECT {call} AS y FROM t")
     assert rows_of("SELECT COUNT(CAST(s AS INT)), COUNT(CAST(s AS INT)) FILTER (WHERE x = 1) FROM t", rows=[(0, "7")])

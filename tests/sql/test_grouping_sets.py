@@ -55,12 +55,14 @@ def test_a_single_grouping_set_has_null_in_other_columns() -> None:
         ("a GROUPING SETS (())", "groups", ()),
     ],
 )
-def test_an_empty_table_has_a_row_for_a_sole_empty_set(by: str, kind: str, sets: tuple[tuple[str, ...], ...]) -> None:
+def test_a_view_whose_only_grouping_set_is_empty_has_a_row_for_an_empty_table(
+    by: str, kind: str, sets: tuple[tuple[str, ...], ...]
+) -> None:
     (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
     assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
 
 
-def test_a_grouping_column_is_nullable_if_a_grouping_set_lacks_the_column() -> None:
+def test_a_grouping_column_is_nullable_if_a_grouping_set_does_not_contain_the_column() -> None:
     items = "b, e, a, coalesce(b, 0) AS c, grouping(b) AS g, grouping_id() AS i"
     found = view(f"SELECT {items} FROM s GROUP BY a, CUBE (b, e)")
     assert column_types(found) == "b INT, e STRING, a INT, c INT NOT NULL, g TINYINT NOT NULL, i BIGINT NOT NULL"

@@ -45,7 +45,7 @@ def answer(expression: str) -> list[str | None]:
     return [str(made.columns[0].type).lower().replace(", ", ","), text.value]  # type: ignore[list-item]
 
 
-def test_an_expression_of_intervals_has_the_type_and_the_text_of_spark() -> None:
+def test_an_expression_of_intervals_has_the_same_type_and_text_as_in_spark() -> None:
     differing = []
     for expression, spark in ANSWERS.items():
         try:
@@ -65,7 +65,7 @@ def filled(*rows: tuple[Any, ...]) -> Database:
     return database
 
 
-def test_intervals_are_timedeltas_and_numbers_of_months() -> None:
+def test_intervals_are_read_as_timedeltas_or_numbers_of_months() -> None:
     with filled((1, -HOUR, 14, AT), (2, None, None, None)) as database:
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT k, i * 2 AS i, -m AS m, at + i AS a, at - m AS b FROM t")
         view = database.view("v")
@@ -86,7 +86,7 @@ def test_groups_and_aggregates_of_intervals_follow_inserts_and_deletes() -> None
         assert list(database.view("w")) == [(HOUR, 2), (None, 1)]
 
 
-def test_a_sum_of_months_beyond_32_bits_is_an_error_and_try_sum_null() -> None:
+def test_a_sum_of_months_beyond_32_bits_is_an_error_and_try_sum_returns_null() -> None:
     with filled((1, None, 2**31 - 1, None)) as database:
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT TRY_SUM(m) AS m, AVG(m) AS a FROM t")
         database.insert("t", [(2, None, 2**31 - 1, None)])
@@ -95,7 +95,7 @@ def test_a_sum_of_months_beyond_32_bits_is_an_error_and_try_sum_null() -> None:
             database.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(m) AS m FROM t")
 
 
-def test_the_difference_of_moments_joins_and_sums() -> None:
+def test_differences_of_timestamps_may_be_joined_and_summed() -> None:
     with filled((1, HOUR, None, AT), (2, None, None, AT + HOUR), (3, None, None, AT + DAY)) as database:
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT a.k, b.k AS l FROM t a JOIN t b ON b.at - a.at = a.i")
         database.execute("CREATE MATERIALIZED VIEW w AS SELECT SUM(at - TIMESTAMP '2024-01-31 00:00:00') AS s FROM t")
@@ -103,7 +103,7 @@ def test_the_difference_of_moments_joins_and_sums() -> None:
         assert list(database.view("w")) == [(1.5 * DAY + HOUR + DAY,)]
 
 
-def test_statements_defaults_and_parameters_take_intervals(tmp_path: Path) -> None:
+def test_statements_defaults_and_parameters_accept_intervals(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as database:
         columns = "k INT PRIMARY KEY, i INTERVAL DAY DEFAULT INTERVAL '2' DAY, m INTERVAL MONTH"
         database.execute(f"CREATE TABLE u ({columns})")
@@ -136,7 +136,7 @@ def test_arrow_and_numpy_durations_are_read() -> None:
         ((1, timedelta(days=10**9 - 1), None, None), "INTERVAL DAY TO SECOND accepts times that fit 64 bits"),
     ],
 )
-def test_a_value_that_is_no_interval_of_the_column_is_refused(row: tuple[Any, ...], message: str) -> None:
+def test_a_value_that_is_not_an_interval_of_the_column_type_is_refused(row: tuple[Any, ...], message: str) -> None:
     with pytest.raises(BatchError, match=message):
         filled(row)
 
@@ -151,7 +151,7 @@ def test_a_select_and_a_pipeline_refuse_interval_columns() -> None:
         catalog_of(TABLE)
 
 
-def test_texts_of_a_source_are_read_as_cast_reads_them() -> None:
+def test_texts_in_a_source_are_read_like_arguments_of_cast() -> None:
     dictionary = Dictionary()
     assert text_reader(interval("DAY", "SECOND"), dictionary)("INTERVAL '1 00:00:01' DAY TO SECOND") == 86_401_000_000
     assert text_reader(interval("YEAR", "MONTH"), dictionary)("1-2") == 14
@@ -159,7 +159,7 @@ def test_texts_of_a_source_are_read_as_cast_reads_them() -> None:
         text_reader(interval("YEAR", "MONTH"), dictionary)("1")
 
 
-def test_a_date_beside_an_interval_of_days_stays_a_date() -> None:
+def test_a_date_plus_an_interval_of_days_is_a_date() -> None:
     with Database() as database:
         database.execute("CREATE TABLE d (d DATE, i INTERVAL DAY, h INTERVAL HOUR)")
         database.execute("CREATE MATERIALIZED VIEW v AS SELECT d + i AS a, d - h AS b, d - (d + i) AS c FROM d")
@@ -167,7 +167,7 @@ def test_a_date_beside_an_interval_of_days_stays_a_date() -> None:
         assert list(database.view("v")) == [(date(2024, 3, 1), datetime(2024, 2, 27, 23), -2 * DAY)]
 
 
-def test_a_difference_is_compared_with_any_interval() -> None:
+def test_a_difference_of_timestamps_can_be_compared_with_any_interval() -> None:
     db = Database()
     db.execute("CREATE TABLE t (a TIMESTAMP, b TIMESTAMP)")
     for name, size in (("short", "INTERVAL '10' DAY"), ("long", "INTERVAL '106751991' DAY")):
@@ -180,14 +180,14 @@ def test_a_difference_is_compared_with_any_interval() -> None:
 
 
 @pytest.mark.parametrize("amount", ["1_000", "1.-5", "9" * 5000])
-def test_an_amount_of_an_interval_is_a_plain_number(amount: str) -> None:
+def test_an_interval_whose_amount_is_not_a_plain_number_is_refused(amount: str) -> None:
     db = Database()
     db.execute("CREATE TABLE t (a INT)")
     with pytest.raises(SqlError, match="is not a number of seconds"):
         db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT INTERVAL '{amount}' SECOND AS y FROM t")
 
 
-def test_a_function_of_numbers_takes_no_interval() -> None:
+def test_a_registered_function_of_numbers_refuses_an_interval() -> None:
     db = Database()
     db.function("twice_of_number", lambda x: 2 * x, takes=["BIGINT"], returns="BIGINT")
     db.execute("CREATE TABLE t (i INTERVAL DAY TO SECOND)")
@@ -204,7 +204,7 @@ def test_a_function_of_numbers_takes_no_interval() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("value", ["INTERVAL '1' DAY", "INTERVAL '1' MONTH", "TRUE", "DATE '2024-01-31'"])
-def test_a_function_takes_no_interval_as_a_number(call: str, value: str) -> None:
+def test_a_built_in_function_refuses_an_interval_in_place_of_a_number(call: str, value: str) -> None:
     with pytest.raises(SqlError, match=r"takes numbers, not|a number of months must be"):
         answer(call.format(value))
 
@@ -215,7 +215,7 @@ def test_an_error_of_try_subtract_names_the_function() -> None:
         view("SELECT try_subtract(i, CAST(s AS INTERVAL DAY)) AS y FROM q", catalog(table))
 
 
-def test_a_select_of_merge_and_insert_passes_no_interval_on() -> None:
+def test_a_select_inside_merge_or_insert_cannot_return_an_interval() -> None:
     pytest.importorskip("duckdb")
     with filled((1, HOUR, 3, AT)) as database:
         message = "column m of the query is an INTERVAL, and a SELECT cannot return an INTERVAL"
@@ -245,7 +245,9 @@ def test_a_select_of_merge_and_insert_passes_no_interval_on() -> None:
         ("INT DEFAULT INTERVAL '13' MONTH", 13),
     ],
 )
-def test_a_default_is_an_interval_or_a_number_of_its_last_field_as_in_spark(column: str, value: Any) -> None:
+def test_the_default_of_an_interval_column_is_an_interval_or_a_number_of_its_last_field(
+    column: str, value: Any
+) -> None:
     with Database() as database:
         database.execute(f"CREATE TABLE d (k INT, i {column})")
         database.execute("INSERT INTO d (k) VALUES (1)")
@@ -262,6 +264,6 @@ def test_a_default_is_an_interval_or_a_number_of_its_last_field_as_in_spark(colu
         ("INTERVAL DAY DEFAULT 1.5", "the value would be rounded; write the exact value"),
     ],
 )
-def test_a_default_that_is_no_value_of_an_interval_column_is_refused(column: str, message: str) -> None:
+def test_a_default_that_does_not_fit_an_interval_column_is_refused(column: str, message: str) -> None:
     with Database() as database, pytest.raises(SqlError, match=message):
         database.execute(f"CREATE TABLE d (k INT, i {column})")

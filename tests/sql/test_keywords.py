@@ -65,7 +65,7 @@ def _is_refused(place: str, word: str) -> bool:
 
 @pytest.mark.sample(8)
 @pytest.mark.parametrize("place", PLACES)
-def test_a_keyword_is_a_name_as_in_spark(place: str) -> None:
+def test_a_keyword_may_be_a_name_wherever_spark_accepts_it(place: str) -> None:
     expected = _read(place, f"`{NAME}`", NAME)
     refused = {word for words, places in REFUSED.items() if place in places for word in words.split()}
     other = {word for words, places in OTHER.items() if place in places for word in words.split()}
@@ -96,7 +96,7 @@ def test_a_keyword_is_a_name_as_in_spark(place: str) -> None:
         *("limit", "offset", "div", "rlike", "where", "in", "join", "on", "using", "having", "and", "then"),
     ),
 )
-def test_a_column_named_by_a_keyword_has_its_own_values(word: str) -> None:
+def test_a_column_named_like_a_keyword_returns_its_own_values(word: str) -> None:
     with Database() as database:
         database.execute(f"CREATE TABLE t ({NAME} BIGINT, o BIGINT); CREATE TABLE {NAME} (o BIGINT)")
         expected = _contents(database, NAME)

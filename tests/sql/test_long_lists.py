@@ -36,7 +36,7 @@ def _is_string(s):
         ("s IN ({strings}) OR a IN ( {numbers} )", lambda a, s: None if a is None else _is_string(s) or a in (3, 2997)),
     ],
 )
-def test_a_long_list_has_the_meaning_of_a_short_list(condition, holds):
+def test_a_long_list_of_constants_means_the_same_as_a_short_list(condition, holds):
     lists = {
         "numbers": ", ".join(str(3 * i) for i in range(1500)),
         "strings": ", ".join(f"'s{i}'" for i in range(1500)),
@@ -61,7 +61,7 @@ def test_a_long_list_may_mix_integers_decimals_and_null():
     assert sorted(db.view("v")) == [(1,), (3,)] and list(db.view("w")) == [(3,)]
 
 
-def test_errors_after_a_long_list_have_the_right_place():
+def test_errors_after_a_long_list_show_the_right_place():
     db = Database()
     db.execute("CREATE TABLE t (a BIGINT)")
     listed = ",\n".join(map(str, range(1500)))

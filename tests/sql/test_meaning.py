@@ -224,7 +224,7 @@ def database() -> tuple[duckdb.DuckDBPyConnection, dict[str, Relation], Dictiona
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_the_blocks_of_a_view_have_the_rows_of_duckdb(
+def test_the_blocks_of_a_view_return_the_same_rows_as_duckdb(
     database: tuple[duckdb.DuckDBPyConnection, dict[str, Relation], Dictionary], sql: str
 ) -> None:
     duck, relations, dictionary = database

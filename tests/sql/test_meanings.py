@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_view_has_the_rows_of_spark(name: str) -> None:
+def test_a_view_returns_the_same_rows_as_spark(name: str) -> None:
     question = QUESTIONS[name]
     if question.spark == ERROR:
         with pytest.raises((BatchError, SqlError)):
@@ -51,7 +51,7 @@ def connection() -> Any:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_duckdb_answers_as_the_table_of_meanings_records(name: str, connection: Any) -> None:
+def test_duckdb_returns_the_answers_in_the_table_of_meanings(name: str, connection: Any) -> None:
     question = QUESTIONS[name]
     if question.duckdb == ERROR:
         with pytest.raises(duckdb.Error):

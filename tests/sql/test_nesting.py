@@ -131,7 +131,7 @@ def test_rules_have_the_same_limit_of_nesting_as_sql() -> None:
         rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 5_000)}")
 
 
-def test_room_increases_the_recursion_limit_inside_its_block() -> None:
+def test_the_function_room_increases_the_recursion_limit_inside_its_block() -> None:
     before = sys.getrecursionlimit()
     rows_of(f"SELECT {nested('abs(', 'a', ')', 190)} FROM t")
     assert sys.getrecursionlimit() == before
@@ -153,7 +153,7 @@ def test_room_increases_the_recursion_limit_inside_its_block() -> None:
     assert sys.getrecursionlimit() == before
 
 
-def test_room_lets_deeply_nested_definitions_be_pickled() -> None:
+def test_deeply_nested_definitions_can_be_pickled_inside_a_block_of_room() -> None:
     query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
     made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
     with room():

@@ -110,6 +110,6 @@ def test_no_function_is_both_accepted_and_refused() -> None:
 
 
 @pytest.mark.parametrize("name", REFUSED_FUNCTIONS)
-def test_a_refused_function_is_named_in_the_error(name: str) -> None:
+def test_the_error_says_that_a_refused_function_is_not_supported(name: str) -> None:
     with pytest.raises(SqlError, match="is not supported; "):
         view(f"SELECT {name}(a) AS y FROM r")

@@ -83,7 +83,7 @@ def rows_of(*items: str, rows: Any = ROWS) -> list[Any]:
         return list(database.view("v"))
 
 
-def test_percentiles_have_the_values_of_spark() -> None:
+def test_percentiles_equal_those_of_spark() -> None:
     texts, answers = [], []
     for text, answer in ANSWERS:
         several = text.split(", mode") if isinstance(answer, tuple) else [text]
@@ -107,7 +107,7 @@ def test_percentiles_have_the_values_of_spark() -> None:
         ("mode() WITHIN GROUP (ORDER BY p)", "DECIMAL(10, 2)"),
     ],
 )
-def test_a_percentile_has_the_type_of_spark(call: str, kind: str) -> None:
+def test_a_percentile_has_the_same_type_as_in_spark(call: str, kind: str) -> None:
     known = catalog(f"CREATE TABLE t ({COLUMNS});")
     assert column_types(view(f"SELECT {call} AS y FROM t", known)) == f"y {kind}"
 

@@ -122,7 +122,7 @@ def duck() -> duckdb.DuckDBPyConnection:
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-def test_a_join_has_the_rows_of_duckdb(duck: duckdb.DuckDBPyConnection, sql: str) -> None:
+def test_a_join_returns_the_same_rows_as_duckdb(duck: duckdb.DuckDBPyConnection, sql: str) -> None:
     answer = duck.execute(sql.replace("<=>", "IS NOT DISTINCT FROM"))
     names = ", ".join(f"c{i}" for i in range(len(answer.description)))
     found = views(sql, catalog(TABLES), f"v ({names})")
@@ -218,7 +218,7 @@ def test_a_filter_on_the_join_key_is_copied_to_the_right_side() -> None:
     assert [one.op for one in s.filters if isinstance(one, Call)] == ["lt", "gt"]
 
 
-def test_left_joins_of_a_min_argument_become_inner_joins() -> None:
+def test_left_joins_become_inner_joins_for_the_argument_of_min() -> None:
     sql = "SELECT r.x, min(t.z) AS m FROM r LEFT JOIN s ON r.k = s.k LEFT JOIN t ON t.k = s.y GROUP BY r.x"
     (view,) = views(sql, catalog(TABLES))
     (distinct,) = view.blocks[0].distinct

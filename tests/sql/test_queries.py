@@ -348,7 +348,7 @@ def test_a_view_may_read_a_view_of_the_same_script() -> None:
     assert printed(second.views) == "w: N BIGINT NOT NULL\n  bag w(n) = V:v(n | gt(n, 1))\n  -> N=n"
 
 
-def test_select_star_lists_using_columns_first() -> None:
+def test_a_star_lists_the_columns_of_using_first() -> None:
     names = [
         c.name
         for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns
@@ -362,7 +362,7 @@ def test_select_star_lists_using_columns_first() -> None:
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
-def test_a_column_without_an_alias_is_named_by_its_text() -> None:
+def test_a_column_without_an_alias_is_named_after_its_text() -> None:
     assert [c.name for c in view("SELECT count( * ), a +\n  1 FROM r GROUP BY a").columns] == ["count( * )", "a + 1"]
 
 

@@ -34,7 +34,7 @@ def test_renaming_the_relations_of_a_query_keeps_aliases(query: str, expected: s
     assert renamed(query, {one: f"r{number}" for number, one in enumerate(found)}).text == expected
 
 
-def test_places_in_a_renamed_query_lead_to_the_original() -> None:
+def test_places_in_a_renamed_query_map_to_places_in_the_original_query() -> None:
     query = "SELECT wrong FROM cat.sales.orders WHERE wrong > 1"
     made = renamed(query, dict.fromkeys(relations_of(query), "o"))
     assert made.original(made.text.index("wrong")) == query.index("wrong")
@@ -42,6 +42,6 @@ def test_places_in_a_renamed_query_lead_to_the_original() -> None:
     assert made.original(made.text.index("`o`") + 1) == query.index("cat")
 
 
-def test_a_text_of_two_selects_is_refused() -> None:
+def test_a_text_with_two_selects_is_refused() -> None:
     with pytest.raises(SqlError):
         relations_of("SELECT 1; SELECT 2")

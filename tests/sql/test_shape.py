@@ -40,7 +40,7 @@ def test_the_parameters_of_a_statement_are_counted(sql: str, word: str, paramete
         ("MERGE INTO t", "MERGE"),
     ],
 )
-def test_the_word_after_the_queries_of_with_is_found(sql: str, word: str) -> None:
+def test_the_main_word_after_a_with_clause_is_found(sql: str, word: str) -> None:
     assert main_word(sql) == word
 
 
@@ -59,7 +59,7 @@ def test_a_long_statement_is_scanned_in_time_linear_in_its_length() -> None:
         ("SELECT ?", "SELECT ?", []),
     ],
 )
-def test_parameters_by_name_become_parameters_by_place(sql: str, text: str, names: list[str]) -> None:
+def test_named_parameters_become_positional_parameters(sql: str, text: str, names: list[str]) -> None:
     assert numbered(sql) == (text, names)
 
 

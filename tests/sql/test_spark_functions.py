@@ -66,7 +66,7 @@ def test_every_tested_function_call_has_recorded_answers() -> None:
 
 @pytest.mark.sample(10)
 @pytest.mark.parametrize("call", CALLS)
-def test_a_call_has_the_answers_of_spark(call: str) -> None:
+def test_a_call_gives_the_answers_recorded_from_spark(call: str) -> None:
     kind, found = answers(call)
     recorded = ANSWERS[call]
     differing = [

@@ -18,7 +18,7 @@ COLUMNS = {
 TYPES: list[tuple[str, str]] = json.loads(Path(__file__).with_name("spark_types.json").read_text())
 
 
-def test_a_query_has_the_types_of_spark() -> None:
+def test_a_query_has_the_same_types_as_in_spark() -> None:
     known = catalog(f"CREATE TABLE q ({', '.join(f'{name} {kind}' for name, kind in COLUMNS.items())});")
     found = {query: column_types(view(query, known)) for query, _ in TYPES}
     plain = {query: text.partition(" ")[2].removesuffix(" NOT NULL") for query, text in found.items()}

@@ -76,7 +76,7 @@ def of(column: str, *values: Any) -> list[tuple[Any, ...]]:
         ("var_pop(DISTINCT NULL), var_pop(DISTINCT 1)", of("i", 2), [None, 0.0]),
     ],
 )
-def test_an_aggregate_has_the_value_of_spark(items: str, rows: Sequence[Any], answer: list[Any]) -> None:
+def test_an_aggregate_returns_the_same_value_as_spark(items: str, rows: Sequence[Any], answer: list[Any]) -> None:
     found = rows_of(items, rows)
     assert list(map(type, found)) == list(map(type, answer))
     assert all(
@@ -101,7 +101,7 @@ def test_an_aggregate_has_the_value_of_spark(items: str, rows: Sequence[Any], an
         ("try_sum(NULL)", "DOUBLE"),
     ],
 )
-def test_an_aggregate_has_the_type_of_spark(call: str, kind: str) -> None:
+def test_an_aggregate_has_the_same_type_as_in_spark(call: str, kind: str) -> None:
     assert column_types(view(f"SELECT {call} AS y FROM t", catalog(f"CREATE TABLE t ({COLUMNS});"))) == f"y {kind}"
 
 
@@ -120,7 +120,7 @@ def test_a_wrong_call_is_refused_with_the_reason(call: str, message: str) -> Non
         rows_of(call, [])
 
 
-def test_a_bit_xor_that_is_the_least_bigint_refuses_the_batch() -> None:
+def test_a_batch_is_refused_if_a_bit_xor_is_the_least_bigint() -> None:
     with pytest.raises(BatchError, match="does not fit 64 bits"):
         rows_of("bit_xor(l)", of("l", -(2**63) + 1, 1))
 
@@ -190,7 +190,7 @@ OF_DISTINCT = {
 """Spark's answers by group, over PAIRS. Functions of two arguments that read one take its distinct values."""
 
 
-def test_moments_of_distinct_values_have_the_values_of_spark() -> None:
+def test_moments_of_distinct_values_equal_those_of_spark() -> None:
     with Database() as database:
         database.execute("CREATE TABLE t (g INT, x INT, y INT)")
         listed = ", ".join(f"{call} AS c{i}" for i, call in enumerate(OF_DISTINCT))
@@ -238,7 +238,9 @@ STARRED = "CREATE TABLE t (a INT, b INT, d DOUBLE, s STRING); CREATE TABLE u (a 
     [("t", STARS), ("t LEFT JOIN u ON t.a = u.a", STARS_OF_A_JOIN), ("t LEFT JOIN u USING (a)", STARS_OF_A_JOIN)],
 )
 @pytest.mark.parametrize("over", ["", " OVER ()"])
-def test_count_of_a_star_counts_the_rows_without_null(source: str, calls: list[tuple[str, int]], over: str) -> None:
+def test_count_of_a_table_star_counts_only_rows_without_nulls(
+    source: str, calls: list[tuple[str, int]], over: str
+) -> None:
     with Database() as database:
         database.execute(STARRED)
         listed = ", ".join(f"{call}{over} AS c{i}" for i, (call, _) in enumerate(calls))
@@ -264,6 +266,6 @@ def test_count_of_a_star_counts_the_rows_without_null(source: str, calls: list[t
         ("SUM(t.*) OVER ()", "here is not supported; name the columns"),
     ],
 )
-def test_a_star_elsewhere_is_refused_with_the_remedy(call: str, message: str) -> None:
+def test_a_star_in_a_wrong_place_is_refused_with_the_remedy(call: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         view(f"SELECT {call} AS y FROM t", catalog(STARRED))

@@ -69,7 +69,7 @@ def test_the_property_trusted_makes_a_table_trusted() -> None:
     assert not _table("CREATE TABLE t (a INT)").trusted
 
 
-def test_a_view_names_its_strategy_and_keeps_its_text() -> None:
+def test_a_view_stores_its_strategy_and_its_text() -> None:
     script = (
         "CREATE TABLE t (a INT);\n"
         "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'view_tree')\n  AS SELECT a FROM t;"
@@ -99,7 +99,7 @@ def test_names_are_case_insensitive() -> None:
     assert (atom.relation, [str(c) for c in atom.columns]) == ("Orders", ["Id", "Day"])
 
 
-def test_drop_if_exists_may_do_nothing() -> None:
+def test_drop_if_exists_ignores_a_missing_relation() -> None:
     known = catalog()
     assert parse_script("CREATE TABLE IF NOT EXISTS R (z INT)", known) == []
     assert parse_script("DROP TABLE IF EXISTS nothing; DROP MATERIALIZED VIEW IF EXISTS nothing", known) == []
@@ -193,6 +193,6 @@ def test_a_number_of_5000_digits_is_refused_at_any_place(query: str) -> None:
         parse_script(f"CREATE MATERIALIZED VIEW v AS {query}", catalog())
 
 
-def test_infinity_is_accepted_as_a_double_if_cast() -> None:
+def test_infinity_is_accepted_if_a_cast_makes_it_a_double() -> None:
     for value in ("CAST('1e400' AS DOUBLE)", "CAST('Infinity' AS FLOAT)", "CAST(1e39 AS FLOAT)", "1e308", "3.4e38F"):
         assert parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a, {value} AS x FROM r", catalog())

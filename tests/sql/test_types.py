@@ -141,7 +141,7 @@ SCALARS = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), SCALARS)
-def test_a_scalar_expression_has_the_type_of_spark(sql: str, expected: str) -> None:
+def test_a_scalar_expression_has_the_same_type_as_in_spark(sql: str, expected: str) -> None:
     assert column_types(view(f"SELECT {sql} AS y FROM r, k")) == f"y {expected}"
 
 
@@ -182,7 +182,7 @@ AGGREGATES = [
 
 
 @pytest.mark.parametrize(("sql", "expected"), AGGREGATES)
-def test_an_aggregate_of_a_group_has_the_type_of_spark(sql: str, expected: str) -> None:
+def test_an_aggregate_of_a_group_has_the_same_type_as_in_spark(sql: str, expected: str) -> None:
     assert column_types(view(f"SELECT {sql} AS y FROM r, k GROUP BY b")) == f"y {expected}"
 
 
@@ -190,7 +190,7 @@ def test_only_a_global_count_is_not_null() -> None:
     assert column_types(view("SELECT sum(id) AS x, count(id) AS n FROM k")) == "x BIGINT, n BIGINT NOT NULL"
 
 
-def test_a_decimal_quotient_has_the_digits_of_spark() -> None:
+def test_a_decimal_quotient_has_the_same_digits_as_in_spark() -> None:
     assert column_types(view("SELECT p / p AS y FROM r")) == "y DECIMAL(27, 15)"
     assert column_types(view("SELECT p / 3 AS y FROM r")) == "y DECIMAL(16, 6)"
     assert column_types(view("SELECT 100.00 * sum(p) / sum(p) AS y FROM r")) == "y DECIMAL(38, 12)"

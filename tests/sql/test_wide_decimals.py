@@ -45,7 +45,7 @@ def made(script: str, **rows: list[tuple[Any, ...]]) -> Database:
     return db
 
 
-def test_texts_of_values_are_in_the_order_of_the_values() -> None:
+def test_texts_of_wide_decimals_sort_like_their_values() -> None:
     ends = [0, *(10**n + d for n in range(77) for d in (-1, 0, 1))]
     values = sorted({*ends, *(-one for one in ends)})
     texts = [text_of(value) for value in values]
@@ -75,7 +75,7 @@ def test_a_column_holds_38_digits_in_python_and_in_arrow() -> None:
         (1.5, r"DECIMAL\(38, 0\) accepts decimal.Decimal and int, not float"),
     ],
 )
-def test_a_value_that_the_type_lacks_is_refused(given: Any, reason: str) -> None:
+def test_a_value_that_does_not_fit_the_type_is_refused(given: Any, reason: str) -> None:
     db = made("CREATE TABLE t (x DECIMAL(38, 0)); CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
     with pytest.raises(BatchError, match=f"table t, row 0, column x: .*{reason}"):
         db.insert("t", [(given,)])
@@ -286,7 +286,7 @@ def _numbered(sql: str, number: int) -> str:
     return re.sub(r"\b([xy])\b", rf"\g<1>{number}", sql)
 
 
-def test_expressions_have_the_types_and_values_of_spark() -> None:
+def test_expressions_have_the_same_types_and_values_as_in_spark() -> None:
     cases = [*enumerate(EXPRESSIONS)]
     columns = ", ".join(f"x{i} DECIMAL({of}), y{i} DECIMAL({to})" for i, (_, of, _, to, _, _, _) in cases)
     items = ", ".join(f"{_numbered(sql, i)} AS r{i}" for i, (sql, *_) in cases)
@@ -300,7 +300,7 @@ def test_expressions_have_the_types_and_values_of_spark() -> None:
 
 
 @pytest.mark.parametrize(("sql", "of", "x", "to", "y"), ERRORS)
-def test_what_is_an_error_in_spark_is_one(sql: str, of: str, x: str, to: str, y: str) -> None:
+def test_an_expression_that_fails_in_spark_raises_an_error(sql: str, of: str, x: str, to: str, y: str) -> None:
     table = f"CREATE TABLE t (x DECIMAL({of}), y DECIMAL({to}))"
     with pytest.raises(EvaluationError, match=r"overflow|division by zero|does not fit"):
         made(f"{table}; CREATE MATERIALIZED VIEW v AS SELECT {sql} AS r FROM t", t=[(_number(x), _number(y))])
@@ -343,7 +343,7 @@ def test_aggregates_are_exact_while_rows_come_and_go() -> None:
         assert rows_of(db, "top") == Counter(row[1:] for row in best[:3])
 
 
-def test_wide_and_narrow_decimals_and_integers_meet_in_joins_unions_and_conditions() -> None:
+def test_joins_unions_and_conditions_may_mix_wide_and_narrow_decimals_and_integers() -> None:
     db = made(
         """CREATE TABLE t (x DECIMAL(38, 4)); CREATE TABLE u (y DECIMAL(10, 2)); CREATE TABLE w (n BIGINT);
         CREATE MATERIALIZED VIEW j AS SELECT x, y FROM t JOIN u ON x = y;
@@ -381,7 +381,7 @@ def test_window_functions_order_wide_decimals() -> None:
     assert rows_of(db, "v") == Counter(expected)
 
 
-def test_keys_defaults_and_statements_take_wide_decimals(tmp_path: Path) -> None:
+def test_keys_defaults_and_statements_accept_wide_decimals(tmp_path: Path) -> None:
     path = tmp_path / "db"
     db = Database(path)
     db.execute(
@@ -416,7 +416,7 @@ def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     check(plan_cells(catalog, 4, {}), catalog, random_versions(catalog, 3, 3), tmp_path)
 
 
-def test_a_log_that_has_decimals_of_many_digits_as_words_is_read() -> None:
+def test_a_log_that_stores_wide_decimals_as_words_can_be_read() -> None:
     db = made("CREATE TABLE t (k INT, x DECIMAL(38, 2), s STRING)")
     (table,) = db._relations.tables.values()
     words = [7, 8, 150, NULL, 2, NULL, 1, -1]
@@ -435,7 +435,7 @@ def test_a_result_of_more_than_38_digits_is_an_error() -> None:
     assert rows_of(db, "v") == Counter([(Decimal(0), Decimal(-1))])
 
 
-def test_a_cast_holds_a_sum_that_64_bits_do_not_hold() -> None:
+def test_a_cast_to_a_wide_decimal_makes_room_for_a_sum_beyond_64_bits() -> None:
     rows = [(Decimal("9999999999999999.99"),)] * 20
     db = made("""CREATE TABLE t (x DECIMAL(18, 2));
         CREATE MATERIALIZED VIEW v AS SELECT SUM(CAST(x AS DECIMAL(38, 2))) AS s FROM t""")
@@ -460,7 +460,7 @@ def test_a_mean_of_many_digits_is_rounded_half_up() -> None:
         "(SELECT sum_x_x FROM (SELECT COFACTOR(x) FROM t) AS c)",
     ],
 )
-def test_a_value_that_is_used_in_64_bits_and_does_not_fit_them_is_an_error(item: str) -> None:
+def test_an_operation_in_64_bits_raises_an_error_for_a_value_that_does_not_fit(item: str) -> None:
     db = made(f"CREATE TABLE t (x DECIMAL(38, 2)); CREATE MATERIALIZED VIEW v AS SELECT x, {item} AS y FROM t")
     db.insert("t", [(Decimal("1.5"),)])
     stored = rows_of(db, "v")

@@ -47,7 +47,7 @@ def shown(value: Any, kind: str) -> str | None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_expressions_have_the_values_and_types_of_spark(zone: str) -> None:
+def test_expressions_have_the_same_values_and_types_as_in_spark(zone: str) -> None:
     answers = json.loads(ANSWERS.read_text())[zone]
     assert [*answers] == [*EXPRESSIONS]
     db = filled(zone)
@@ -62,7 +62,7 @@ def test_expressions_have_the_values_and_types_of_spark(zone: str) -> None:
         assert (_SPARK.get(own, own), found) == (kind, values), expression
 
 
-def test_groups_joins_and_aggregates_are_by_the_moment() -> None:
+def test_groups_joins_and_aggregates_compare_instants() -> None:
     db = filled("Europe/Berlin")
     db.execute("""
         CREATE MATERIALIZED VIEW g AS SELECT z, COUNT(*) AS n, MAX(id) AS i FROM t GROUP BY z HAVING COUNT(*) > 1;
@@ -81,7 +81,7 @@ def test_groups_joins_and_aggregates_are_by_the_moment() -> None:
     assert (list(db.view("g")), list(db.view("j"))) == ([], [])
 
 
-def test_values_of_python_are_moments_in_utc() -> None:
+def test_python_datetimes_become_instants_in_utc() -> None:
     db = fv.Database(timezone="Europe/Berlin")
     db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT id, CAST(z AS STRING) AS s FROM t")
     noon = dt.datetime(2026, 7, 1, 12)
@@ -113,7 +113,7 @@ def test_a_durable_database_keeps_its_time_zone(tmp_path: Path) -> None:
         assert list(db.view("v1")) == [(1, 14)]
 
 
-def test_a_default_and_show_create_table_have_the_moment() -> None:
+def test_a_default_is_stored_and_shown_as_an_instant() -> None:
     db = fv.Database(timezone="Europe/Berlin")
     db.execute("CREATE TABLE d (id INT, z TIMESTAMP_LTZ DEFAULT TIMESTAMP_LTZ '2026-07-01 12:00:00')")
     db.insert("d", [{"id": 1}])
@@ -142,7 +142,7 @@ def test_a_default_and_show_create_table_have_the_moment() -> None:
         ("SELECT CAST(n AS TIMESTAMP_LTZ) FROM t", "TIMESTAMP_LTZ in a SELECT is not supported"),
     ],
 )  # fmt: skip
-def test_what_a_time_zone_does_not_have_is_refused(sql: str, message: str) -> None:
+def test_unsupported_uses_of_a_time_zone_are_refused(sql: str, message: str) -> None:
     db = filled("Europe/Berlin")
     with pytest.raises(fv.SqlError) as caught:
         db.execute(sql)

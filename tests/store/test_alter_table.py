@@ -36,7 +36,7 @@ def check(path: Path, grown: set[bool]) -> None:
 
 
 @pytest.mark.parametrize("step", [step for step in steps.COMMIT if step.startswith("record")])
-def test_a_killed_alter_table_takes_effect_whole_or_not(tmp_path: Path, step: str) -> None:
+def test_a_killed_alter_table_takes_effect_completely_or_not_at_all(tmp_path: Path, step: str) -> None:
     begun(tmp_path)
 
     def work() -> None:

@@ -123,7 +123,7 @@ def test_a_kill_at_any_step_of_a_snapshot_loses_no_committed_version(
             db.snapshot()
 
 
-def test_a_tail_torn_at_any_byte_is_dropped_with_a_message(
+def test_a_log_that_ends_at_any_byte_loses_its_torn_tail_with_a_message(
     tmp_path: Path, expected: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with fv.Database(tmp_path) as db:
@@ -305,7 +305,7 @@ def test_a_failed_snapshot_loses_no_batch(
         assert list(db.table("t")) == [(1,)]
 
 
-def test_the_error_of_a_second_process_names_the_first(tmp_path: Path) -> None:
+def test_the_error_in_a_second_process_names_the_first_process(tmp_path: Path) -> None:
     opened = "import freshviews as fv, sys; fv.Database(sys.argv[1])"
     with fv.Database(tmp_path):
         with pytest.raises(fv.StoreError, match=f"open already in process {os.getpid()}"):

@@ -55,7 +55,7 @@ REPLACED: dict[str, Callable[[Path], Any]] = {
 
 @pytest.mark.parametrize("by", REPLACED)
 @pytest.mark.parametrize("pattern", ["meta.json", "snapshot-*.fvsnap", "log-*.fvlog", "state-*/*"])
-def test_irregular_files_are_refused_by_name(closed: Path, pattern: str, by: str) -> None:
+def test_the_error_names_a_file_that_is_not_a_regular_file(closed: Path, pattern: str, by: str) -> None:
     path = sorted(closed.glob(pattern))[-1]
     path.unlink()
     REPLACED[by](path)

@@ -97,7 +97,7 @@ def test_a_child_of_multiprocessing_cannot_use_the_database(tmp_path: Path) -> N
         assert sorted(db.table("t")) == [(1,), (3,)]
 
 
-def test_the_parent_may_reopen_while_a_child_lives(tmp_path: Path) -> None:
+def test_the_parent_may_reopen_the_database_while_a_child_process_lives(tmp_path: Path) -> None:
     db = opened(tmp_path)
     ours, theirs = os.pipe()
     child = os.fork()
@@ -117,7 +117,7 @@ def test_the_parent_may_reopen_while_a_child_lives(tmp_path: Path) -> None:
         assert db.insert("t", [(3,)]) == 3
 
 
-def test_a_child_forked_under_the_lock_is_refused(tmp_path: Path) -> None:
+def test_a_child_forked_while_the_lock_is_held_is_refused(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         inside, go_on = threading.Event(), threading.Event()
 
@@ -156,7 +156,7 @@ def test_writes_to_a_removed_directory_are_refused(tmp_path: Path, write: str) -
     assert not path.exists()
 
 
-def test_a_directory_removed_at_once_raises_a_store_error(tmp_path: Path) -> None:
+def test_a_directory_removed_before_the_first_statement_raises_a_store_error(tmp_path: Path) -> None:
     with fv.Database(tmp_path / "db") as db:
         shutil.rmtree(tmp_path / "db")
         with pytest.raises(fv.StoreError, match="was removed"):

@@ -95,7 +95,7 @@ def test_a_null_key_is_refused():
 
 
 @pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
-def test_a_lookup_with_rows_of_other_keys_is_an_error(rows):
+def test_a_lookup_that_returns_rows_of_other_keys_is_an_error(rows):
     with pytest.raises(ValueError, match="returned a key twice, or a key that was not requested"):
         signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
 
@@ -106,7 +106,7 @@ def test_a_lookup_is_required_only_if_keys_are_looked_up():
         signed_rows(items([1], ["a"]), ITEMS, Upserts())
 
 
-def test_a_delete_word_with_only_the_key_deletes_the_row():
+def test_an_op_column_with_a_word_for_delete_needs_only_the_key():
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     given = items([1, 2, 3], [None, "two", "new"], op=["D", "U", "I"])
     signed = signed_rows(given, ITEMS, OpColumn("op"), lookup=stored)
@@ -118,7 +118,7 @@ def test_a_delete_word_with_only_the_key_deletes_the_row():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_deletes_by_key_may_lack_other_columns(form):
+def test_deletes_by_key_may_omit_other_columns(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     assert net(signed_rows(batch(id=[1, 2], op=["-", "d"]), ITEMS, form, lookup=stored)) == {
         (1, "old", None): -1,
@@ -164,7 +164,7 @@ def test_a_delete_of_a_whole_row_needs_no_key():
 
 
 @pytest.mark.parametrize("form", [OpColumn("op"), Upserts("op")])
-def test_the_word_remove_deletes_the_row_of_a_key(form):
+def test_a_change_marked_remove_deletes_the_row_of_its_key(form):
     stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
     words = ["remove", "REMOVE", "remove", "remove", "insert"]
     given = items([1, 1, 9, 2, 2], ["x", None, None, None, "new"], op=words)
@@ -172,7 +172,7 @@ def test_the_word_remove_deletes_the_row_of_a_key(form):
     assert found == {(1, "old", None): -1, (2, "other", None): -1, (2, "new", None): 1}
 
 
-def test_the_word_remove_needs_a_primary_key():
+def test_a_change_marked_remove_needs_a_primary_key():
     bare = table("CREATE TABLE bare (id BIGINT)")
     with pytest.raises(BadChange, match=r"'remove': it deletes the row of its key, so .* PRIMARY"):
         signed_rows(batch(id=[1], op=["remove"]), bare, OpColumn("op"))

@@ -126,7 +126,7 @@ def schema_of(*fields):
         ("io.debezium.time.ZonedTimestamp", "2023-11-14T22:13:20.123Z"),
     ],
 )
-def test_the_schema_gives_units_and_scales(kind, value):
+def test_units_of_times_and_scales_of_decimals_are_read_from_the_schema(kind, value):
     schema = schema_of(
         {"type": "int64", "field": "id"},
         {"type": "int64", "name": kind, "field": "at"},
@@ -200,7 +200,7 @@ def test_decimals_are_read_from_texts_numbers_and_bytes(amount, options, expecte
         ("x", 2**53 + 1, "DOUBLE cannot store this integer exactly"),
     ],
 )
-def test_a_value_of_the_wrong_type_is_refused_with_its_field(field, value, reason):
+def test_the_error_of_a_value_of_the_wrong_type_names_the_field(field, value, reason):
     after = {"id": 1, "at": None, "amount": None, "ok": None, "x": None}
     good = envelope("c", None, after)
     given = texts(*[good] * 40, envelope("c", None, after | {field: value}), good)

@@ -46,7 +46,7 @@ def test_the_reserved_columns_determine_the_format_if_no_format_is_named():
         format_for(None, ["_multiplicity", "_change_type"])
 
 
-def test_an_unknown_format_is_refused_with_the_accepted_names():
+def test_the_error_of_an_unknown_format_lists_the_accepted_names():
     with pytest.raises(FormatError, match=r"'opp' is unknown; accepted: append, .*, one of id, op$"):
         format_for("opp", ["id", "op"])
     assert format_for("OP", ["id", "op"]) == OpColumn("op")

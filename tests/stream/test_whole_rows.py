@@ -47,7 +47,7 @@ def test_inserts_and_deletes_of_one_row_cancel_out():
 
 
 @pytest.mark.parametrize("word", ["x", "", None, "insert!"])
-def test_an_unknown_word_is_refused_with_its_place_and_accepted_words(word):
+def test_the_error_of_an_unknown_op_word_names_its_place_and_the_accepted_words(word):
     with pytest.raises(BadChange) as raised:
         signed_rows(batch(op=pa.array(["I", word]), id=[1, 2], part=["a", "b"]), BAG, OpColumn())
     error = raised.value
@@ -60,7 +60,7 @@ def test_an_update_of_a_table_without_a_key_is_refused_and_the_error_names_a_pri
         signed_rows(batch(op=["u"], id=[1], part=["a"]), BAG, OpColumn())
 
 
-def test_an_update_word_replaces_the_current_row_of_its_key():
+def test_a_change_marked_update_replaces_the_current_row_of_its_key():
     stored = Stored(ORDERS, (3, "old", None, None), (4, "kept", None, None))
     none = [None] * 6
     given = batch(

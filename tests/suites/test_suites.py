@@ -27,7 +27,7 @@ def _cases(*, running: bool) -> list[object]:
 
 
 @pytest.mark.parametrize(("suite", "name"), _cases(running=False))
-def test_a_query_is_planned_and_not_recomputed(suite: Suite, name: str) -> None:
+def test_a_query_of_the_suites_is_maintained_and_never_recomputed(suite: Suite, name: str) -> None:
     keyed = any(table.key for table in suite.read_by(suite.queries[name]))
     for keys in (True, False) if keyed else (False,):
         with database(suite, name, keys) as found:

@@ -116,7 +116,7 @@ def test_each_value_has_the_expected_code(kind: SqlType, value: Any, code: int) 
         (TIMESTAMP, 17, TypeError, "datetime.datetime"),
     ],
 )
-def test_a_wrong_value_is_refused_with_the_accepted_values(
+def test_the_error_of_a_wrong_value_shows_the_accepted_values(
     kind: SqlType, value: Any, error: type[Exception], reason: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -175,7 +175,9 @@ def test_decoding_the_code_of_a_value_returns_the_value(data: st.DataObject) -> 
         (TIMESTAMP, 2**63 - 1, np.datetime64(2**63 - 1, "us")),
     ],
 )
-def test_dates_outside_the_range_of_python_are_numpy_dates(kind: SqlType, code: int, value: np.datetime64) -> None:
+def test_dates_outside_the_range_of_python_are_returned_as_numpy_dates(
+    kind: SqlType, code: int, value: np.datetime64
+) -> None:
     back = decode_value(kind, code, Dictionary())
     assert isinstance(back, np.datetime64) and back == value
     assert encode(kind, back) == code

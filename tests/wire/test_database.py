@@ -67,7 +67,7 @@ def test_the_catalog_lists_readable_tables_and_views(server: FlightServer) -> No
     }  # fmt: skip
 
 
-def test_a_result_names_the_version_that_it_was_read_at(db: fv.Database, server: FlightServer) -> None:
+def test_a_result_reports_the_version_at_which_it_was_read(db: fv.Database, server: FlightServer) -> None:
     with connected(server) as connection, connection.cursor() as cursor:
         cursor.execute("SELECT 1 AS one FROM items")
         metadata = cursor.fetch_arrow_table().schema.metadata
@@ -187,7 +187,7 @@ def test_readers_see_whole_versions_while_rows_arrive(db: fv.Database) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Cannot disable autocommit")
-def test_polars_reads_a_uri_of_a_server_without_a_token(db: fv.Database) -> None:
+def test_polars_reads_from_the_uri_of_a_server_that_needs_no_token(db: fv.Database) -> None:
     polars = pytest.importorskip("polars", reason="polars is not installed")
     with db.serve(token=False) as server:
         uri = f"flightsql://127.0.0.1:{server.port}?transport=tcp"
@@ -212,7 +212,7 @@ def test_a_select_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch
         assert ask(server, "SELECT COUNT(*) FROM n") == [(10_000,)]
 
 
-def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_nothing_changes(
+def test_a_statement_whose_select_takes_too_long_is_stopped_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("freshviews.wire.LOCKED_SECONDS", 1.0)
@@ -231,7 +231,7 @@ def test_a_select_inside_another_statement_that_takes_too_long_is_stopped_and_no
         assert ask(server, "INSERT INTO n SELECT -2 AS n") == [(1,)] and large.version == 3
 
 
-def test_statements_with_a_select_inside_have_the_effect_that_they_have_in_the_process() -> None:
+def test_remote_statements_with_a_select_have_the_same_effect_as_local_statements() -> None:
     statements = [
         ("INSERT INTO items SELECT id + 10, part, n FROM more WHERE id > ?", 1),
         ("CREATE TABLE kept AS SELECT part, qty, 'x' AS x, DATE '2026-01-02' AS day FROM by_part",),
@@ -254,7 +254,7 @@ def test_statements_with_a_select_inside_have_the_effect_that_they_have_in_the_p
             ask(server, "INSERT INTO items SELECT zz FROM items")
 
 
-def test_long_texts_of_show_describe_and_explain_are_refused(server: FlightServer) -> None:
+def test_show_describe_and_explain_statements_beyond_500_characters_are_refused(server: FlightServer) -> None:
     for sql in ("EXPLAIN SELECT 1 FROM items" + 100 * ", items", "SHOW TABLES -- " + 500 * "x"):
         with pytest.raises(Exception, match="of at most 500 characters is accepted"):
             ask(server, sql)
@@ -274,7 +274,7 @@ def test_a_server_prints_its_address_and_never_its_token(server: FlightServer) -
     assert repr(server) == f"server of Arrow Flight SQL at grpc://127.0.0.1:{server.port}, read only"
 
 
-def test_a_server_takes_its_token_from_the_environment_variable(
+def test_a_server_reads_its_token_from_the_environment_variable(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRESHVIEWS_TOKEN", "of-the-environment")

@@ -232,7 +232,7 @@ def test_a_closed_server_answers_no_request() -> None:
             list(client.list_actions(options()))
 
 
-def test_messages_have_the_bytes_of_the_protobuf_specification() -> None:
+def test_messages_are_encoded_as_in_the_protobuf_specification() -> None:
     one = made("CommandGetTables", catalog="", include_schema=True)
     assert one.SerializeToString() == b"\x0a\x00\x28\x01" and one.HasField("catalog")
     assert not parsed("CommandGetTables", b"\x28\x01").HasField("catalog")

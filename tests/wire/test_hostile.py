@@ -331,7 +331,7 @@ def test_connections_that_do_not_speak_grpc_leave_the_server_running(server: Fli
         one.close()
 
 
-def test_unfetched_results_are_limited(
+def test_the_server_keeps_a_limited_number_of_unfetched_results(
     server: FlightServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with serving(Kept(view=BY_PART)) as other:

@@ -17,7 +17,7 @@ def version(*rows: tuple[int, ...]) -> Version:
     return Version().edited((row, 1) for row in rows)
 
 
-def test_tree_surgery_has_the_operations_of_the_paper() -> None:
+def test_tree_surgery_makes_the_same_operations_as_in_the_paper() -> None:
     """Section 4.2.1."""
     old = version((0, 30, 80), (0, 30, 81), (1, 35, 60), (1, 35, 61), (3, 40, 90), (3, 50, 91), (3, 50, 92))
     new = version((0, 30, 80), (1, 35, 60), (1, 35, 61), (3, 50, 91), (4, 60, 71))
