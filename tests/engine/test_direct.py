@@ -191,6 +191,23 @@ def test_errors_on_the_direct_way_have_the_messages_of_the_general_way() -> None
         db.insert("r", [(5, 2, 1)])
 
 
+class _Listed(list[Any]):
+    """A list of a type of its own."""
+
+
+def test_lists_of_a_type_of_their_own_are_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = Database()
+    db.execute(SCRIPT)
+    db.insert("s", _Listed([(1, 0.5)] * 20))
+    _direct_alone(monkeypatch)
+    db.insert("s", _Listed([(1, 0.5), {"a": 2}]))
+    db.delete("s", _Listed([(2, None)]))
+    db.apply("s", _Listed([(1, 0.5, -1)]))
+    db.upsert("r", _Listed([(1, 2, 3)]))
+    db.update("r", _Listed([{"k": 1, "b": 4}]))
+    assert sorted(db.table("s")) == [(1, 0.5)] * 20 and sorted(db.table("r")) == [(1, 2, 4)]
+
+
 @pytest.mark.parametrize("noted", [False, True])
 def test_views_are_backfilled_if_memory_runs_out_on_the_direct_way(
     noted: bool, monkeypatch: pytest.MonkeyPatch

@@ -285,6 +285,32 @@ def test_the_state_is_unchanged_if_memory_runs_out_in_a_thread(
     assert sum(n for _, n in db.view("b")) == 2 * len(ROWS)
 
 
+@pytest.mark.parametrize(
+    ("error", "raised"), [(threads.MemoryRanOut, fv.OutOfMemory), (KeyboardInterrupt, KeyboardInterrupt)]
+)
+def test_lost_memory_and_ctrl_c_come_before_the_error_of_a_table(
+    error: type[BaseException], raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = fv.Database(threads=2)
+    db.execute(
+        "CREATE TABLE s (k BIGINT PRIMARY KEY, x BIGINT);"
+        "CREATE MATERIALIZED VIEW sums AS SELECT k % 3 AS g, SUM(x) AS x, MAX(x) AS most FROM s GROUP BY k % 3"
+    )
+    db.insert("s", [(k, k % 5) for k in range(40)])
+    before, apply = contents(db), MaintainedView.apply
+
+    def losing(self: MaintainedView, batch: Any, more: bool = False, widens: bool = True) -> Any:
+        monkeypatch.undo()
+        if error is KeyboardInterrupt:  # Else no one knows how much of the batch the view has.
+            apply(self, batch, more, widens)
+        raise error
+
+    monkeypatch.setattr(MaintainedView, "apply", losing)
+    with pytest.raises(raised):
+        db.insert("s", [(50, 1), (3, 1)])
+    assert contents(db) == before and db.version == 1
+
+
 def test_ctrl_c_while_threads_run_takes_effect_after_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     db, apply = two(), MaintainedView.apply
 

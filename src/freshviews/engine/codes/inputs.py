@@ -60,7 +60,7 @@ def accepted(rows: Any, table: str, reporter: Reporter = SILENT) -> list[Any] | 
     if type(rows) is dict:
         return [rows]
     if isinstance(rows, list):
-        return rows
+        return rows if type(rows) is list else [*rows]
     if isinstance(rows, (pa.Table, pa.RecordBatch)):
         if rows.num_rows < 0:
             message = f"table {table}: the Arrow data is corrupt: it has {rows.num_rows} rows"

@@ -173,9 +173,16 @@ class BesideViews(General):
         if self._adding is None:
             return super().changes()
         try:
-            return super().changes()
-        finally:
+            reported = super().changes()
+        except (EvaluationError, Refused):
             self._adding.wait()
+            raise
+        except BaseException:
+            # Memory ran out or Ctrl-C came, which matters to ``take_back``, whatever the rules of the tables say.
+            self._adding.join()
+            raise
+        self._adding.wait()
+        return reported
 
     def settle(self) -> None:
         super().settle()
@@ -208,10 +215,14 @@ class _Beside:
         except BaseException as error:
             self._error = error
 
-    def wait(self) -> None:
-        """Wait until the call has ended. Raises its error."""
+    def join(self) -> None:
+        """Wait until the call has ended."""
         if self._thread.ident is not None:
             self._thread.join()
+
+    def wait(self) -> None:
+        """Wait until the call has ended. Raises its error."""
+        self.join()
         if self._error is not None:
             raise self._error from None
 
