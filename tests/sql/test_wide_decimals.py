@@ -404,6 +404,15 @@ def test_keys_defaults_and_statements_take_wide_decimals(tmp_path: Path) -> None
         db.close()
 
 
+def test_parameters_have_all_digits() -> None:
+    db = made("CREATE TABLE t (k INT, x DECIMAL(38, 10)); CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
+    db.execute("INSERT INTO t VALUES (1, ?), (2, ?), (3, ?), (4, ?)", LARGE, LARGE.copy_negate(), 2**64, -(10**27))
+    assert rows_of(db, "v") == Counter([(LARGE,), (LARGE.copy_negate(),), (Decimal(2**64),), (Decimal(-(10**27)),)])
+    assert db.execute("DELETE FROM t WHERE x = ?", LARGE).deleted == 1
+    with pytest.raises(SqlError, match=r"more than 38 digits"):
+        db.execute("DELETE FROM t WHERE x = ?", 10**38)
+
+
 def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     big = 10**25 + 1
     catalog = catalog_of(
