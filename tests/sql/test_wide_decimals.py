@@ -413,6 +413,15 @@ def test_parameters_have_all_digits() -> None:
         db.execute("DELETE FROM t WHERE x = ?", 10**38)
 
 
+def test_a_cast_to_timestamp_of_many_digits_is_tried() -> None:
+    db = made(
+        """CREATE TABLE t (x DECIMAL(38, 18)); CREATE MATERIALIZED VIEW v AS
+        SELECT CAST(TRY_CAST(x AS TIMESTAMP) AS STRING) AS s FROM t""",
+        t=[(Decimal("1700000000.5"),), (Decimal(10**20 - 1),), (Decimal(1 - 10**20),), (None,)],
+    )
+    assert rows_of(db, "v") == Counter({("2023-11-14 22:13:20.5",): 1, (None,): 3})
+
+
 def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     big = 10**25 + 1
     catalog = catalog_of(
