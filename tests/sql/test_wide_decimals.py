@@ -422,6 +422,14 @@ def test_a_cast_to_timestamp_of_many_digits_is_tried() -> None:
     assert rows_of(db, "v") == Counter({("2023-11-14 22:13:20.5",): 1, (None,): 3})
 
 
+def test_a_value_that_rounding_carries_beyond_38_digits_is_an_error() -> None:
+    db = made("CREATE TABLE t (x DECIMAL(38, 0)); CREATE MATERIALIZED VIEW v AS SELECT round(x, -2) AS r FROM t")
+    db.insert("t", [(MOST - 99,), (-51,)])
+    assert rows_of(db, "v") == Counter([(Decimal(MOST - 99),), (Decimal(-100),)])
+    with pytest.raises(EvaluationError, match="more than 38 digits"):
+        db.insert("t", [(MOST,)])
+
+
 def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     big = 10**25 + 1
     catalog = catalog_of(
