@@ -20,6 +20,7 @@ import pytest
 
 from freshviews import BatchError, Database, EvaluationError, SqlError
 from freshviews.cells import plan_cells
+from freshviews.cells.routing_by_row import cast
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.records import changes_of
 from freshviews.store.record import WORDS, Record
@@ -440,6 +441,11 @@ def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
         CREATE MATERIALIZED VIEW w AS SELECT a, n FROM g JOIN r ON g.x = r.a * CAST({big} AS DECIMAL(28, 2))"""
     )
     check(plan_cells(catalog, 4, {}), catalog, random_versions(catalog, 3, 3), tmp_path)
+
+
+def test_the_cell_of_a_row_is_that_of_all_digits_of_a_value() -> None:
+    for value in (Decimal(MOST), LARGE, -1):
+        assert cast(value, "decimal(38,10)") == value
 
 
 def test_a_log_that_has_decimals_of_many_digits_as_words_is_read() -> None:
