@@ -96,6 +96,14 @@ def test_values_of_python_are_moments_in_utc() -> None:
     assert dict(db.view("v")) == {1: "2026-07-01 14:00:00", 3: "2026-07-01 14:00:00", 5: "2026-07-01 13:00:00"}
 
 
+def test_a_local_time_outside_the_years_1_to_9999_is_refused() -> None:
+    db = fv.Database(timezone="America/New_York")
+    db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT CAST(z AS STRING) AS s FROM t")
+    with pytest.raises(fv.EvaluationError, match="outside the years 1 to 9999"):
+        db.insert("t", [(1, dt.datetime(1, 1, 1, 1), None, None)])
+    assert not list(db.view("v"))
+
+
 def test_a_durable_database_keeps_its_time_zone(tmp_path: Path) -> None:
     query = "CREATE MATERIALIZED VIEW v AS SELECT id, hour(z) AS h FROM t"
     with fv.Database(tmp_path, timezone="Europe/Berlin") as db:
