@@ -431,6 +431,30 @@ def test_a_value_that_rounding_carries_beyond_38_digits_is_an_error() -> None:
         db.insert("t", [(MOST,)])
 
 
+@pytest.mark.parametrize("properties", ["", " TBLPROPERTIES ('freshviews.window' = '9 rows')"])
+def test_a_decimal_may_get_more_digits_than_a_word_has(tmp_path: Path, properties: str) -> None:
+    big = Decimal("12345678901234567890.25")
+    db = Database(tmp_path / "db")
+    db.execute(f"CREATE TABLE t (id INT, w DECIMAL(10, 2), u DECIMAL(10, 2) DEFAULT -1.5){properties}")
+    db.insert("t", [(1, Decimal("1.5"), None), (2, None, Decimal(7)), (3, Decimal("1.5"), Decimal(0))])
+    with db.batch() as batch:
+        batch.insert("t", [(4, Decimal(-2), None)])
+        db.execute("ALTER TABLE t ALTER COLUMN w TYPE DECIMAL(30, 2); ALTER TABLE t ALTER COLUMN u TYPE DECIMAL(38, 2)")
+        batch.insert("t", [{"id": 5, "w": big}])
+    rows = [(1, Decimal("1.5"), None), (2, None, Decimal(7)), (3, Decimal("1.5"), Decimal(0)), (4, Decimal(-2), None)]
+    rows.append((5, big, Decimal("-1.5")))
+    assert Counter(db.table("t")) == Counter(rows)
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT w, SUM(u) AS s, COUNT(*) AS n FROM t GROUP BY w")
+    views = [(Decimal("1.5"), Decimal(0), 2), (None, Decimal(7), 1), (Decimal(-2), None, 1), (big, Decimal("-1.5"), 1)]
+    for _ in range(2):
+        assert Counter(db.view("v")) == Counter(views)
+        assert Counter(db.table("t")) == Counter(rows)
+        db.close()
+        db = Database(tmp_path / "db")
+        db.snapshot()
+    db.close()
+
+
 def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     big = 10**25 + 1
     catalog = catalog_of(
