@@ -96,6 +96,26 @@ def test_values_of_python_are_moments_in_utc() -> None:
     assert dict(db.view("v")) == {1: "2026-07-01 14:00:00", 3: "2026-07-01 14:00:00", 5: "2026-07-01 13:00:00"}
 
 
+def test_numbers_since_1970_name_moments() -> None:
+    db = fv.Database(timezone="Europe/Berlin")
+    seconds = (
+        "unix_timestamp('2024-07-01 02:00:00')",
+        "to_unix_timestamp('2024-07-01 02:00:00')",
+        "unix_timestamp('01.07.2024 02', 'dd.MM.yyyy HH')",
+        "unix_timestamp(DATE '2024-07-01') + 7200",
+    )
+    db.execute(
+        f"""CREATE TABLE t (z TIMESTAMP_LTZ, n BIGINT); CREATE MATERIALIZED VIEW v AS
+        SELECT z = timestamp_seconds(n) AS a, z = timestamp_millis(n * 1000) AS b, z = timestamp_seconds(n + 0.0) AS c,
+          from_unixtime(n) AS f, CAST(timestamp_seconds(CAST(n AS DOUBLE)) AS STRING) AS s, {", ".join(seconds)}
+        FROM t"""
+    )
+    moment = dt.datetime(2024, 7, 1, tzinfo=dt.UTC)
+    number = int(moment.timestamp())
+    db.insert("t", [(moment, number)])
+    assert list(db.view("v")) == [(True, True, True, *["2024-07-01 02:00:00"] * 2, *[number] * 4)]
+
+
 def test_a_local_time_outside_the_years_1_to_9999_is_refused() -> None:
     db = fv.Database(timezone="America/New_York")
     db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT CAST(z AS STRING) AS s FROM t")
