@@ -12,6 +12,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.spark.definition import catalog_of
+from freshviews.types import BINARY, TIMESTAMP_LTZ, declared_decimal
+from freshviews.types.python_functions import types_in
 from tests.sql.zoned import ANSWERS, EXPRESSIONS, ROWS, ZONES
 
 pytestmark = pytest.mark.plain_python
@@ -114,6 +116,16 @@ def test_numbers_since_1970_name_moments() -> None:
     number = int(moment.timestamp())
     db.insert("t", [(moment, number)])
     assert list(db.view("v")) == [(True, True, True, *["2024-07-01 02:00:00"] * 2, *[number] * 4)]
+
+
+def test_functions_of_users_take_and_give_moments() -> None:
+    db = fv.Database(timezone="Europe/Berlin")
+    later = dt.timedelta(hours=1)
+    db.function("later", lambda z: z + later, takes=["TIMESTAMP_LTZ"], returns="TIMESTAMP_LTZ")
+    db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT CAST(later(z) AS STRING) AS a, later(n) = z AS b FROM t")
+    db.insert("t", [(1, dt.datetime(2024, 7, 1), dt.datetime(2024, 7, 1, 1), None)])
+    assert list(db.view("v")) == [("2024-07-01 03:00:00", True)]
+    assert types_in("BINARY; TIMESTAMP_LTZ; DECIMAL(20, 2)") == (BINARY, (TIMESTAMP_LTZ, declared_decimal(20, 2)))
 
 
 def test_a_local_time_outside_the_years_1_to_9999_is_refused() -> None:
