@@ -20,6 +20,7 @@ import pytest
 
 from freshviews import BatchError, Database, EvaluationError, SqlError
 from freshviews.cells import plan_cells
+from freshviews.cells.routing_by_row import cast
 from freshviews.engine.commit.collection import Collection
 from freshviews.engine.commit.records import changes_of
 from freshviews.store.record import WORDS, Record
@@ -404,6 +405,56 @@ def test_keys_defaults_and_statements_accept_wide_decimals(tmp_path: Path) -> No
         db.close()
 
 
+def test_parameters_have_all_digits() -> None:
+    db = made("CREATE TABLE t (k INT, x DECIMAL(38, 10)); CREATE MATERIALIZED VIEW v AS SELECT x FROM t")
+    db.execute("INSERT INTO t VALUES (1, ?), (2, ?), (3, ?), (4, ?)", LARGE, LARGE.copy_negate(), 2**64, -(10**27))
+    assert rows_of(db, "v") == Counter([(LARGE,), (LARGE.copy_negate(),), (Decimal(2**64),), (Decimal(-(10**27)),)])
+    assert db.execute("DELETE FROM t WHERE x = ?", LARGE).deleted == 1
+    with pytest.raises(SqlError, match=r"more than 38 digits"):
+        db.execute("DELETE FROM t WHERE x = ?", 10**38)
+
+
+def test_a_cast_to_timestamp_of_many_digits_is_tried() -> None:
+    db = made(
+        """CREATE TABLE t (x DECIMAL(38, 18)); CREATE MATERIALIZED VIEW v AS
+        SELECT CAST(TRY_CAST(x AS TIMESTAMP) AS STRING) AS s FROM t""",
+        t=[(Decimal("1700000000.5"),), (Decimal(10**20 - 1),), (Decimal(1 - 10**20),), (None,)],
+    )
+    assert rows_of(db, "v") == Counter({("2023-11-14 22:13:20.5",): 1, (None,): 3})
+
+
+def test_a_value_that_rounding_carries_beyond_38_digits_is_an_error() -> None:
+    db = made("CREATE TABLE t (x DECIMAL(38, 0)); CREATE MATERIALIZED VIEW v AS SELECT round(x, -2) AS r FROM t")
+    db.insert("t", [(MOST - 99,), (-51,)])
+    assert rows_of(db, "v") == Counter([(Decimal(MOST - 99),), (Decimal(-100),)])
+    with pytest.raises(EvaluationError, match="more than 38 digits"):
+        db.insert("t", [(MOST,)])
+
+
+@pytest.mark.parametrize("properties", ["", " TBLPROPERTIES ('freshviews.window' = '9 rows')"])
+def test_a_decimal_may_get_more_digits_than_a_word_has(tmp_path: Path, properties: str) -> None:
+    big = Decimal("12345678901234567890.25")
+    db = Database(tmp_path / "db")
+    db.execute(f"CREATE TABLE t (id INT, w DECIMAL(10, 2), u DECIMAL(10, 2) DEFAULT -1.5){properties}")
+    db.insert("t", [(1, Decimal("1.5"), None), (2, None, Decimal(7)), (3, Decimal("1.5"), Decimal(0))])
+    with db.batch() as batch:
+        batch.insert("t", [(4, Decimal(-2), None)])
+        db.execute("ALTER TABLE t ALTER COLUMN w TYPE DECIMAL(30, 2); ALTER TABLE t ALTER COLUMN u TYPE DECIMAL(38, 2)")
+        batch.insert("t", [{"id": 5, "w": big}])
+    rows = [(1, Decimal("1.5"), None), (2, None, Decimal(7)), (3, Decimal("1.5"), Decimal(0)), (4, Decimal(-2), None)]
+    rows.append((5, big, Decimal("-1.5")))
+    assert Counter(db.table("t")) == Counter(rows)
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT w, SUM(u) AS s, COUNT(*) AS n FROM t GROUP BY w")
+    views = [(Decimal("1.5"), Decimal(0), 2), (None, Decimal(7), 1), (Decimal(-2), None, 1), (big, Decimal("-1.5"), 1)]
+    for _ in range(2):
+        assert Counter(db.view("v")) == Counter(views)
+        assert Counter(db.table("t")) == Counter(rows)
+        db.close()
+        db = Database(tmp_path / "db")
+        db.snapshot()
+    db.close()
+
+
 def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
     big = 10**25 + 1
     catalog = catalog_of(
@@ -414,6 +465,11 @@ def test_cells_route_join_and_merge_wide_decimals(tmp_path: Path) -> None:
         CREATE MATERIALIZED VIEW w AS SELECT a, n FROM g JOIN r ON g.x = r.a * CAST({big} AS DECIMAL(28, 2))"""
     )
     check(plan_cells(catalog, 4, {}), catalog, random_versions(catalog, 3, 3), tmp_path)
+
+
+def test_the_cell_of_a_row_is_that_of_all_digits_of_a_value() -> None:
+    for value in (Decimal(MOST), LARGE, -1):
+        assert cast(value, "decimal(38,10)") == value
 
 
 def test_a_log_that_stores_wide_decimals_as_words_can_be_read() -> None:

@@ -12,6 +12,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.spark.definition import catalog_of
+from freshviews.types import BINARY, TIMESTAMP_LTZ, declared_decimal
+from freshviews.types.python_functions import types_in
 from tests.sql.zoned import ANSWERS, EXPRESSIONS, ROWS, ZONES
 
 pytestmark = pytest.mark.plain_python
@@ -94,6 +96,44 @@ def test_python_datetimes_become_instants_in_utc() -> None:
     assert db.execute("DELETE FROM t WHERE z = ? AND id < 5", noon).deleted == 2
     assert db.execute("UPDATE t SET z = z + INTERVAL '1' HOUR WHERE z = ?", zoned).updated == 1
     assert dict(db.view("v")) == {1: "2026-07-01 14:00:00", 3: "2026-07-01 14:00:00", 5: "2026-07-01 13:00:00"}
+
+
+def test_numbers_since_1970_name_moments() -> None:
+    db = fv.Database(timezone="Europe/Berlin")
+    seconds = (
+        "unix_timestamp('2024-07-01 02:00:00')",
+        "to_unix_timestamp('2024-07-01 02:00:00')",
+        "unix_timestamp('01.07.2024 02', 'dd.MM.yyyy HH')",
+        "unix_timestamp(DATE '2024-07-01') + 7200",
+    )
+    db.execute(
+        f"""CREATE TABLE t (z TIMESTAMP_LTZ, n BIGINT); CREATE MATERIALIZED VIEW v AS
+        SELECT z = timestamp_seconds(n) AS a, z = timestamp_millis(n * 1000) AS b, z = timestamp_seconds(n + 0.0) AS c,
+          from_unixtime(n) AS f, CAST(timestamp_seconds(CAST(n AS DOUBLE)) AS STRING) AS s, {", ".join(seconds)}
+        FROM t"""
+    )
+    moment = dt.datetime(2024, 7, 1, tzinfo=dt.UTC)
+    number = int(moment.timestamp())
+    db.insert("t", [(moment, number)])
+    assert list(db.view("v")) == [(True, True, True, *["2024-07-01 02:00:00"] * 2, *[number] * 4)]
+
+
+def test_functions_of_users_take_and_give_moments() -> None:
+    db = fv.Database(timezone="Europe/Berlin")
+    later = dt.timedelta(hours=1)
+    db.function("later", lambda z: z + later, takes=["TIMESTAMP_LTZ"], returns="TIMESTAMP_LTZ")
+    db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT CAST(later(z) AS STRING) AS a, later(n) = z AS b FROM t")
+    db.insert("t", [(1, dt.datetime(2024, 7, 1), dt.datetime(2024, 7, 1, 1), None)])
+    assert list(db.view("v")) == [("2024-07-01 03:00:00", True)]
+    assert types_in("BINARY; TIMESTAMP_LTZ; DECIMAL(20, 2)") == (BINARY, (TIMESTAMP_LTZ, declared_decimal(20, 2)))
+
+
+def test_a_local_time_outside_the_years_1_to_9999_is_refused() -> None:
+    db = fv.Database(timezone="America/New_York")
+    db.execute(f"{TABLE}; CREATE MATERIALIZED VIEW v AS SELECT CAST(z AS STRING) AS s FROM t")
+    with pytest.raises(fv.EvaluationError, match="outside the years 1 to 9999"):
+        db.insert("t", [(1, dt.datetime(1, 1, 1, 1), None, None)])
+    assert not list(db.view("v"))
 
 
 def test_a_durable_database_keeps_its_time_zone(tmp_path: Path) -> None:

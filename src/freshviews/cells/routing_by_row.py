@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from freshviews.cells.cell_plan import CellPlan, Role, Value, Values
 
 Hash = Callable[[Value, str, int], int]
 """``hash(value, kind, seed)``: any integer; equal for equal values of the kind. NULL is passed as None."""
+
+_EXACT = Context(prec=80)
+"""Holds 38 digits before the point, and 38 after it."""
 
 
 def cells_of(role: Role, row: Mapping[str, Value], hashed: Hash) -> tuple[int, ...]:
@@ -33,7 +36,7 @@ def cast(value: Value, kind: str) -> Value:
         return float(value) + 0.0
     if kind.startswith("decimal"):
         scale = int(kind.removesuffix(")").split(",")[1])
-        return Decimal(value).quantize(Decimal(1).scaleb(-scale))
+        return Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
     return value
 
 

@@ -1668,7 +1668,7 @@ class Database(Shown):
                 reason = self._memory.lacking_in_batch(len(rows), before, self._held)
                 if reason is not None:
                     raise lacks_memory(reason, "nothing of the batch is taken")
-            encoded = self._encoded(table, rows, sign, whole=True)
+            encoded = replace(self._encoded(table, rows, sign, whole=True), columns=table.definition.columns)
             keep_strings(encoded.batch, self._dictionary)
             return table, encoded
 

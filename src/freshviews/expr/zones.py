@@ -50,16 +50,23 @@ def is_time_zone(name: str) -> bool:
     return True
 
 
+_OUTSIDE = "the timestamp is outside the years 1 to 9999, so no time zone applies"
+
+
 def _moment(micros: int) -> dt.datetime:
     try:
         return _EPOCH + dt.timedelta(microseconds=micros)
     except OverflowError:
-        raise ValueError("the timestamp is outside the years 1 to 9999, so no time zone applies") from None
+        raise ValueError(_OUTSIDE) from None
 
 
 def from_utc_timestamp(micros: int, zone: str) -> int:
     """The local time in a zone of a moment in UTC."""
-    offset = _moment(micros).replace(tzinfo=dt.UTC).astimezone(_zone(zone)).utcoffset()
+    moment = _moment(micros).replace(tzinfo=dt.UTC)
+    try:
+        offset = moment.astimezone(_zone(zone)).utcoffset()
+    except OverflowError:  # The local time is outside.
+        raise ValueError(_OUTSIDE) from None
     assert offset is not None
     return micros + offset // dt.timedelta(microseconds=1)
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from freshviews.errors import FreshviewsError, said, shown
 from freshviews.types.columns import arrow_type
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import BINARY, SqlType, declared_decimal
+from freshviews.types.sqltype import BINARY, TIMESTAMP_LTZ, SqlType, declared_decimal
 from freshviews.types.values import decoder_for, encoder_for, number_code, number_value, unscaled_encoder
 
 Value = str | int | float | bool | None
@@ -29,7 +29,9 @@ ROWS = 1 << 16
 """Most rows of the arrays that a function of Arrow arrays gets."""
 
 MARK = "@"
-_TYPE = re.compile(r"([A-Z]+)(?:\((\d+), (\d+)\))?")
+_TYPE = re.compile(r"([A-Z_]+)(?:\((\d+), (\d+)\))?")
+_NAMED = {str(kind): kind for kind in (BINARY, TIMESTAMP_LTZ)}
+"""Types that share the name of another one within."""
 _NO_STRINGS = Dictionary()
 
 
@@ -201,7 +203,7 @@ def _type(text: str) -> SqlType:
     assert found is not None, text
     if found[1] == "DECIMAL":
         return declared_decimal(int(found[2]), int(found[3]))
-    return BINARY if text == "BINARY" else SqlType(found[1], int(found[2] or 0), int(found[3] or 0))
+    return _NAMED.get(text) or SqlType(found[1], int(found[2] or 0), int(found[3] or 0))
 
 
 def _arrow(kind: SqlType) -> pa.DataType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -40,10 +40,13 @@ _REFUSED = (TypeError, ValueError, OverflowError)
 
 @dataclass(frozen=True)
 class Encoded:
-    """An encoded batch, and the position of each of its rows in the user's input (None: the same)."""
+    """An encoded batch, and the position of each of its rows in the user's input (None: the same).
+
+    ``columns``: of rows of an open batch, the columns of the table when the rows were encoded."""
 
     batch: CodeBatch
     positions: Codes | None = None
+    columns: tuple[ColumnDef, ...] | None = field(default=None, kw_only=True)
 
     def position(self, row: int) -> int:
         """The row's 0-based position in the user's input."""

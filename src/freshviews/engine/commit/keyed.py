@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.tables.growing import with_new_columns
+from freshviews.engine.tables.growing import with_new_columns, with_wide_columns
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, CatalogError, shown
 
@@ -60,6 +60,7 @@ def signed(table: TableState, pieces: Sequence[Encoded]) -> Encoded:
     The stored row of a key is looked up only if the first change of the key is by key. INSERT and DELETE name whole
     rows; the constraints of the table decide whether they are valid. A row that ends as it was stored is no change.
     """
+    pieces = [with_wide_columns(table, piece) for piece in pieces]
     if not any(isinstance(piece, Keyed) for piece in pieces):
         return joined([with_new_columns(table, piece) for piece in pieces])
     check_by_key(table)

@@ -8,7 +8,7 @@ from math import inf, nextafter
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, Refusal, call, integer, null, replaced, retyped
+from freshviews.sql.expressions.build import FALSE, Fault, NotHeld, Refusal, call, null, replaced, retyped
 from freshviews.sql.expressions.cast import cast, micros_of, number
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
@@ -88,8 +88,9 @@ def _fitting(source: SqlType, to: SqlType) -> tuple[Literal, Literal]:
         return _scaled(low, up - down, source, to), _scaled(high, up - down, source, to)
     # A date or a number of seconds, in microseconds.
     unit = 86_400_000_000 if source.name == "DATE" else 1_000_000
-    bound = min(_INT64 * 10**source.scale // unit, _INT64)
-    return integer(-bound), integer(bound)
+    bound = _INT64 * 10**source.scale // unit
+    bound = bound if source.wide else min(bound, _INT64)
+    return number(-bound), number(bound)
 
 
 def _scaled(bound: int, digits: int, source: SqlType, to: SqlType) -> Literal:

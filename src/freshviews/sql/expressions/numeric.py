@@ -9,7 +9,7 @@ from typing import Any
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.expressions import arithmetic, attempts, logic
 from freshviews.sql.expressions.build import VOID, Fault, NotHeld, Refusal, call, integer, null, retyped
-from freshviews.sql.expressions.cast import cast, checked, power_of_ten
+from freshviews.sql.expressions.cast import cast, checked, held, power_of_ten
 from freshviews.sql.expressions.coerce import as_decimal
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TINYINT, SqlType, decimal
 
@@ -50,7 +50,8 @@ def _to_places(op: str, value: Expr, places: int) -> Expr:
     if places >= 0:
         lost = value.type.scale - to.scale
         return call(op, (value, power_of_ten(lost)), to) if lost else retyped(value, to)
-    return call("scale_up", (call(op, (value, power_of_ten(value.type.scale - places)), to), power_of_ten(-places)), to)
+    whole = call(op, (value, power_of_ten(value.type.scale - places)), to)
+    return held(call("scale_up", (whole, power_of_ten(-places)), to))
 
 
 def toward(which: str) -> Callable[..., Expr]:

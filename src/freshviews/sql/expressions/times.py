@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf
 
+from freshviews.catalog.timezone import UTC, time_zone
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.expr.ops import may_fail
 from freshviews.expr.parsing import check_pattern
@@ -232,14 +233,24 @@ def parsed(op: str) -> Callable[[Expr, Expr], Expr]:
 
 def from_unixtime(seconds: Expr, pattern: Expr | None = None) -> Expr:
     moment = call("timestamp_seconds", (arithmetic.number("from_unixtime", seconds, BIGINT),), TIMESTAMP)
-    return dates.date_format(moment, text(_SECONDS) if pattern is None else pattern)
+    return dates.date_format(_in_utc(moment), text(_SECONDS) if pattern is None else pattern)
+
+
+def _in_utc(moment: Expr) -> Expr:
+    """A moment that a number of units since 1970 in UTC names: in a time zone a TIMESTAMP_LTZ, as in Spark."""
+    return moment if time_zone() == UTC else retyped(moment, TIMESTAMP_LTZ)
+
+
+def _zoned(moment: Expr) -> Expr:
+    """A DATE or a text as the moment that it names in the time zone of the catalog."""
+    return cast(moment, TIMESTAMP_LTZ) if time_zone() != UTC and moment.type in (DATE, STRING) else moment
 
 
 def unix(unit: int) -> Callable[[Expr], Expr]:
     """Whole units since 1970, rounded down."""
 
     def made(moment: Expr) -> Expr:
-        t = _micros(moment)
+        t = _micros(_zoned(moment))
         return t if unit == 1 else _of("div_int", _of("sub_int", t, _of("pmod_int", t, integer(unit))), integer(unit))
 
     return made
@@ -249,23 +260,28 @@ def unix_timestamp(moment: Expr, pattern: Expr | None = None) -> Expr:
     """Whole seconds since 1970, rounded towards 1970, of a moment or of a text in the form of a pattern."""
     if moment.type == STRING:
         moment = parsed("parse_timestamp")(moment, pattern or text(_SECONDS))
-    return _of("div_int", _micros(moment), integer(1_000_000))
+        moment = moment if time_zone() == UTC else cast(moment, TIMESTAMP_LTZ)
+    return _of("div_int", _micros(_zoned(moment)), integer(1_000_000))
 
 
 def since_epoch(unit: int) -> Callable[[Expr], Expr]:
-    """The TIMESTAMP of a whole number of units since 1970."""
+    """The moment of a whole number of units since 1970."""
 
     def made(number: Expr) -> Expr:
         if not (number.type.is_integer or number.type == VOID):
             raise Fault(f"a number of milliseconds or microseconds must be an integer, not {number.type}")
-        return retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP)
+        return _in_utc(retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP))
 
     return made
 
 
 def timestamp_seconds(number: Expr) -> Expr:
-    """The TIMESTAMP of a number of seconds since 1970. A decimal has at most six digits after the point; further digits
+    """The moment of a number of seconds since 1970. A decimal has at most six digits after the point; further digits
     of a DOUBLE are cut off, and NaN and infinities give NULL."""
+    return _in_utc(_timestamp_of_seconds(number))
+
+
+def _timestamp_of_seconds(number: Expr) -> Expr:
     if not (number.type.is_numeric or number.type == VOID):
         raise Fault(f"timestamp_seconds takes a number, not {number.type}")
     if number.type.is_float:

@@ -19,6 +19,7 @@ from freshviews.sql.statements.defaults import check_null, default_of
 from freshviews.sql.text.parse import WATERMARK, Node, SqlText, parse
 from freshviews.sql.text.typenames import column_type
 from freshviews.types import DAY_TO_SECOND, SqlType
+from freshviews.types.sqltype import text_of
 
 TABLE_PROPERTIES = (
     *("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window"),
@@ -159,7 +160,7 @@ def altered_table(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterTabl
 
 
 def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef, catalog: Catalog) -> TableDef:
-    """The table with a wider type for a column: one that has the values, and the codes, of the old type."""
+    """The table with a wider type for a column: one that has the values of the old type."""
     kind = action.args.get("dtype")
     if {name for name, value in action.args.items() if value} != {"this", "dtype"} or kind is None:
         raise text.unsupported(node, "this ALTER TABLE", f"{_ADDING}, or ALTER COLUMN name TYPE type, is accepted")
@@ -168,6 +169,8 @@ def _widened(text: SqlText, node: Node, action: exp.AlterColumn, table: TableDef
         raise text.error(action.this, unknown("column", action.name, (c.name for c in table.columns), table.name))
     of, length = _type_of_a_column(text, kind)
     made = replace(column, type=of, length=length)
+    if of.wide and not column.type.wide and column.default is not None and isinstance(column.default.value, int):
+        made = replace(made, default=Default(text_of(column.default.value)))
     what = f"column {column.name} is {type_text(column)}"
     if not holds(made, column) or (of.is_decimal and of.scale != column.type.scale):
         wider = "INT to BIGINT, FLOAT to DOUBLE, a DECIMAL with more digits before the point, a longer VARCHAR"

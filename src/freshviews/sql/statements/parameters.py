@@ -151,7 +151,7 @@ def _literal(value: Any) -> Literal:
         return Literal(value, BOOLEAN)
     if isinstance(value, int):
         if abs(value) >= 2**63:
-            raise Fault(f"{shown(value)} does not fit BIGINT")
+            return _literal(Decimal(value))  # as an integer constant of so many digits is
         return Literal(value, INT if -(2**31) <= value < 2**31 else BIGINT)
     if isinstance(value, float):
         return Literal(value, DOUBLE)
@@ -160,7 +160,7 @@ def _literal(value: Any) -> Literal:
     if isinstance(value, Decimal) and value.is_finite():
         if abs(value.adjusted()) > _MOST_DIGITS or -int(value.as_tuple().exponent) > _MOST_DIGITS:
             raise Fault(f"{shown(value)} has more digits than a DECIMAL")
-        made = literal_decimal(f"{abs(value):f}")
+        made = literal_decimal(f"{value.copy_abs():f}")  # abs() would round to 28 digits
         return made if not value.is_signed() else Literal(-int(made.value or 0), made.type)
     if isinstance(value, datetime):
         try:
