@@ -23,14 +23,12 @@ PATH = Path(__file__).parents[1] / "sql" / "spark_intervals.json"
 
 def asked(spark: Any, expression: str) -> list[str | None] | None:
     """The type of an expression over constants and its text; only the type if it fails, None if Spark refuses it."""
-    from pyspark.errors import AnalysisException, ParseException, PySparkException
+    from pyspark.errors import PySparkException
 
     try:
         typed = spark.sql(f"SELECT {expression} AS y").schema[0].dataType.simpleString()
-    except (AnalysisException, ParseException):
-        return None
     except PySparkException:
-        return [None]
+        return None
     try:
         return [typed, spark.sql(f"SELECT CAST({expression} AS STRING) AS y").collect()[0][0]]
     except PySparkException:
