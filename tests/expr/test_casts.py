@@ -108,7 +108,6 @@ def test_a_cast_converts_a_value_as_spark_does(op: str, args: tuple[Any, ...], r
         ("string_to_decimal", ("10000000000", 12, 2), "does not fit"),
         ("string_to_decimal", ("9999999999.995", 12, 2), "does not fit"),
         ("string_to_decimal", ("1e999999999", 12, 2), "does not fit"),
-        ("string_to_decimal", ("1e19", 38, 2), "does not fit the 64 bits"),
         ("string_to_date", ("2026-02-29",), "not a date"),
         ("string_to_date", ("01/02/2026",), "not a date"),
         ("string_to_date", ("26-01-01",), "not a date"),
