@@ -319,7 +319,7 @@ class Graph:
             return Selection(None, frozenset())
         chosen = [frozenset(map(self._named, names)) for names in (refresh, full)]
         for key in chosen[0] & chosen[1]:
-            raise ProjectError(f"{key} is in --refresh and in --full-refresh; leave {key} out of one option")
+            raise ProjectError(f"{key} is in --refresh and in --full-refresh; name the table in one of the two")
         return Selection(*chosen)
 
     def _named(self, name: str) -> str:
