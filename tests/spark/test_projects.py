@@ -221,7 +221,7 @@ def test_a_view_over_the_clock_uses_the_time_of_each_run(
     "refresh, full, full_all, message",
     [
         ("nothing", "", False, "the project has no table nothing; it has arrived, counted"),
-        ("counted", "counted", False, "counted is in --refresh and in --full-refresh; name the table in one of the two"),
+        ("counted", "counted", False, "counted is in --refresh and in --full-refresh; name the table in one"),
         ("counted", "", True, "--full-refresh-all resets every table; leave --refresh out"),
     ],
 )
