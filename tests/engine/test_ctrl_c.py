@@ -211,7 +211,7 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_before_the_commit_ctrl_c_stops_a_statement_that_changes_rows(
+def test_ctrl_c_before_the_commit_stops_a_statement_that_changes_rows(
     statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if "MERGE" in statement or "SELECT" in statement:

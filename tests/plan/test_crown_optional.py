@@ -184,7 +184,7 @@ def test_the_bound_of_an_update_covers_every_changed_node() -> None:
         assert program is not None and dict(program.bounds)["update"] == bound
 
 
-def test_only_the_first_insert_and_the_last_delete_of_a_negated_row_visit_excluded_rows() -> None:
+def test_excluded_rows_are_visited_only_when_a_negated_row_appears_or_disappears() -> None:
     made = query("Q(x, k, y) = R(x, k), S(k, y), !U(k)")
     program = planned(made, "set")
     assert program is not None

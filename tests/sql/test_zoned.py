@@ -98,7 +98,7 @@ def test_python_datetimes_become_instants_in_utc() -> None:
     assert dict(db.view("v")) == {1: "2026-07-01 14:00:00", 3: "2026-07-01 14:00:00", 5: "2026-07-01 13:00:00"}
 
 
-def test_numbers_since_1970_name_moments() -> None:
+def test_a_number_of_seconds_since_1970_is_read_as_a_moment() -> None:
     db = fv.Database(timezone="Europe/Berlin")
     seconds = (
         "unix_timestamp('2024-07-01 02:00:00')",

@@ -123,7 +123,7 @@ def test_a_kill_at_any_step_of_a_snapshot_loses_no_committed_version(
             db.snapshot()
 
 
-def test_a_log_that_ends_at_any_byte_loses_its_torn_tail_with_a_message(
+def test_a_log_cut_at_any_byte_is_opened_without_its_torn_tail(
     tmp_path: Path, expected: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     with fv.Database(tmp_path) as db:

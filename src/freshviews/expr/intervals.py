@@ -48,7 +48,7 @@ def string_to_interval(text: str, first: int, last: int) -> int:
         value = int(found[f"{form}_{name}"])
         if place > first and value > _MOST[name]:
             raise ValueError(
-                f"{text!r} is not an interval; {name} must be 0 to {_MOST[name]} after another field"
+                f"{text!r} is not an interval; after another field, {name} must be 0 to {_MOST[name]}"
             )
         total += value * FIELD_UNITS[name]
     if FIELDS[last] == "SECOND":

@@ -123,7 +123,7 @@ def _layout(how: int | str) -> tuple[int, int, int, int]:
     digits = whole.replace(",", "")
     if not found or "0#" in digits or not digits + fraction or whole.startswith(",") or whole.endswith(","):
         what = f"format_number: the pattern {how!r} is not supported"
-        raise ValueError(f"{what}; # 0 , and . are accepted, as in '#,##0.00'")
+        raise ValueError(f"{what}; a format has the characters '#', '0', ',' and '.', as in '#,##0.00'")
     group = len(whole) - whole.rindex(",") - 1 if "," in whole else 0
     least = digits.count("0") or ("." in how and "0" not in fraction)
     return int(least), group, fraction.count("0"), len(fraction)

@@ -1,6 +1,7 @@
 """Binds UNION, EXCEPT and INTERSECT, which combine the rows of SELECTs.
 
-UNION ALL reads all rows; the other operations read distinct rows. EXCEPT ALL and INTERSECT ALL also read their counts.
+UNION ALL reads all rows. UNION, EXCEPT and INTERSECT read each distinct row once. EXCEPT ALL and INTERSECT ALL read
+each distinct row with the number of times that it occurs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Writes one loop that computes doubles and one that adds them to many sums. A statement per sum compiles slowly."""
+"""Writes one loop that computes doubles, and one loop that adds them to many sums.
+
+A statement for each sum would take long to compile.
+"""
 
 from __future__ import annotations
 

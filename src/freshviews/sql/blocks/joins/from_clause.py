@@ -254,7 +254,7 @@ class FromBinder:
             by_left, by_right = (any(side.scope.named(c.name, c.table) for c in names) for side in (left, right))
             if by_left and by_right:
                 what = "a subquery in ON of a FULL JOIN, in a predicate that names columns of both sides,"
-                raise self.text.unsupported(term, what, "compute the value in a subquery of FROM on one side")
+                raise self.text.unsupported(term, what, "join a subquery that computes the value instead of its table")
             side, value = self._view_with_value(right if by_right else left, term)
             left, right = (left, side) if by_right else (side, right)
             found.append(value)
