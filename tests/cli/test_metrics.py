@@ -310,7 +310,7 @@ def test_a_client_never_sees_the_text_of_an_error_in_reading_numbers() -> None:
 
 def test_a_port_in_use_is_refused_with_the_remedy(server: HttpServer) -> None:
     port = port_of(server)
-    with pytest.raises(ServerError, match=rf"--metrics-port {port}: cannot listen at .*:{port}: .*in use; name another port"):
+    with pytest.raises(ServerError, match=rf"--metrics-port {port}: .*:{port}: .*in use; name another port"):
         HttpServer("127.0.0.1", port, metrics_page(lambda patience: b""), option="metrics-")
     fetch(server)
     server.close()
