@@ -40,8 +40,8 @@ NAN = 0x7FF8000000000000
 
 @dataclass(frozen=True, repr=False)
 class SqlType:
-    """A SQL type; DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field; the precision
-    also tells BINARY and TIMESTAMP_LTZ from the types whose codes they have.
+    """A SQL type; DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field. BINARY has
+    the codes of STRING, and TIMESTAMP_LTZ those of TIMESTAMP; their precision tells them apart.
 
     ``wide``: of a DECIMAL, its codes are those of texts."""
 

@@ -151,7 +151,7 @@ def _literal(value: Any) -> Literal:
         return Literal(value, BOOLEAN)
     if isinstance(value, int):
         if abs(value) >= 2**63:
-            return _literal(Decimal(value))  # as an integer constant of so many digits is
+            return _literal(Decimal(value))  # SQL reads an integer constant of these digits as a decimal, too.
         return Literal(value, INT if -(2**31) <= value < 2**31 else BIGINT)
     if isinstance(value, float):
         return Literal(value, DOUBLE)

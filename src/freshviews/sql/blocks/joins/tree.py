@@ -99,7 +99,7 @@ class FullJoin:
 
 
 def either_of(exprs: Iterable[Expr]) -> tuple[Call, ...]:
-    """Those of some expressions that are COALESCE of two values."""
+    """The expressions among ``exprs`` that are COALESCE of two values."""
     return tuple(one for one in exprs if isinstance(one, Call) and one.op == "coalesce" and len(one.args) == 2)
 
 
