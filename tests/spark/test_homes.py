@@ -138,6 +138,7 @@ def test_a_shuffle_spreads_the_reading_of_text_files_over_more_than_two_cores() 
         assert (at.count, at.direct, at.for_text().direct) == (1, True, direct)
 
 
+@pytest.mark.full
 def test_each_version_looks_up_the_executors_of_its_cells_only_once(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
