@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import SHARE_OF_A_FILE
+
 ROOT = Path(__file__).parents[1]
 TESTS = """
 import pytest
@@ -98,7 +100,8 @@ def test_the_tests_of_a_tier_fit_into_its_time(tier: str, pure: str) -> None:
 def test_a_tier_runs_fewer_cases_of_a_slow_file_and_fails_if_they_take_too_long(
     run: Callable[..., tuple[dict[str, int], str]], tmp_path: Path
 ) -> None:
-    seconds = {tier: {"plain": {}, "compiled": {"tests/test_some.py": 2.5}} for tier in ("quick", "change")}
+    quarter = SHARE_OF_A_FILE["change"] / 4
+    seconds = {tier: {"plain": {}, "compiled": {"tests/test_some.py": quarter}} for tier in ("quick", "change")}
     (tmp_path / "tests" / "seconds.json").write_text(json.dumps(seconds))
     change, _ = run(FRESHVIEWS_TESTS="change")
     assert change == {"grid": 2, "sampled": 1, "full": 1, "compiled": 1, "large": 1, "largest": 1, **SEEDED}
