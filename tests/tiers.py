@@ -25,7 +25,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-SHARE_OF_A_FILE = {"quick": 0.4, "change": 6.0}
+SHARE_OF_A_FILE = {"quick": 0.4, "change": 4.0}
 """By tier, seconds for the tests of a file in a job: for one test at least, and in the change tier for one case of each
 test function at least."""
 SLOWEST = 3.5

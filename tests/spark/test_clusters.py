@@ -79,6 +79,7 @@ def test_64_cells_survive_kills_of_executors(tmp_path: Path) -> None:
 
 
 @pytest.mark.long("a master and two workers start, and an executor is replaced")
+@pytest.mark.kills
 def test_a_master_with_two_workers_replaces_a_killed_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

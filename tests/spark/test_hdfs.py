@@ -100,7 +100,7 @@ def test_an_unfinished_file_is_never_visible_and_is_deleted(losing: Between) -> 
     assert names(store, "aside/") == []
 
 
-@pytest.mark.large(2)
+@pytest.mark.kills
 @pytest.mark.parametrize("number", [0, 1], ids=["namenode", "datanode"])
 def test_an_error_names_the_stopped_hdfs_server(hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     store = new_store(hdfs.web)

@@ -188,6 +188,7 @@ def test_a_worker_killed_at_any_step_loses_no_row(pipeline: InSession, fault: Fa
 
 @pytest.mark.long("two runs of a pipeline for each step")
 @pytest.mark.full
+@pytest.mark.kills
 def test_no_process_keeps_the_state_of_a_discarded_try(pipeline: InSession, fault: Fault) -> None:
     """The workers finish and keep their cells, then the version or its delivery fails."""
     reached = DRIVER if pipeline.cells == 1 else (*WORKER, *DRIVER)

@@ -88,7 +88,7 @@ def whole(request: pytest.FixtureRequest, address: str) -> Callable[[Path], None
     return in_process if EVERY else in_session
 
 
-@pytest.mark.large(4)
+@pytest.mark.kills
 @pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 def test_a_killed_driver_restores_the_spark_checkpoint_from_the_server(
     tmp_path: Path, kind: str, address: str, whole: Callable[[Path], None]
