@@ -155,7 +155,7 @@ def row_table(stored: BaseTable) -> int:
     st.booleans(),
     pairs,
 )
-def test_a_table_whose_first_delete_flushes_deferred_rows_agrees_with_a_counter(
+def test_a_first_delete_adds_deferred_rows_before_it_removes_rows(
     batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool, types: tuple[SqlType, SqlType]
 ) -> None:
     """Several calls may make one batch; a batch is settled, undone, or continued in a table read from an image."""

@@ -348,7 +348,7 @@ def test_a_view_may_read_a_view_of_the_same_script() -> None:
     assert printed(second.views) == "w: N BIGINT NOT NULL\n  bag w(n) = V:v(n | gt(n, 1))\n  -> N=n"
 
 
-def test_a_star_lists_the_columns_of_using_first() -> None:
+def test_a_star_lists_first_the_columns_of_the_using_clause() -> None:
     names = [
         c.name
         for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns

@@ -1,13 +1,14 @@
 """Looks up negated atoms (NOT EXISTS) only when a value first appears in a group, instead of for every joined row.
 
-For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
+For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``, ``appears`` runs if the entry just changed was 0
+before, and ``vanishes`` if it is 0 now::
 
     on R(a, k) += m:                            on T(x) += m:
         for x, s in S[k]:                           T[x] += m
             D[a, x] += m * s                            appears:
                 appears:                                    for a, d in D[_, x]:
                     if no T[x]:                                 Q[a] += (count: -1, number: -1)
-                        Q[a] += (count: 1, number: 1)   vanishes: the same with 1
+                        Q[a] += (count: 1, number: 1)   vanishes: the same, with 1 instead of -1
         R[a, k] += m
 """
 

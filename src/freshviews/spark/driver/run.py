@@ -552,7 +552,8 @@ class Run:
         if batch != before.batch + 1:
             raise checkpoint.CheckpointError(
                 f"{self.store.address}: micro-batch {batch} does not follow micro-batch {before.batch} of version "
-                f"{before.version}; restore all folders from one copy, or begin with a new checkpoint"
+                f"{before.version}; the folders of the checkpoint are of different times: restore all of them from one "
+                "backup, or begin with a new checkpoint"
             )
         names = [source.table.name for source in streaming]
         base = replace(

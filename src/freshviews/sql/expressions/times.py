@@ -56,7 +56,7 @@ def _local_micros(moment: Expr) -> Expr:
 def _without_zone(what: str, *moments: Expr) -> None:
     """Refuse a TIMESTAMP_LTZ."""
     if any(one.type == TIMESTAMP_LTZ for one in moments):
-        raise Refusal(f"{what} of a TIMESTAMP_LTZ", "CAST it to TIMESTAMP, its local time")
+        raise Refusal(f"{what} of a TIMESTAMP_LTZ", "CAST it to TIMESTAMP, which gives its local time")
 
 
 def _of(op: str, *args: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""Replaces a loop over rows between two bounds by a sum, or by a loop over these rows alone::
+"""Replaces a loop that compares every row with bounds by the sum of the rows between the bounds, or by their loop::
 
     for t, v, s in S[g]:                      u = sum:
         if t <= x:                                u += S_by_t[g, t <= x]

@@ -51,7 +51,9 @@ def _store_of(address: str) -> Store:
         return Cached(_azure(address, rest), cache_of(address))
     if kind in ("hdfs", "webhdfs", "swebhdfs"):
         return Cached(_hdfs(address, kind, rest), cache_of(address))
-    raise AddressError(f"checkpoint {address}: {scheme[1]}: addresses are not supported; accepted: {_SERVED}")
+    raise AddressError(
+        f"checkpoint {address}: addresses that begin with {scheme[1]}: are not supported; accepted: {_SERVED}"
+    )
 
 
 def _s3(address: str, rest: str) -> Objects:

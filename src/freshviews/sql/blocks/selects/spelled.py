@@ -1,4 +1,4 @@
-"""Rewrites expressions of a grouped SELECT as GROUP BY spells them, if they equal a group.
+"""Replaces an expression of a grouped SELECT by the expression of GROUP BY that means the same, if there is one.
 
 With ``GROUP BY a + b``, an expression ``b + a`` in the list becomes ``a + b``.
 """
