@@ -636,7 +636,7 @@ def test_an_unbounded_frame_stores_no_values_and_an_update_visits_only_rows_that
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_running_min_by_max_by_and_last_follow_every_change(seed: int) -> None:
+def test_min_by_and_max_by_and_last_of_a_running_frame_follow_every_change(seed: int) -> None:
     draw, db = Random(seed), Database()
     live: dict[int, tuple[int, int | None, int]] = {}
     least_of, greatest_of = "MIN_BY(y, x) OVER (ORDER BY id) AS a", "MAX_BY(y, x) OVER (ORDER BY id DESC) AS b"

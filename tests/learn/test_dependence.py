@@ -131,7 +131,7 @@ def test_subscribers_of_a_model_get_its_changes() -> None:
     assert "dependence" not in db.views
 
 
-def test_errors_of_a_dependence_model_name_missing_rows_and_variables() -> None:
+def test_errors_of_a_dependence_model_say_which_rows_and_variables_are_missing() -> None:
     db = database()
     model = ChowLiuTree(db, JOIN, VARIABLES, name="tree")
     with pytest.raises(LearnError, match="no row in which all variables have a value"):

@@ -314,7 +314,8 @@ def test_environment_errors_are_printed_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert re.search(r"the checkpoint .*/file/ckpt cannot be written: Not a directory; .*--checkpoint", done.stderr)
     done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "gopher://host/ckpt")
-    assert done.returncode == 1 and "addresses that begin with gopher: are not supported; accepted: a path" in done.stderr
+    assert done.returncode == 1
+    assert "addresses that begin with gopher: are not supported; accepted: a path" in done.stderr
     done = run(tmp_path, "run", "shop.sql", "--once", "--master", "lokal[2]")
     assert done.returncode == 1
     assert re.search(r"Spark does not start with the master lokal\[2\]: .*", done.stderr), done.stderr

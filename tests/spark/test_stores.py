@@ -164,7 +164,8 @@ def test_an_unknown_scheme_is_refused(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     scheme = address.partition(":")[0]
-    with pytest.raises(AddressError, match=rf"addresses that begin with {scheme}: are not supported; .*file:/path .*s3://bucket.* hdfs://namenode/"):
+    message = f"that begin with {scheme}: are not supported; .*file:/path .*s3://bucket.* hdfs://namenode/"
+    with pytest.raises(AddressError, match=message):
         store_of(address)
     assert list(tmp_path.iterdir()) == []
 

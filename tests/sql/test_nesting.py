@@ -153,7 +153,7 @@ def test_the_function_room_increases_the_recursion_limit_inside_its_block() -> N
     assert sys.getrecursionlimit() == before
 
 
-def test_deeply_nested_definitions_can_be_pickled_inside_a_block_of_room() -> None:
+def test_deeply_nested_definitions_can_be_pickled_with_a_raised_recursion_limit() -> None:
     query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
     made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
     with room():

@@ -2,7 +2,7 @@
 
 The printed program is public: EXPLAIN shows it, golden files hold it, documents quote it. The notation::
 
-    S(b, c) -> count, sum_x  by [b], [c]      a view: key, payload, indexes; then "ordered", "journal"
+    S(b, c) -> count, sum_x  by [b], [c]      a view: key, payload, indexes; "ordered" and "journal" may follow
 
     on E(src as a, dst as b) += m:            a trigger: columns (under other names) and multiplicity
         where gt(weight, 0)                       the trigger runs only for these rows
@@ -33,14 +33,15 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         V[a].min_x = min of D[a]                  an aggregate of an ordered view
         for x, y, d in first 10 of R, as r grows by m:
                                                   rows that get d copies more among the first 10 (d < 0: fewer)
-        for number n of r, forgotten:             each number or rank that is stored for row r; then they are deleted
+        for number n of r, forgotten:             each number or rank stored for row r, which is then deleted
         for x, y, number n, d in all of R, new or wrong from [u, v] on:
                                                   rows from [u, v] on, with a new number n (d is 1) or a stored number
                                                   that is now wrong (d is -1)
         for x, y, (z) -1 or not o, d in R, as r grows by m:
-                                                  new (d is 1) and former (d is -1) pairs of a row and the row before
-                                                  it; z is a column of the row before; o is 0 if there is none
-        for p, d in S[b, _] by value < c:         rows whose value is now less than c (d is 1), or no longer (d is -1)
+                                                  pairs of a row and the row before it, new (d is 1) or former (d is
+                                                  -1); z is a column of the row before; o is 0 if there is none
+        for p, d in S[b, _] by value < c:         as c changes: rows whose value became less than c (d is 1), or stopped
+                                                  being less (d is -1)
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
         for t, p in P[g, x < t <= y]:             a loop over the rows of a range
         if changes are wanted:                    runs only then

@@ -1,4 +1,5 @@
-"""Defines the condition that a row lies in the frame of a place. A frame has the rows between two places of an order.
+"""Defines the condition that one row lies in the window frame of another: between the first and the last place of the
+frame, in the order of the window.
 
 The condition is a call, so that it is renamed and printed with the other conditions of a query. Only strategy ``top_k``
 evaluates it, by ranges of an ordered index.

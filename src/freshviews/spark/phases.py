@@ -1,4 +1,4 @@
-"""Measures the seconds that a run spends in each phase of its versions."""
+"""Measures how many seconds each phase of making a version takes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Writes the readers of a result that is held in one view or enumerated by group.
+"""Generates the functions that read a result, which is held in one view or enumerated by group.
 
-- ``read_change(state, out)`` writes each changed row: the old one with -1, the new one with 1.
-- ``read_rows(state, start, limit, out)`` writes ``limit`` rows and returns the next position, or -1 at the end.
+- ``read_change(state, out)`` puts each changed row into ``out``: the old one with -1, the new one with 1.
+- ``read_rows(state, start, limit, out)`` puts ``limit`` rows into ``out``, and returns the next position or -1.
 - ``read_group(state, key, out)`` looks up one row, ``read_groups`` several rows.
 """
 

@@ -1,4 +1,5 @@
-"""Calls a function in each forked child process, so that the child does not write the files of its parent."""
+"""Calls methods in each child process right after a fork. Databases use it to close, in the child, the parent's files.
+"""
 
 from __future__ import annotations
 

@@ -156,8 +156,8 @@ def _inner(request: Request) -> BagPlanner:
     able = {known: one.bags for known, one in request.strategies.items() if one.bags is not None}
     if name not in able:
         raise PlanError(
-            f"view {request.view.name}: strategy '{name}' cannot maintain bags; '{BAG_STRATEGY}' takes "
-            f"{', '.join(able)}"
+            f"view {request.view.name}: strategy '{name}' cannot maintain bags; set '{BAG_STRATEGY}' to "
+            f"{' or '.join(able)}"
         )
     return able[name](request)
 

@@ -1,6 +1,7 @@
-"""Finds the window functions of a SELECT, and those of its subqueries that have one value for each joined row.
+"""Finds what a SELECT computes once per joined row: its window functions, and the subqueries with a value per row.
 
-In a grouped SELECT, these are the subqueries in GROUP BY and inside aggregates. Others have one value for each group.
+In a grouped SELECT, subqueries in GROUP BY and inside aggregates have a value per row, and other subqueries a value per
+group.
 """
 
 from __future__ import annotations
