@@ -248,7 +248,6 @@ UNSUPPORTED = [
     ("SELECT §flor(a) AS x FROM r", "did you mean floor"),
     ("SELECT §explode(a) AS x FROM r", "generator"),
     ("SELECT cast(a AS §VARIANT) AS x FROM r", "type VARIANT"),
-    ("SELECT §unhex(s) AS x FROM r", "a BINARY value as a column"),
     ("SELECT 1 AS one FROM (VALUES (§rand()), (2)) AS q(a)", "function rand"),
     ("SELECT a FROM r §TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
     ("SELECT a FROM r §VERSION AS OF 1", "time travel"),

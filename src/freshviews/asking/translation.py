@@ -29,7 +29,7 @@ from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
-from freshviews.types import TIMESTAMP_LTZ, SqlType
+from freshviews.types import BINARY, TIMESTAMP_LTZ, SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
@@ -523,12 +523,13 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
 
 def _check_kind(column: exp.Column, relation: AskedRelation) -> None:
     """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules.
-    Refuse a TIMESTAMP_LTZ, which DuckDB would read in UTC."""
+    Refuse a TIMESTAMP_LTZ, which DuckDB would read in UTC, and a BINARY, of which its functions mean other things."""
     kind = next((kind for name, kind in relation.columns if name.lower() == column.name.lower()), None)
-    if kind is not None and (kind.is_interval or kind == TIMESTAMP_LTZ):
+    if kind is not None and (kind.is_interval or kind in (TIMESTAMP_LTZ, BINARY)):
         article = "an" if kind.is_interval else "a"
         what = f"{relation.name}.{column.name} is {article} {kind}, which a SELECT cannot read"
-        raise NotAnswered(column, f"{what}; read the view itself, or CAST it to STRING or to a number in a view")
+        instead = "write hex(x)" if kind == BINARY else "CAST it to STRING or to a number"
+        raise NotAnswered(column, f"{what}; read the view itself, or {instead} in a view")
 
 
 _MISSING = re.compile(

@@ -41,6 +41,7 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import ArgumentError, CatalogError, FreshviewsError, shown
 from freshviews.tracebacks import ends_at_the_call, lookup_ends_at_the_call
+from freshviews.types import STRING
 from freshviews.types.frames import Frames
 
 ROWS = 1 << 16
@@ -600,7 +601,7 @@ class View(Readable):
         except CatalogError:
             return []
         column = next((c for c in self._state.definition.columns if (c.name,) == names), None)
-        if column is None or column.type.name != "STRING":
+        if column is None or column.type != STRING:
             return []
         return [key for key in self.head(COMPLETED)[column.name].to_pylist() if key is not None]
 

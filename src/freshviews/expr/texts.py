@@ -16,6 +16,7 @@ from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
 from freshviews.expr.strings import members
 from freshviews.kernel.codes import texts as kernel
+from freshviews.types import STRING
 
 MOST_MEMBERS = 16
 """Most constants with which a text is compared one by one; ``host_evaluation`` looks more up by their hash."""
@@ -77,7 +78,7 @@ def text_function(expr: Expr) -> TextFunction | None:
             node = node.args[0]
     except (ValueError, UnicodeEncodeError):
         return None
-    if not isinstance(node, Column) or node.type.name != "STRING":
+    if not isinstance(node, Column) or node.type != STRING:
         return None
     steps.append(last or (kernel.CODE,))
     words = np.zeros(1 + kernel.STEP_WORDS * len(steps), np.int64)

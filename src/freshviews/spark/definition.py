@@ -21,7 +21,7 @@ from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
-from freshviews.types import TIMESTAMP_LTZ
+from freshviews.types import BINARY, TIMESTAMP_LTZ
 
 ROWS = "freshviews.rows"
 """The property of a table that declares its expected rows."""
@@ -196,7 +196,8 @@ def catalog_of(script: str, rings: Mapping[str, RingAggregate] | None = None) ->
             catalog = catalog.after(statement)
     relations: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
     for relation in relations:
-        column = next((one for one in relation.columns if one.type.is_interval or one.type == TIMESTAMP_LTZ), None)
+        refused = (one for one in relation.columns if one.type.is_interval or one.type in (TIMESTAMP_LTZ, BINARY))
+        column = next(refused, None)
         if column is not None:
             kind = f"{'an' if column.type.is_interval else 'a'} {column.type}"
             what = f"{relation.name.split('#')[0]}.{column.name}, {kind}, as a column of a pipeline"

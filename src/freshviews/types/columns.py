@@ -12,7 +12,7 @@ from freshviews.types import arrow_compute as pc
 from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NAN, NULL, SqlType, value_of_text
+from freshviews.types.sqltype import BINARY, NAN, NULL, STRING, SqlType, value_of_text
 from freshviews.types.values import NULL_REFUSED, BadValue, encoder_for
 
 Codes = npt.NDArray[np.int64]
@@ -32,6 +32,8 @@ def arrow_type(kind: SqlType) -> pa.DataType:
         return pa.decimal128(kind.precision, kind.scale)
     if kind.is_interval:
         return pa.int32() if kind.is_months else pa.duration("us")
+    if kind == BINARY:
+        return pa.binary()
     return {
         "BOOLEAN": pa.bool_(),
         "TINYINT": pa.int8(),
@@ -65,13 +67,15 @@ def encode_arrow(
         if array.num_chunks != 1:
             return _encode_chunks(kind, array, dictionary, nullable)
         array = array.chunk(0)
-    if pa.types.is_dictionary(array.type) and kind.name != "STRING":
+    if pa.types.is_dictionary(array.type) and kind != STRING:
         array = array.dictionary_decode()
     if array.null_count and not nullable:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
         raise BadValue(row, None, NULL_REFUSED)
     if pa.types.is_null(array.type):
         return np.full(len(array), NULL, np.int64)
+    if kind == BINARY:
+        return dictionary.encode_arrow(texts_of_bytes(array))
     if kind.name == "STRING":
         return _strings(array, dictionary)
     if kind.wide:
@@ -132,6 +136,25 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
             return _strings(array.dictionary_decode(), dictionary)
         row = next(i for i, value in enumerate(array) if not _is_text(value))
         raise BadValue(row, array[row].as_buffer().to_pybytes(), "it is not valid UTF-8 text") from None
+
+
+def texts_of_bytes(array: pa.Array) -> pa.Array:
+    """The texts that code the values of a column of bytes. Raises TypeError for another column."""
+    kind = array.type
+    if pa.types.is_binary_view(kind) or pa.types.is_fixed_size_binary(kind):
+        array = array.cast(pa.large_binary())
+    elif not (pa.types.is_binary(kind) or pa.types.is_large_binary(kind)):
+        raise TypeError(f"BINARY accepts a column of binary values, not of {kind}")
+    distinct = array.dictionary_encode()
+    texts = [value.decode("latin-1") for value in distinct.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(distinct.indices, pa.array(texts, pa.large_string()))
+
+
+def _decode_bytes(codes: Codes, dictionary: Dictionary) -> pa.Array:
+    distinct, places = np.unique(codes, return_inverse=True)
+    texts = dictionary.decode_array(distinct).to_pylist()
+    values = pa.array([None if text is None else text.encode("latin-1") for text in texts], pa.binary())
+    return values.take(pa.array(places.reshape(-1)))
 
 
 def characters_over(array: pa.Array | pa.ChunkedArray, length: int) -> dict[int, int]:
@@ -368,15 +391,15 @@ def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
 def decode_array(
     kind: SqlType, codes: Codes, dictionary: Dictionary | None = None, nullable: bool = True
 ) -> pa.Array:
-    """The values of codes, of type ``arrow_type(kind)``; STRING needs ``dictionary``.
+    """The values of codes, of type ``arrow_type(kind)``; STRING and BINARY need ``dictionary``.
 
     If not ``nullable``, codes are not searched for NULLs. BIGINT, DOUBLE, TIMESTAMP and an INTERVAL of days to
     seconds share the memory of contiguous ``codes``.
     """
     if kind.name == "STRING":
         if dictionary is None:
-            raise ValueError("codes of STRING need a dictionary; pass dictionary=")
-        return dictionary.decode_array(codes)
+            raise ValueError(f"codes of {kind} need a dictionary; pass dictionary=")
+        return _decode_bytes(codes, dictionary) if kind == BINARY else dictionary.decode_array(codes)
     if kind.wide:
         if dictionary is None:
             raise ValueError(f"codes of {kind} need a dictionary; pass dictionary=")

@@ -82,7 +82,7 @@ class PythonFunction:
         values = found if found is not None else [self._result(row) for row in distinct]
         read = reader_of(self.returns)
         by_row = {row: read(value) for row, value in zip(distinct, values, strict=True)}
-        return pa.array([by_row[row] for row in rows], _arrow(self.returns))
+        return pa.array([by_row[row] for row in rows], arrow_type(self.returns))
 
     def _result(self, values: Sequence[Any]) -> Value:
         if not self.nulls and any(one is None for one in values):
@@ -108,7 +108,7 @@ class PythonFunction:
 
     def _of_arrays(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
         columns = zip(*rows, strict=True)
-        arrays = [pa.array(column, _arrow(kind)) for column, kind in zip(columns, self.takes, strict=True)]
+        arrays = [pa.array(column, arrow_type(kind)) for column, kind in zip(columns, self.takes, strict=True)]
         found = self.function(*arrays)
         listed: list[Any] = found.to_pylist() if isinstance(found, pa.Array | pa.ChunkedArray) else list(found)
         if len(listed) != len(rows):
@@ -189,7 +189,7 @@ def name_of(operation: str) -> str:
 
 def written_types(returns: SqlType, takes: Sequence[SqlType]) -> str:
     """The types of the result and the arguments, as ``types_in`` reads them."""
-    return "; ".join("BINARY" if kind == BINARY else str(kind) for kind in (returns, *takes))
+    return "; ".join(map(str, (returns, *takes)))
 
 
 def types_in(text: str) -> tuple[SqlType, tuple[SqlType, ...]]:
@@ -204,10 +204,6 @@ def _type(text: str) -> SqlType:
     if found[1] == "DECIMAL":
         return declared_decimal(int(found[2]), int(found[3]))
     return _NAMED.get(text) or SqlType(found[1], int(found[2] or 0), int(found[3] or 0))
-
-
-def _arrow(kind: SqlType) -> pa.DataType:
-    return pa.binary() if kind == BINARY else arrow_type(kind)
 
 
 def reader_of(kind: SqlType) -> Callable[[Any], Any]:

@@ -12,6 +12,7 @@ DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230; for a wide DECIM
 DOUBLE     the bits of the float64, with one zero and one NaN
 FLOAT      the bits of the float64 that equals the float32
 STRING     its number in the dictionary of the database
+BINARY     the number of a text that has a character for each byte
 =========  ==========================================================
 
 A *wide* DECIMAL holds values of 38 digits. The dictionary has a text for each value (``text_of``). The texts are in the
@@ -130,7 +131,7 @@ FLOAT = SqlType("FLOAT")
 DOUBLE = SqlType("DOUBLE")
 STRING = SqlType("STRING")
 BINARY = SqlType("STRING", 8)
-"""Bytes within an expression, coded as a string with a character, U+0000 to U+00FF, for each; not a column's type."""
+"""Bytes, coded as a string with a character, U+0000 to U+00FF, for each byte. So the order is that of the bytes."""
 DATE = SqlType("DATE")
 TIMESTAMP = SqlType("TIMESTAMP")
 TIMESTAMP_LTZ = SqlType("TIMESTAMP", 1)

@@ -8,6 +8,7 @@ DOUBLE     float; int that is exactly a double
 DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
            not; never a float: 12.3 is not a decimal
 STRING     str of valid Unicode
+BINARY     bytes, bytearray, memoryview
 DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
            pandas.Timestamp of whole microseconds
@@ -29,7 +30,7 @@ import numpy as np
 from freshviews.errors import refused
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NAN, NULL, RESERVED, SqlType, text_of, value_of_text
+from freshviews.types.sqltype import BINARY, NAN, NULL, RESERVED, SqlType, text_of, value_of_text
 
 Encoder = Callable[[Any], int]
 Decoder = Callable[[int], Any]
@@ -75,6 +76,8 @@ def encoder_for(
         return _wide_encoder(kind, dictionary.encode, null) if kind.wide else _decimal_encoder(kind, null)
     if kind.is_float:
         return _float_encoder(kind, null)
+    if kind == BINARY:
+        return _bytes_encoder(dictionary.encode, null)
     if kind.name == "STRING":
         return _string_encoder(dictionary, null)
     if kind.name == "BOOLEAN":
@@ -244,8 +247,10 @@ def _wide_encoder(kind: SqlType, lookup: Callable[[str], Any], null: Callable[[]
 
 
 def finder_for(kind: SqlType, dictionary: Dictionary) -> Callable[[Any], int | None]:
-    """As ``encoder_for``, of a wide DECIMAL that may be NULL. It adds nothing to the dictionary: for a value that the
-    dictionary lacks it gives None."""
+    """As ``encoder_for``, of a BINARY or a wide DECIMAL that may be NULL. It adds nothing to the dictionary, and gives
+    None for a value that the dictionary lacks."""
+    if kind == BINARY:
+        return _bytes_encoder(dictionary.find, _null_code)
     return _wide_encoder(kind, dictionary.find, _null_code)
 
 
@@ -272,6 +277,18 @@ def _string_encoder(dictionary: Dictionary, null: Callable[[], int]) -> Encoder:
         if isinstance(value, str):
             return lookup(str(value))
         raise _refuse_type("STRING", value, "str")
+
+    return encode
+
+
+def _bytes_encoder(lookup: Callable[[str], Any], null: Callable[[], int]) -> Callable[[Any], Any]:
+    def encode(value: Any) -> Any:
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return lookup(bytes(value).decode("latin-1"))
+        if _is_null(value):
+            return null()
+        hint = "; write text.encode() for its bytes in UTF-8" if isinstance(value, str) else ""
+        raise TypeError(f"{_refuse_type('BINARY', value, 'bytes')}{hint}")
 
     return encode
 
@@ -404,8 +421,8 @@ def _duration_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
 def decode_value(kind: SqlType, code: int, dictionary: Dictionary) -> Any:
     """The Python value of a code, None for NULL.
 
-    bool, int, float, Decimal, str, date, datetime or timedelta (months of an INTERVAL are an int); numpy.datetime64 for
-    a date outside the years 1 to 9999, which Python's date and datetime cannot hold.
+    bool, int, float, Decimal, str, bytes, date, datetime or timedelta (months of an INTERVAL are an int);
+    numpy.datetime64 for a date outside the years 1 to 9999, which Python's date and datetime cannot hold.
     """
     return decoder_for(kind, dictionary)(code)
 
@@ -427,6 +444,9 @@ def _plain_decoder(kind: SqlType, dictionary: Dictionary) -> Decoder:
             text = dictionary.decode
             return lambda code: Decimal(value_of_text(text(code))).scaleb(scale, context)
         return lambda code: Decimal(int(code)).scaleb(scale, context)
+    if kind == BINARY:
+        text = dictionary.decode
+        return lambda code: text(code).encode("latin-1")
     if kind.name == "STRING":
         return dictionary.decode
     if kind.name == "BOOLEAN":

@@ -25,7 +25,7 @@ from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.columns import characters_over
 from freshviews.types.dictionary import words_array
-from freshviews.types.sqltype import SqlType
+from freshviews.types.sqltype import STRING, SqlType
 
 _INTEGERS = {
     pa.int8(): ingest.INT8,
@@ -180,9 +180,9 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextW
 
 def _conversion(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
     """Kind, factor, and bounds before the factor, for a column; None if it needs another conversion."""
-    if kind.name == "STRING":
+    if kind == STRING:
         return (_STRINGS[given], 1, 0, 0) if given in _STRINGS else None
-    if kind.wide:
+    if kind.is_text:
         return None
     if kind.name == "BOOLEAN":
         return (ingest.BOOLEAN, 1, 0, 1) if pa.types.is_boolean(given) else None

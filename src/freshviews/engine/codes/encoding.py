@@ -22,7 +22,7 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
 from freshviews.expr.texts import TextFunction
 from freshviews.kernel.machine.interruption import FEW, INTERRUPTION, PIECE
-from freshviews.types import BIGINT, NULL
+from freshviews.types import BIGINT, NULL, STRING
 from freshviews.types.arrow_check import columns_of, flaw_of, sizes_fit
 from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
@@ -151,7 +151,7 @@ class TableEncoder:
             _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
         # Wanted string columns without a limit of length.
-        texts = [column.type.name == "STRING" and not column.length for column in self._columns]
+        texts = [column.type == STRING and not column.length for column in self._columns]
         self._texts_at = {i for i, is_text in enumerate(texts) if is_text and kept[i]}
         # Place and name of each wanted column.
         self.kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]

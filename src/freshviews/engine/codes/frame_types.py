@@ -9,6 +9,7 @@ import pyarrow as pa
 from freshviews.errors import ArgumentError
 from freshviews.types import (
     BIGINT,
+    BINARY,
     BOOLEAN,
     DATE,
     DAY_TO_SECOND,
@@ -40,6 +41,9 @@ _TYPES = {
     pa.string(): STRING,
     pa.large_string(): STRING,
     pa.string_view(): STRING,
+    pa.binary(): BINARY,
+    pa.large_binary(): BINARY,
+    pa.binary_view(): BINARY,
     pa.date32(): DATE,
     pa.date64(): DATE,
 }
@@ -53,6 +57,8 @@ def sql_type(kind: pa.DataType) -> SqlType | None:
         return TIMESTAMP
     if pa.types.is_duration(kind):
         return DAY_TO_SECOND
+    if pa.types.is_fixed_size_binary(kind):
+        return BINARY
     if pa.types.is_decimal(kind) and 0 <= kind.scale <= kind.precision <= 38:
         return declared_decimal(kind.precision, kind.scale)
     return _TYPES.get(kind)

@@ -15,6 +15,7 @@ from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError, shown
 from freshviews.kernel.codes.string_search import search_codes
 from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.types import BINARY, STRING
 from freshviews.types.arrow_check import columns_of, flaw_of, without_views
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
@@ -39,10 +40,10 @@ class OneKey:
         self._relation = relation
         types = {column.name: column.type for column in columns}
         self._find = dictionary.find
-        self._texts = tuple(types[name].name == "STRING" for name in names)
+        self._texts = tuple(types[name] == STRING for name in names)
         self._encoders: list[Callable[[Any], int | None]] = [
             finder_for(types[name], dictionary)
-            if types[name].wide
+            if types[name].wide or types[name] == BINARY
             else encoder_for(types[name], True, dictionary, reader_of(types[name]))
             for name in names
         ]
@@ -120,7 +121,7 @@ def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dic
         if flaw is not None:
             row, reason = flaw
             raise ValueError(reason)
-        if column.type.name == "STRING" and not pa.types.is_null(given.type):
+        if column.type == STRING and not pa.types.is_null(given.type):
             # Encoding an empty slice checks the type.
             encode_arrow(column.type, given.slice(0, 0), dictionary)
             return _strings(given, dictionary)

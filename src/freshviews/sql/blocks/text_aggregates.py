@@ -16,7 +16,7 @@ from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, key, null
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BOOLEAN, INT, STRING
+from freshviews.types import BINARY, BOOLEAN, INT, STRING, SqlType
 
 JOINING = {"string_agg": "", "listagg": "", "group_concat": ","}
 """Aggregates that join texts, and their default separators."""
@@ -49,7 +49,7 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
     if not 1 <= len(written.arguments) <= 2:
         raise Fault(f"{name} takes 1 or 2 arguments (the value and the separator), not {len(written.arguments)}")
     value = keep(_typed(bind(written.arguments[0])))
-    separator = _separator(name, [bind(one) for one in written.arguments[1:]])
+    separator = _separator(name, value.type, [bind(one) for one in written.arguments[1:]])
     test = call("is_not_null", (value,), BOOLEAN)
     keys: list[tuple[Expr, bool, bool]] = []
     for one in written.order:
@@ -64,13 +64,13 @@ def joined_texts(node: Node, bind: Callable[[Node], Expr], keep: Callable[[Expr]
         if value.nullable and key(made) != key(value):
             made = logic.choose([(test, made)], null(made.type))
         keys.append((made, bool(one.args.get("desc")), not one.args.get("nulls_first")))
-    if not written.order and value.type != STRING:
+    kind = BINARY if value.type == BINARY else STRING
+    if not written.order and value.type != kind:
         keys.append((value, False, False))
-    text = cast(value, STRING)
-    columns = (*(GatheredColumn(made.type, down, last) for made, down, last in keys), GatheredColumn(STRING))
-    args = (*(made for made, _, _ in keys), text)
+    columns = (*(GatheredColumn(made.type, down, last) for made, down, last in keys), GatheredColumn(kind))
+    args = (*(made for made, _, _ in keys), cast(value, kind))
     return AggregateCall(
-        "string_agg", args, False, STRING, gathering=Gathering(columns, separator, distinct=written.distinct)
+        "string_agg", args, False, kind, gathering=Gathering(columns, separator, distinct=written.distinct)
     )
 
 
@@ -146,12 +146,13 @@ def _written(node: Node) -> _Written:
     return _Written(tuple(arguments), distinct, order)
 
 
-def _separator(name: str, given: Sequence[Expr]) -> str:
+def _separator(name: str, of: SqlType, given: Sequence[Expr]) -> str:
     if not given:
         return JOINING[name]
     (separator,) = given
-    if not isinstance(separator, Literal) or separator.type not in (STRING, VOID):
-        raise Fault(f"the separator of {name} must be a string in quotes, as in {name}(x, ', ')")
+    if not isinstance(separator, Literal) or separator.type not in (BINARY if of == BINARY else STRING, VOID):
+        what, example = ("BINARY", "X'2C'") if of == BINARY else ("a string in quotes", "', '")
+        raise Fault(f"the separator of {name} must be {what}, as in {name}(x, {example})")
     return "" if separator.value is None else str(separator.value)
 
 

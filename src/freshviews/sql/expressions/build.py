@@ -18,10 +18,6 @@ VOID = SqlType("VOID")
 """The type of a bare NULL until it gets another type; it never leaves the front end."""
 
 
-NO_BINARY = ("a BINARY value as a column", "write hex(x), base64(x) or decode(x, 'UTF-8') of it")
-"""The refusal of BINARY as a column, with the remedy."""
-
-
 class Fault(Exception):
     """An error in an expression; a caller that knows the place turns it into a SqlError."""
 

@@ -272,6 +272,17 @@ def _for_bytes(op: str, otherwise: Callable[..., Expr], result: SqlType = BINARY
     return make
 
 
+def _of_two(op: str, ints: int, result: SqlType) -> Callable[..., Expr]:
+    """An operation of two strings, or on the bytes of two BINARY values."""
+
+    def make(one: Expr, other: Expr, *rest: Expr) -> Expr:
+        if not one.type == other.type == BINARY:
+            return _strings(op, 2, ints, result)(one, other, *rest)
+        return call(op, (one, other, *map(_int, rest)), BINARY if result == STRING else result)
+
+    return make
+
+
 def _bit_length(value: Expr) -> Expr:
     if value.type == BINARY:
         return retyped(call("mul_int", (call("length", (value,), BIGINT), integer(8)), BIGINT), INT)
@@ -329,14 +340,19 @@ def _letter(value: Expr) -> str:
     return "b" if value.type == BINARY else _HASHED[value.type.name]
 
 
-def _same_text(value: Expr) -> Expr:
-    """A function of UTF-8 that every string passes."""
-    return _string(value)
-
-
 def _is_text(value: Expr) -> Expr:
+    if value.type == BINARY:
+        return logic.compare("=", value, cast(cast(value, STRING), BINARY))
     known = call("is_not_null", (_string(value),), BOOLEAN)
     return logic.choose([(known, Literal(True, BOOLEAN))], null(BOOLEAN))
+
+
+def _checked_text(value: Expr) -> Expr:
+    return call("decode", (value, text("utf-8")), STRING) if value.type == BINARY else _string(value)
+
+
+def _text_if_valid(value: Expr) -> Expr:
+    return logic.choose([(_is_text(value), _string(value))], null(STRING)) if value.type == BINARY else _string(value)
 
 
 def _mask(value: Expr, *by: Expr) -> Expr:
@@ -675,11 +691,13 @@ FUNCTIONS: dict[str, Function] = {
     "levenshtein": Function(2, 3, _levenshtein),
     "luhn_check": Function(1, 1, _strings("luhn_check", 1, 0, BOOLEAN)),
     "mask": Function(1, 5, _mask),
-    "overlay": Function(3, 4, _strings("overlay", 2, 2, STRING)),
+    "overlay": Function(3, 4, _of_two("overlay", 2, STRING)),
     "quote": Function(1, 1, _strings("quote", 1, 0, STRING)),
     "soundex": Function(1, 1, _strings("soundex", 1, 0, STRING)),
     "is_valid_utf8": Function(1, 1, _is_text),
-    **{name: Function(1, 1, _same_text) for name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8")},
+    "make_valid_utf8": Function(1, 1, _string),
+    "validate_utf8": Function(1, 1, _checked_text),
+    "try_validate_utf8": Function(1, 1, _text_if_valid),
     "typeof": Function(1, 1, _typeof),
     "format_number": Function(2, 2, _format_number),
     "format_string": Function(1, _ANY, _format_string),
@@ -712,11 +730,11 @@ FUNCTIONS: dict[str, Function] = {
     "regexp_instr": Function(2, 3, _regexp_instr),
     "regexp_count": Function(2, 2, _strings("regexp_count", 2, 0, INT)),
     "regexp_substr": Function(2, 2, _strings("regexp_substr", 2, 0, STRING)),
-    "starts_with": Function(2, 2, _strings("startswith", 2, 0, BOOLEAN)),
-    "ends_with": Function(2, 2, _strings("endswith", 2, 0, BOOLEAN)),
-    "startswith": Function(2, 2, _strings("startswith", 2, 0, BOOLEAN)),
-    "endswith": Function(2, 2, _strings("endswith", 2, 0, BOOLEAN)),
-    "contains": Function(2, 2, _strings("contains", 2, 0, BOOLEAN)),
+    "starts_with": Function(2, 2, _of_two("startswith", 0, BOOLEAN)),
+    "ends_with": Function(2, 2, _of_two("endswith", 0, BOOLEAN)),
+    "startswith": Function(2, 2, _of_two("startswith", 0, BOOLEAN)),
+    "endswith": Function(2, 2, _of_two("endswith", 0, BOOLEAN)),
+    "contains": Function(2, 2, _of_two("contains", 0, BOOLEAN)),
     "like": Function(2, 3, _strings("like", 3, 0, BOOLEAN)),
     "ilike": Function(2, 3, _strings("ilike", 3, 0, BOOLEAN)),
     "rlike": Function(2, 2, _strings("rlike", 2, 0, BOOLEAN)),

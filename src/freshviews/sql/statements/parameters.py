@@ -18,7 +18,18 @@ from freshviews.expr.nodes import Literal
 from freshviews.sql.expressions.build import VOID, Fault, null
 from freshviews.sql.expressions.cast import literal_decimal
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BIGINT, BOOLEAN, DATE, DAY_TO_SECOND, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ
+from freshviews.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DAY_TO_SECOND,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+)
 
 _VALUE = "freshviews_value"
 _EPOCH = date(1970, 1, 1)
@@ -157,6 +168,8 @@ def _literal(value: Any) -> Literal:
         return Literal(value, DOUBLE)
     if isinstance(value, str):
         return text_literal(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return Literal(bytes(value).decode("latin-1"), BINARY)
     if isinstance(value, Decimal) and value.is_finite():
         if abs(value.adjusted()) > _MOST_DIGITS or -int(value.as_tuple().exponent) > _MOST_DIGITS:
             raise Fault(f"{shown(value)} has more digits than a DECIMAL")
@@ -177,5 +190,5 @@ def _literal(value: Any) -> Literal:
         if abs(micros) >= 2**63:
             raise Fault(f"{shown(value)} does not fit an {DAY_TO_SECOND}")
         return Literal(micros, DAY_TO_SECOND)
-    accepted = "None, bool, int, float, str, Decimal, date, datetime and timedelta are accepted"
+    accepted = "None, bool, int, float, str, bytes, Decimal, date, datetime and timedelta are accepted"
     raise Fault(f"{shown(value)} is a {type(value).__name__}; {accepted}")

@@ -44,8 +44,9 @@ NAMED = {
 """Types by the names that sqlglot gives them."""
 
 _ACCEPTED = (
-    "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE, "
-    "TIMESTAMP, TIMESTAMP_LTZ and INTERVAL with its fields, as in INTERVAL YEAR TO MONTH and INTERVAL DAY TO SECOND"
+    "accepted: BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), BINARY, "
+    "DATE, TIMESTAMP, TIMESTAMP_LTZ and INTERVAL with its fields, as in INTERVAL YEAR TO MONTH and INTERVAL DAY TO "
+    "SECOND"
 )
 _LONGEST = 2**31 - 1
 
@@ -67,11 +68,7 @@ def type_of(text: SqlText, node: Node) -> SqlType:
 def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
     """The type with which a column is declared, and the most characters of its values, 0 for no limit."""
     if not isinstance(node, exp.DataType) or node.this != exp.DataType.Type.VARCHAR or not node.expressions:
-        of = type_of(text, node)
-        if of == BINARY:
-            instead = "store hex or base64 in a STRING, and write unhex(x) or unbase64(x)"
-            raise text.unsupported(node, "a BINARY column", instead)
-        return of, 0
+        return type_of(text, node), 0
     digits = node.expressions[0].name
     if len(node.expressions) > 1 or not digits.isdecimal() or not 1 <= int(digits) <= _LONGEST:
         raise text.error(node, f"{text.of(node)} is not a type; the length of a VARCHAR is one number, 1 to {_LONGEST}")

@@ -42,7 +42,8 @@ from freshviews.sql.statements.data import Change, Clause, Insert, Merge, is_ass
 from freshviews.sql.statements.parameters import Given
 from freshviews.types import NULL, STRING
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import decode_value, literal_code
+from freshviews.types.python_functions import reader_of
+from freshviews.types.values import decode_value
 
 _CHUNK = 1 << 20
 """Most pairs of rows that ON is computed for together."""
@@ -167,9 +168,9 @@ class Changes:
             message = f"NOT NULL column {column.name} is not given, and has no DEFAULT"
             raise BatchError(f"table {self._table.name}: {message}", table=self._table.name, column=column.name,
                              rule="NOT NULL")  # fmt: skip
-        if column.type.wide and value is not None:
-            value = default_code(column, self._dictionary)
-        return value if value is None or isinstance(value, str) else decode_value(column.type, value, self._dictionary)
+        if value is None or column.type == STRING:
+            return value
+        return decode_value(column.type, default_code(column, self._dictionary), self._dictionary)
 
     def _constant(self, cell: Given | Expr, number: int) -> Any:
         if isinstance(cell, Given):
@@ -182,9 +183,7 @@ class Changes:
                 message = f"table {self._table.name}, row {number}: {failures[row].reason}"
                 raise BatchError(message, table=self._table.name, row=number, rule=failures[row].reason)
             return decode_value(cell.type, int(codes[0]), self._dictionary)
-        if cell.value is None or isinstance(cell.value, str):
-            return cell.value
-        return decode_value(cell.type, literal_code(cell.type, cell.value, self._dictionary), self._dictionary)
+        return reader_of(cell.type)(cell.value)
 
     # UPDATE, DELETE, TRUNCATE
 

@@ -18,6 +18,7 @@ from freshviews.expr.ops import TEXT_OPS
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Atom, Query
 from freshviews.sql.expressions.build import replaced
+from freshviews.types import STRING
 
 
 def with_parts(views: Sequence[ViewDef]) -> tuple[ViewDef, ...]:
@@ -83,7 +84,7 @@ def _same(part: Expr, read: Column, expr: Expr) -> Expr | None:
 
 def _place_of(view: ViewDef, column: ColumnDef) -> tuple[Atom, str] | None:
     """The one ordinary atom with a column of a view, and its variable; None if the view does more than pass it on."""
-    if column.type.name != "STRING" or len(view.blocks) != 1 or view.combined is not None:
+    if column.type != STRING or len(view.blocks) != 1 or view.combined is not None:
         return None
     (block,) = view.blocks
     if block.kind != "bag" or block.limit is not None or block.gathering is not None:

@@ -7,11 +7,11 @@ from sqlglot import exp
 from freshviews.catalog.definitions import ColumnDef, ConstantRow
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import NO_BINARY, VOID, Fault
+from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BINARY, STRING
+from freshviews.types import STRING
 
 
 def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...], tuple[ConstantRow, ...]]:
@@ -37,8 +37,6 @@ def constant_rows(text: SqlText, node: exp.Values) -> tuple[tuple[ColumnDef, ...
             found = [_constant(text, row[i], cast(one[i], of)) for row, one in zip(nodes, bound, strict=True)]
         except Fault as fault:
             raise text.error(node, str(fault)) from None
-        if of == BINARY:
-            raise text.unsupported(node, *NO_BINARY)
         columns.append(ColumnDef(f"col{i + 1}", STRING if of == VOID else of, any(one.value is None for one in found)))
         values.append([one.value for one in found])
     return tuple(columns), tuple(zip(*values, strict=True))

@@ -57,7 +57,7 @@ from freshviews.sql.blocks.windows.binding import Window, needs_all_columns, num
 from freshviews.sql.blocks.windows.nearest import nearest
 from freshviews.sql.blocks.windows.rows import with_occurrence_numbers
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import NO_BINARY, key, rejects_null, renamed, replaced
+from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of, table_scope
@@ -66,7 +66,7 @@ from freshviews.sql.text.clock import reads_clock
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.pipes import is_position
 from freshviews.sql.text.terms import has_subquery, terms_of
-from freshviews.types import BIGINT, BINARY
+from freshviews.types import BIGINT
 
 
 @dataclass
@@ -492,8 +492,6 @@ class SelectBinder:
             binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node, scope)
             items.append(Item(name, binder.bind(node)))
-            if items[-1].expr.type == BINARY:
-                raise text.unsupported(node, *NO_BINARY)
             nodes.append(node)
             if isinstance(node, exp.Alias):
                 aliases.setdefault(name.lower(), items[-1].expr)
