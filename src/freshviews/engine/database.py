@@ -1534,7 +1534,7 @@ class Database(Shown):
         version = 0
         try:
             with self._lock, take_in(self._taken, rows) as waits:
-                clock = self._moved_clock
+                clock = self._moved_clock if self._keeps_time else None
                 names = names if clock is None else (*names, CLOCK.name)
                 if (waits or not self._compiled.issuperset(names)) and not may_stand_in():
                     found = tables() if clock is None else (*tables(), clock)
@@ -1553,7 +1553,7 @@ class Database(Shown):
     def _wait_for_room(self, *tables: TableState | None) -> None:
         """Before a commit to tables: wait for room in the queues of iterators over their views."""
         downstream = self._relations.downstream
-        clock = self._moved_clock
+        clock = self._moved_clock if self._keeps_time else None
         changed = [table for table in (*tables, clock) if table is not None]
         views = {view for table in changed for view in downstream.get(table, ())}
         wait_for_room(self._queues.waited, views, self._lock)
@@ -1561,7 +1561,7 @@ class Database(Shown):
     @property
     def _moved_clock(self) -> TableState | None:
         """The table of the clock, if there is one, of a database whose versions of rows set it."""
-        return self._relations.tables.get(CLOCK.name) if self._keeps_time else None
+        return self._relations.tables.get(CLOCK.name)
 
     def _directly(self, name: str, rows: list[Any] | pa.RecordBatch | ByKey, sign: int) -> int | None:
         """Make a version of a few rows the direct way; None if the general way must take or refuse them."""
@@ -1607,7 +1607,8 @@ class Database(Shown):
         # A signal during a read of a dict of Numba becomes a KeyError.
         with self._whole(unchanged=True):
             table = self._table(name)
-            direct = None if self._moved_clock is not None else direct_of(table, self._relations, self._versions)
+            is_timed = self._keeps_time and self._moved_clock is not None
+            direct = None if is_timed else direct_of(table, self._relations, self._versions)
         if direct is not None and not direct.compiled:
             return None  # The next batch asks again.
         self._direct[name] = direct
@@ -1689,7 +1690,7 @@ class Database(Shown):
     ) -> int:
         """Make a version of encoded changes of ``rows`` rows. Runs uninterrupted, with the lock held. ``looked``: free
         memory was checked, or must not be. ``timed``: the clock was set, or must not be."""
-        clock = None if timed else self._moved_clock
+        clock = self._moved_clock if self._keeps_time and not timed else None
         moved = None if clock is None else later(clock, None)
         if clock is not None and moved is not None:
             changes = ((clock, moved), *changes)
