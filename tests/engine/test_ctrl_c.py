@@ -7,7 +7,9 @@ import random
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes import arrow_plan, encoding
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.commit import commit
@@ -25,9 +28,9 @@ from freshviews.engine.durable import durability
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables import base_table
 from freshviews.engine.tables.base_table import BaseTable
-from freshviews.engine.views import folds, texts
+from freshviews.engine.views import folds, texts, view_upkeep
 from freshviews.engine.views.maintained import MaintainedView
-from freshviews.engine.views.view_block import ViewBlock
+from freshviews.engine.views.view_block import ViewBlock, ViewBlocks
 from freshviews.expr import host_evaluation
 from freshviews.kernel.hash import base_store
 from freshviews.kernel.machine import beside, compiling
@@ -372,6 +375,87 @@ def test_ctrl_c_stops_text_aggregates_between_two_groups(number: int, monkeypatc
     assert [n for (n,) in db.view("longest")] == [17]
 
 
+ONCE = {
+    "numbers": "AS SELECT id, ROW_NUMBER() OVER (ORDER BY qty, id) AS n FROM t",
+    "recompute": "TBLPROPERTIES ('freshviews.strategy' = 'recompute') AS SELECT qty, SUM(id) AS n FROM t GROUP BY qty",
+    "trie_join": "TBLPROPERTIES ('freshviews.strategy' = 'trie_join') "
+    "AS SELECT t.qty, SUM(s.price) AS n FROM t JOIN s USING (part) GROUP BY t.qty",
+}
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("view", ONCE)
+def test_what_is_done_once_per_version_is_taken_back_before_the_next_read_or_change(
+    view: str, read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, other = database(first=200), database(first=200)
+    for one in (db, other):
+        one.execute(
+            f"CREATE MATERIALIZED VIEW v {ONCE[view]};"
+            "CREATE MATERIALIZED VIEW w AS SELECT n, COUNT(*) AS c FROM v GROUP BY n"
+        )
+    total, stops = Counter(db.view("v")), 0
+    db.view("v").subscribe(lambda change: [total.update({row: times}) for row, times in change])
+    for number in range(1, 9):
+        before = contents(db) if read else {}
+        press(monkeypatch, MaintainedView, "apply", number)
+        version = db.version
+        with suppress(KeyboardInterrupt):
+            db.insert("t", rows(300, 50))
+        monkeypatch.undo()
+        if db.version == version:
+            stops += 1
+        else:
+            db.delete("t", rows(300, 50))
+        assert not read or contents(db) == before
+        db.insert("t", rows(400 + number, 1))
+        other.insert("t", rows(400 + number, 1))
+    assert stops > 3 and contents(db) == contents(other)
+    assert +total == Counter(db.view("v"))
+
+
+def test_ctrl_c_stops_a_recomputation_between_two_pieces_of_the_stored_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view_upkeep, "PIECE", 40)
+    db = database(first=400)
+    db.execute(f"CREATE MATERIALIZED VIEW v {ONCE['recompute']}")
+    before = contents(db)
+    calls = press(monkeypatch, ViewBlocks, "run", 6)
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("t", rows(400, 10))
+    assert len(calls) <= 6 + 3, "taking back runs the other three views, and no stored row"
+    assert contents(db) == before
+
+
+def test_ctrl_c_stops_numbers_before_they_are_settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute(f"CREATE TABLE t (id INT, qty INT); CREATE MATERIALIZED VIEW v {ONCE['numbers']}")
+    db.insert("t", [(i, i % 5) for i in range(400)])
+    press(monkeypatch, ViewBlocks, "run", 3)
+    settled = press(monkeypatch, BlockState, "settle", 0)
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("t", [(i, 7) for i in range(400, 520)])
+    assert not settled
+    assert sorted(db.view("v"))[-1] == (399, 400)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_ctrl_c_stops_text_aggregates_between_two_pieces_of_their_rows(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(texts, "FEW", 40)
+    db = database(first=10)
+    db.execute(
+        "CREATE MATERIALIZED VIEW texts AS SELECT id % 60 AS g, STRING_AGG(part, ',') AS parts FROM t GROUP BY id % 60;"
+        "CREATE MATERIALIZED VIEW longest AS SELECT MAX(length(parts)) AS n FROM texts"
+    )
+    pieces = press(monkeypatch, texts.Texts, "_texts_in", number)
+    stopped(db, lambda: db.insert("t", rows(10, 300)))
+    monkeypatch.undo()
+    assert number <= len(pieces) <= number + 2
+    db.insert("t", rows(10, 300))
+    assert [n for (n,) in db.view("longest")] == [17]
+
+
 def test_ctrl_c_drops_a_batch_or_reports_the_new_version(monkeypatch: pytest.MonkeyPatch) -> None:
     db = database(first=10)
 
@@ -552,7 +636,7 @@ def test_random_signals_leave_all_rows_or_none(tmp_path: Path) -> None:
 def test_ctrl_c_ends_a_wait_for_the_compiler(
     monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from freshviews.engine.commit.interrupts import Uninterrupted
+    from freshviews.engine.interrupts import Uninterrupted
 
     waits = beside._Compiler()
     order: Any = (object(), "w")

@@ -15,7 +15,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.commit import commit as commits
-from freshviews.engine.commit.interrupts import Uninterrupted
+from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.views.failure import Failure
 from freshviews.engine.views.maintained import MaintainedView
 from tests.engine.shop import seen, shop

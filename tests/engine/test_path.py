@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from freshviews import Database
-from freshviews.engine import database
-from freshviews.engine.commit import interrupts
+from freshviews.engine import database, interrupts
 from freshviews.errors import StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.store.directory import Directory
@@ -27,7 +26,7 @@ CREATE MATERIALIZED VIEW by_part AS SELECT part, COUNT(*) AS n, SUM(qty) AS qty
 
 STEPS = [
     "engine.database Database.insert",
-    "engine.commit.interrupts Uninterrupted.__enter__",
+    "engine.interrupts Uninterrupted.__enter__",
     "engine.codes.encoding TableEncoder.encode",
     "engine.commit.commit commit",
     "engine.tables.constraints add_to_base",
@@ -39,7 +38,7 @@ STEPS = [
     "engine.views.view_block ViewBlocks.failure",
     "engine.tables.constraints settle_base",
     "engine.commit.collection Collection.step",
-    "engine.commit.interrupts Uninterrupted.__exit__",
+    "engine.interrupts Uninterrupted.__exit__",
 ]
 """Functions of the numbered steps of "The life of one update" in docs/architecture.md, in their order."""
 

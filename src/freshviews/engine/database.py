@@ -54,7 +54,6 @@ from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.free_memory import VARIABLE, FreeMemory, Held, held_by, lacks_memory, rows_by_table
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
-from freshviews.engine.commit.interrupts import Step, Uninterrupted, after_commit
 from freshviews.engine.commit.keyed import check_by_key, signed
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.commit.queues import Queues, hand_out, wait_for_room
@@ -65,6 +64,7 @@ from freshviews.engine.durable.database_image import read_database, write_databa
 from freshviews.engine.durable.durability import snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View, check_rows
+from freshviews.engine.interrupts import Step, Uninterrupted, after_commit
 from freshviews.engine.measured.listing import drawing_of, listing
 from freshviews.engine.measured.questions import explained_query
 from freshviews.engine.measured.questions import shown as shown_relations

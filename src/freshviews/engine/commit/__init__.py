@@ -11,7 +11,6 @@ __all__ = [
     "followed",
     "free_memory",
     "in_order",
-    "interrupts",
     "keyed",
     "notices",
     "queues",

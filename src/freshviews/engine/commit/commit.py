@@ -147,7 +147,7 @@ class General:
     def pieces(self, view: ViewState, name: str) -> Sequence[CodeBatch]:
         """The batch of a relation, in the pieces that the view takes; views share what is computed of a piece."""
         batch = self.batches[name]
-        if len(batch) <= PIECE or not view.maintained.by_triggers:
+        if len(batch) <= PIECE or not view.maintained.takes_pieces:
             return (batch,)
         if name not in self._pieces:
             self._pieces[name] = [batch.between(at, min(at + PIECE, len(batch))) for at in range(0, len(batch), PIECE)]
@@ -307,7 +307,7 @@ def _is_less_to_backfill(way: General) -> bool:
 
 
 def _take_back(way: General) -> None:
-    """Apply the negations of the applied batches. A view that is spoiled, or for which this fails, is backfilled."""
+    """Take the applied batches back. A view that is spoiled, or for which this fails, is backfilled."""
     taken = [*dict.fromkeys(view for view, _ in way.applied)]
     spoiled = [view for view in taken if view.maintained.spoiled]
     try:
@@ -315,7 +315,7 @@ def _take_back(way: General) -> None:
             if view in spoiled:
                 continue
             # Narrow sums leave the same rows out of the batch and of its negation.
-            failure = view.maintained.apply(batch.negated(), widens=False)
+            failure = view.maintained.take_back(batch)
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
         for view in taken:

@@ -15,13 +15,14 @@ from freshviews.codegen.module import Compiled, compile_ahead
 from freshviews.engine.blocks.at_once import end_version, hand_over, state_at_once
 from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, ViewRows
+from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.views.change_reader import ChangeReader, reader_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.set_rows import counts
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.engine.views.view_image import read_image, write_image, written_by
-from freshviews.engine.views.view_upkeep import ByTriggers, Recomputed, Upkeep, upkeep_of
+from freshviews.engine.views.view_upkeep import ByTriggers, Recomputed, Settled, Upkeep, upkeep_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
 from freshviews.expr.texts import TextFunction
@@ -145,6 +146,11 @@ class MaintainedView:
         """Whether triggers alone maintain the view."""
         return type(self._upkeep) is ByTriggers and all(block.texts is None for block in self.blocks)
 
+    @property
+    def takes_pieces(self) -> bool:
+        """Whether a large batch may be applied in pieces, at no more cost."""
+        return type(self._upkeep) in (ByTriggers, Settled)
+
     def use_threads(self, count: int) -> None:
         """Set the most threads in which later batches run (``engine.blocks.lanes``)."""
         for block in self.blocks:
@@ -198,6 +204,29 @@ class MaintainedView:
             if failure.kind == "narrow" and widens:
                 return self._with_reals(partial(self.apply, more=more, widens=False), batch)
         return failure
+
+    def take_back(self, batch: CodeBatch) -> Failure | None:
+        """Undo a batch that ``apply`` took; ``discard_change`` must follow. Returns why the view is spoiled, or that
+        memory ran out. Work that is done once per version waits until the view is read or changed."""
+        try:
+            self._upkeep.take_back(batch)
+            failure = self.blocks.failure()
+        except Failed as failed:
+            failure = failed.failure
+        if failure is not None:
+            self.spoiled |= self.may_be_spoiled and self.blocks.ring_failed
+            self.blocks.reset()
+        return failure
+
+    def _settle(self) -> None:
+        """Do the work that waits, before the contents are read. Raises Failed if memory runs out."""
+        if self._upkeep.waits:
+            with Uninterrupted():
+                self._upkeep.settle()
+            failure = self.blocks.failure()
+            self.blocks.reset()
+            if failure is not None and failure.kind == "memory":
+                raise Failed(failure)
 
     def _with_reals(self, take: Callable[[CodeBatch], Failure | None], batch: CodeBatch) -> Failure | None:
         """Undo a batch that narrow sums could not take, and apply it with reals; returns why it is refused, or None."""
@@ -304,7 +333,7 @@ class MaintainedView:
 
         The view must not change until the iterator is done. Rows that may cancel out are merged first.
         """
-        self._upkeep.settle()
+        self._settle()
         if self.blocks.cancels:
             merged = consolidate(self.blocks.all_rows())
             yield from (self.batch_of(merged[at : at + rows]) for at in range(0, len(merged), rows))
@@ -313,7 +342,7 @@ class MaintainedView:
 
     def in_order(self, order: ReadOrder) -> Codes:
         """All rows, shape (n, columns + 1), in the view's order. Raises Failed."""
-        self._upkeep.settle()
+        self._settle()
         limit = self.view.blocks[0].limit
         if order.places is None and limit is not None:
             # Raw rows have the columns of ORDER BY, even if the view does not show them.
@@ -357,7 +386,7 @@ class MaintainedView:
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none. Raises Failed."""
-        self._upkeep.settle()
+        self._settle()
         if self.view.combined is not None:
             (found,) = counts(self.view.combined, self.blocks.blocks, np.array([[*key, 1]], np.int64)).tolist()
             return [(key, found)] if found else []
@@ -383,7 +412,7 @@ class MaintainedView:
                 f"view {self.view.name} has an unread change, which an image cannot store; read or discard the "
                 "change first"
             )
-        self._upkeep.settle()
+        self._settle()
         states = [block.state for block in self.blocks]
         write_image(path, self.view.name, states, self._upkeep.stored_rows(), self._dictionary, sync)
 
@@ -413,7 +442,7 @@ class MaintainedView:
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes of each stored view of the programs."""
-        self._upkeep.settle()
+        self._settle()
         found: dict[str, tuple[int, int]] = {}
         for i, block in enumerate(self.blocks):
             prefix = f"{i + 1}." if len(self.blocks) > 1 else ""

@@ -16,7 +16,7 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import consolidate
 from freshviews.expr.strings import check_length
-from freshviews.kernel.machine.interruption import INTERRUPTION
+from freshviews.kernel.machine.interruption import FEW, INTERRUPTION
 from freshviews.query.block import GatheredColumn, Gathering
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
@@ -198,9 +198,17 @@ class Texts:
         return tuple(decode(code) if isinstance(one, str) else one for one, code in zip(made, codes, strict=True))
 
     def _texts_of(self, rows: Codes) -> list[_Made]:
-        """The texts of each group of these rows."""
+        """The texts of each group of these rows. Raises KeyboardInterrupt as ``between_groups``."""
+        bounds = bounds_of(rows, self._gathering.groups)
+        found: list[_Made] = []
+        for first, last in between_groups(_pieces(bounds)):
+            part = bounds[first : last + 1]
+            found += self._texts_in(rows[part[0] : part[-1]], part - part[0])
+        return found
+
+    def _texts_in(self, rows: Codes, bounds: Codes) -> list[_Made]:
+        """The texts of each group of a piece of the rows."""
         gathering = self._gathering
-        bounds = bounds_of(rows, gathering.groups)
         sizes = np.diff(bounds)
         columns = zip(gathering.columns, rows[:, gathering.groups :].T, strict=False)
         ranks = [_ranks(column, codes, self._dictionary) for column, codes in columns]
@@ -277,6 +285,15 @@ def between_groups(groups: Iterable[_Group]) -> Iterator[_Group]:
         if INTERRUPTION.asked:
             INTERRUPTION.raise_if_allowed()
         yield one
+
+
+def _pieces(bounds: Codes) -> Iterator[tuple[int, int]]:
+    """The first group of each piece, and the one after its last. A piece has one group, or at most ``FEW`` rows."""
+    at, groups = 0, len(bounds) - 1
+    while at < groups:
+        end = max(at + 1, int(np.searchsorted(bounds, bounds[at] + FEW, "right")) - 1)
+        yield at, end
+        at = end
 
 
 def by_group(rows: Codes, groups: int) -> Codes:

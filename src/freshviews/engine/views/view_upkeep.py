@@ -20,7 +20,7 @@ from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.recompute import StoredRows
 from freshviews.engine.views.view_block import ViewBlocks
-from freshviews.kernel.machine.interruption import INTERRUPTION
+from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
 from freshviews.program import upkeep as kinds
 
 
@@ -38,8 +38,16 @@ class Upkeep(Protocol):
     def load(self, batch: CodeBatch, more: bool) -> None:
         """As ``apply``, for a batch of a backfill: without a change, and evaluations wait for ``settle``."""
 
+    def take_back(self, batch: CodeBatch) -> None:
+        """Undo a batch that ``apply`` ran. Work that is done once per version waits for ``settle``, so a commit that
+        Ctrl-C stops ends soon. Failures as of ``apply``."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether ``settle`` has work to do."""
+
     def settle(self) -> None:
-        """Do the work that waits, so that the contents can be read."""
+        """Do the work that waits, so that the contents can be read. Raises Failed if memory runs out."""
 
     def take_change(self) -> Codes:
         """The change since the last call, consolidated. Raises Failed."""
@@ -71,6 +79,13 @@ class ByTriggers:
 
     def load(self, batch: CodeBatch, more: bool) -> None:
         self.apply(batch, more, False)
+
+    def take_back(self, batch: CodeBatch) -> None:
+        self.load(batch.negated(), False)
+
+    @property
+    def waits(self) -> bool:
+        return False
 
     def settle(self) -> None:
         pass
@@ -110,26 +125,57 @@ class Settled(ByTriggers):
     def __init__(self, blocks: ViewBlocks) -> None:
         super().__init__(blocks)
         self._waits = False
+        self._restores = False
+        """Whether the work that waits ends a version that was taken back, so that its change is dropped."""
 
     def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
-        self.load(batch, more)
-        if not more:
+        if self._restores:
             self.settle()
+        allowed = INTERRUPTION.allowed
+        self.load(batch, more)
+        if more:
+            return
+        INTERRUPTION.allowed = allowed
+        try:
+            INTERRUPTION.raise_if_allowed()
+        except KeyboardInterrupt:
+            self.blocks.run(batch.negated())
+            self.blocks.reset()
+            raise
+        finally:
+            INTERRUPTION.allowed = 0
+        self.settle()
 
     def load(self, batch: CodeBatch, more: bool) -> None:
         self.blocks.run(batch)
         self._waits = True
 
+    @property
+    def waits(self) -> bool:
+        return self._waits
+
     def settle(self) -> None:
         if self._waits:
-            self._waits = False
             for block in self.blocks:
                 if block.compiled.end_version is not None:
                     block.state.settle()
+            self._waits = False
+            if self._restores:
+                self._restores = False
+                self.blocks.forget_changes()
 
     def take_change(self) -> Codes:
         self.settle()
         return super().take_change()
+
+    def discard_change(self) -> None:
+        self._restores = self._waits
+        if not self._waits:
+            self.blocks.forget_changes()
+
+    def clear(self) -> None:
+        self._waits = self._restores = False
+        super().clear()
 
 
 class _Compared(ByTriggers):
@@ -188,6 +234,10 @@ class Evaluated(_Compared):
         self.blocks.run(batch)
         self._stale = True
 
+    @property
+    def waits(self) -> bool:
+        return self._stale
+
     def settle(self) -> None:
         if self._stale:
             self._stale = False
@@ -210,44 +260,64 @@ class Recomputed(_Compared):
         """``columns``: by relation, the columns that the view reads."""
         super().__init__(blocks)
         self._stored = StoredRows(dict(columns))
+        self._stale = False
+        """Whether the contents are not those of the stored rows."""
 
     def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
         if wanted:
             self._note_before()
+        stored = dict(self._stored.rows)
+        self._stale = True
         try:
-            self._run_with(batch)
+            self._stored.add(batch)
+            self._run_all(batch)
         except KeyboardInterrupt:
-            # Interruption is checked once; the rest runs to its end.
-            self._run_with(batch.negated())
-            if wanted:
-                self.blocks.forget_changes()
+            # The stored rows are as before; ``settle`` runs them.
+            self._stored.take(stored)
+            self.discard_change()
             raise
         if wanted:
             self.blocks.forget_changes()
 
-    def _run_with(self, batch: CodeBatch) -> None:
-        """Store a batch, and run all stored rows."""
-        self._stored.add(batch)
+    def take_back(self, batch: CodeBatch) -> None:
+        self._stale = True
+        self._stored.add(batch.negated())
+
+    @property
+    def waits(self) -> bool:
+        return self._stale
+
+    def settle(self) -> None:
+        if self._stale:
+            self._run_all(None)
+            self.blocks.forget_changes()
+
+    def _run_all(self, batch: CodeBatch | None) -> None:
+        """Run all stored rows. ``batch`` as of ``_run_stored``."""
+        allowed = INTERRUPTION.allowed
         self.blocks.clear()
         for every in self._stored.batches():
-            self._run_stored(every, batch)
+            for at in range(0, len(every), PIECE):
+                INTERRUPTION.raise_if_allowed()
+                self._run_stored(every.between(at, min(at + PIECE, len(every))), batch)
+                INTERRUPTION.allowed = allowed  # All is computed again, so Ctrl-C may end the next run, too.
+        self._stale = False
 
-    def _run_stored(self, every: CodeBatch, batch: CodeBatch) -> None:
-        """Run all rows of a relation. Raises Failed, with the row at fault if ``batch`` has it."""
-        allowed = INTERRUPTION.allowed
+    def _run_stored(self, rows: CodeBatch, batch: CodeBatch | None) -> None:
+        """Run stored rows of a relation. Raises Failed, with the row at fault if ``batch`` has it."""
         try:
-            self.blocks.run(every)
-            INTERRUPTION.allowed = allowed  # All is computed again, so Ctrl-C may end the next run, too.
+            self.blocks.run(rows)
             failure = self.blocks.failure()
         except Failed as failed:
             failure = failed.failure
         if failure is not None:
-            row = None if failure.row is None else _place_of(every, failure.row, batch)
+            row = None if failure.row is None or batch is None else _place_of(rows, failure.row, batch)
             raise Failed(replace(failure, row=row))
 
     def clear(self) -> None:
         super().clear()
         self._stored.clear()
+        self._stale = False
 
     def stored_rows(self) -> dict[str, Codes]:
         return self._stored.rows
@@ -255,6 +325,7 @@ class Recomputed(_Compared):
     def restore(self, stored: dict[str, Codes]) -> None:
         super().restore(stored)
         self._stored.take(stored)
+        self._stale = False
 
 
 def _place_of(every: CodeBatch, row: int, batch: CodeBatch) -> int | None:

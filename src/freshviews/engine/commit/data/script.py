@@ -24,7 +24,7 @@ from freshviews.engine.codes.marks import keep_strings
 from freshviews.engine.commit.batch import Parts
 from freshviews.engine.commit.data.changes import NOTHING, Changes, Effect, Incoming, incoming
 from freshviews.engine.commit.data.counts import RowCounts
-from freshviews.engine.commit.interrupts import after_commit
+from freshviews.engine.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
 from freshviews.sql.statements.data import (
