@@ -209,3 +209,30 @@ def test_try_cast_to_a_decimal_is_null_beyond_38_digits() -> None:
     assert value_of("TRY_CAST(1e38 AS DECIMAL(38, 0))") is None
     found = rows_of("SELECT TRY_CAST(d AS DECIMAL(38, 0)) AS y FROM t", "d DOUBLE", [(1e20,), (1e38,)])
     assert sorted(found, key=repr) == [(Decimal(10**20),), (None,)]
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        ("mask('AbC1-', lowerChar => 'q', upperChar => NULL)", "AqCn-"),
+        ("MASK(digitchar => '#', STR => 'AbC1-')", "XxX#-"),
+        ("mask('AbC1-', '!', otherChar => '.')", "!x!n."),
+    ],
+)
+def test_named_arguments_of_mask_stand_in_the_places_of_their_parameters(call: str, answer: str) -> None:
+    assert value_of(call) == answer
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("mask(s, nochar => 'x')", "mask has no parameter nochar; did you mean otherChar"),
+        ("mask(s, str => 'x')", "parameter str of mask is given twice"),
+        ("mask(s, upperChar => 'a', 'b')", "name this argument of mask, too"),
+        ("mask(lowerChar => 'a')", "parameter str of mask is missing"),
+        ("upper(str => s)", "upper takes arguments by position alone; leave str => out"),
+    ],
+)
+def test_a_named_argument_that_has_no_place_is_refused(call: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        value_of(call)

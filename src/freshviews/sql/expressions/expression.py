@@ -349,6 +349,11 @@ class Binder:
         if function is not None:
             given = [None if node is None else self._value(node) for node in arguments_of(function, inner.expressions)]
             return value_of(function, given, bind_body)
+        for argument in inner.expressions:
+            if isinstance(argument, exp.Kwarg):
+                raise self.text.error(
+                    argument, f"{name} takes arguments by position alone; leave {argument.name} => out"
+                )
         if name in LAZY and inner.expressions:
             first = self._value(inner.expressions[0])
             with perhaps():

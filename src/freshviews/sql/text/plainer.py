@@ -5,6 +5,7 @@
   equals NULL and is less than other values. So the answer is never NULL.
 - ``r'a\\b'`` and ``'a' 'b'`` become one string.
 - ``default.t`` and ``spark_catalog.default.t`` become ``t``: all tables and views are in this schema.
+- ``mask(s, digitChar => '#')`` has all its arguments, in the order of the parameters.
 - ``ORDER BY a FETCH FIRST n ROWS WITH TIES`` (standard SQL) becomes QUALIFY RANK() OVER (ORDER BY a) <= n.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 from sqlglot import Token, TokenType, exp
 
+from freshviews.catalog.catalog import near
 from freshviews.sql.text.dialects import Misuse
 from freshviews.sql.text.pivots import HAS_OTHERS
 
@@ -27,6 +29,17 @@ _STRINGS = (TokenType.STRING, TokenType.RAW_STRING)
 QUALIFIERS = "freshviews_qualifiers"
 """Key of a name's catalog and schema, which its node no longer has, in the meta data of the node."""
 _SCHEMA, _CATALOG = "default", "spark_catalog"
+
+_NAMED: dict[str, dict[str, Node | None]] = {
+    "mask": {
+        "str": None,
+        "upperChar": exp.Literal.string("X"),
+        "lowerChar": exp.Literal.string("x"),
+        "digitChar": exp.Literal.string("n"),
+        "otherChar": exp.Null(),
+    },
+}
+"""The parameters of Spark's functions whose arguments may be named, and what is taken where one is left out."""
 
 
 def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
@@ -43,6 +56,10 @@ def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
                 named.meta[QUALIFIERS] = tuple(part for part in (catalog, schema) if part is not None)
                 named.set("db", None)
                 named.set("catalog", None)
+    if exp.Kwarg in kinds:
+        for call in list(tree.find_all(exp.Anonymous)):
+            if call.name.lower() in _NAMED:
+                _place_arguments(call)
     if exp.Star in kinds:
         for star in list(tree.find_all(exp.Star)):
             _check_star(star)
@@ -52,6 +69,37 @@ def plainer(tree: Node, kinds: frozenset[type[Node]]) -> None:
     if exp.Fetch in kinds:
         for fetch in list(tree.find_all(exp.Fetch)):
             _keep_ties(fetch)
+
+
+def _place_arguments(call: exp.Anonymous) -> None:
+    """Put the arguments of a call in the places of their parameters, with constants for those that are left out."""
+    parameters = _NAMED[call.name.lower()]
+    names = {name.lower(): name for name in parameters}
+    given: dict[str, Node] = {}
+    named = False
+    for argument in call.expressions:
+        if isinstance(argument, exp.Kwarg):
+            named, name, value = True, names.get(argument.name.lower(), ""), argument.expression
+            if not name:
+                raise Misuse(
+                    argument, f"{call.name} has no parameter {argument.name}{near(argument.name, list(parameters))}"
+                )
+        elif named:
+            raise Misuse(argument, f"name this argument of {call.name}, too: the argument before it has a name")
+        elif len(given) == len(parameters):
+            return
+        else:
+            name, value = list(parameters)[len(given)], argument
+        if name in given:
+            raise Misuse(argument, f"parameter {name} of {call.name} is given twice")
+        given[name] = value
+    if not named:
+        return
+    for name, constant in parameters.items():
+        if name not in given and constant is None:
+            raise Misuse(call, f"parameter {name} of {call.name} is missing; {call.name} takes {', '.join(parameters)}")
+    places = (given.get(name, constant) for name, constant in parameters.items())
+    call.set("expressions", [one.copy() for one in places if one is not None])
 
 
 def _check_star(star: exp.Star) -> None:
