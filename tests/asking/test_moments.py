@@ -71,3 +71,14 @@ def test_groups_joins_sets_and_parameters_compare_instants() -> None:
     assert db.sql("SELECT MAX(q.z) AS m FROM (SELECT z FROM t UNION SELECT n FROM t) q").fetchall() == [
         (dt.datetime(2050, 7, 1, 12, 34, 56, 789000),)
     ]
+
+
+def test_a_statement_stores_no_moments_of_a_select_but_their_local_times() -> None:
+    db = filled("Europe/Berlin")
+    db.execute("CREATE TABLE u (id INT, z TIMESTAMP_LTZ)")
+    for start in ("INSERT INTO u SELECT id, ", "CREATE TABLE w AS SELECT id, "):
+        for value in ("z", "COALESCE(z, n) AS z"):
+            with pytest.raises(fv.SqlError, match=r"line 1, column \d+: a statement that stores .* no TIMESTAMP_LTZ"):
+                db.execute(f"{start}{value} FROM t")
+    db.execute("INSERT INTO u SELECT id, CAST(z AS TIMESTAMP) FROM t WHERE id = 0")
+    assert list(db.table("u")) == [(0, dt.datetime(2026, 3, 28, 1, 30))]

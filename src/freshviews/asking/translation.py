@@ -136,11 +136,23 @@ def _translated(
         tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     names = _names(tree, relations)
     if zone != UTC or any(kind_of(node) == TIMESTAMP_LTZ for node in tree.walk()):
+        if question.stored:
+            _check_stored(tree)
         place_moments(tree, zone, operations)
     mend(tree)
     _parenthesized(tree)
     reads = _reads(tree, stored)
     return Translation(_DUCKDB.generate(tree, copy=False, unsupported_level=ErrorLevel.RAISE), reads, names)
+
+
+def _check_stored(tree: Node) -> None:
+    """Refuse a column of moments whose rows are stored: Arrow's column of them would be a TIMESTAMP."""
+    select = _outer(tree)
+    for item in () if select is None else select.selects:
+        if kind_of(item.unalias()) == TIMESTAMP_LTZ:
+            what = "a statement that stores the rows of a SELECT takes no TIMESTAMP_LTZ from it"
+            instead = "CAST it to TIMESTAMP, its local time, which a column of moments takes, too"
+            raise NotAnswered(item, f"{what}; {instead}")
 
 
 def _join_by_any_side(tree: Node) -> None:
