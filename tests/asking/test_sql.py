@@ -268,6 +268,7 @@ def test_columns_above_the_size_limit_are_not_cached(db: fv.Database, monkeypatc
          [(1, None), (2, 5)]),
         ("SELECT isnan(x) AS a FROM items", [(False,), (False,)]),
         ("SELECT bit_count(-qty) AS a FROM items WHERE qty = 3", [(63,)]),
+        ("SELECT crc32(part), crc32(NULL) AS n FROM items WHERE qty = 3", [(1841364231, None)]),
     ],
 )  # fmt: skip
 def test_a_select_returns_the_rows_that_spark_returns(db: fv.Database, sql: str, rows: list[tuple[Any, ...]]) -> None:
@@ -276,7 +277,10 @@ def test_a_select_returns_the_rows_that_spark_returns(db: fv.Database, sql: str,
 
 @pytest.mark.parametrize(
     "expression",
-    ["hash(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()", "max_by(part, qty, 2)"],
+    [
+        *("hash(qty)", "xxhash64(qty)", "typeof(qty)", "ceil(price, 1)", "sha2(part, qty)", "first()", "nth_value()"),
+        "max_by(part, qty, 2)",
+    ],
 )
 def test_functions_that_differ_between_duckdb_and_spark_are_refused(db: fv.Database, expression: str) -> None:
     with pytest.raises(fv.SqlError, match="line 1, column 8"):

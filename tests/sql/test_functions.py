@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from collections.abc import Callable
 from decimal import Decimal
+from io import BytesIO
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow.csv import read_csv
 
 from freshviews import Database
-from freshviews.errors import EvaluationError, SqlError
+from freshviews.errors import EvaluationError, FreshviewsError, SqlError
 from freshviews.expr import strings
 
 pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
@@ -202,6 +206,33 @@ def test_an_aggregate_that_equals_the_least_bigint_is_refused() -> None:
     for rows, function in (([(LEAST + 1,), (-1,)], "SUM"), ([(LEAST + 1,), (LEAST + 2,)], "BIT_AND")):
         with pytest.raises(EvaluationError, match=f"{LEAST}.* stands for NULL"):
             rows_of(f"SELECT {function}(k) AS y FROM t", "k BIGINT", rows)
+
+
+def test_the_least_bigint_is_refused_by_every_way_into_a_table_and_named_with_its_remedy() -> None:
+    column = pa.array([1, LEAST], pa.int64())
+    ways: dict[str, Callable[[Database], object]] = {
+        "row 0, column k": lambda db: db.insert("t", [(LEAST,)]),
+        "row 1, column k": lambda db: db.insert("t", pa.table({"k": column})),
+        "row 2, column k": lambda db: db.insert("t", read_csv(BytesIO(f"k\n1\n2\n{LEAST}\n".encode()))),
+        "row 0": lambda db: db.delete("t", [(LEAST,)]),
+        "t, row 0": lambda db: db.upsert("t", {"k": LEAST}),
+        "column k": lambda db: db.execute("INSERT INTO t VALUES (?)", [LEAST]),
+        "line 1, column 23": lambda db: db.execute(f"INSERT INTO t VALUES ({LEAST})"),
+        "line 1, column 41": lambda db: db.execute(f"CREATE TABLE u (k INT, b BIGINT DEFAULT {LEAST})"),
+    }
+    for place, way in ways.items():
+        db = Database()
+        db.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)")
+        remedy = rf"stands for NULL; a DECIMAL\(19, 0\) holds it, as {LEAST}BD"
+        with pytest.raises(FreshviewsError, match=f"{place}.*{remedy}"):
+            way(db)
+        assert list(db.table("t")) == []
+
+
+def test_a_decimal_holds_the_least_bigint() -> None:
+    assert value_of(f"{LEAST}BD") == value_of("CAST(-9223372036854775807 AS DECIMAL(19, 0)) - 1") == Decimal(LEAST)
+    found = rows_of("SELECT SUM(CAST(k AS DECIMAL(19, 0))) AS y FROM t", "k BIGINT", [(LEAST + 1,), (-1,)])
+    assert found == [(Decimal(LEAST),)]
 
 
 def test_try_cast_to_a_decimal_is_null_beyond_38_digits() -> None:

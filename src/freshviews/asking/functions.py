@@ -12,7 +12,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.parsers.spark import SparkParser
 
 from freshviews.asking.meaning import NotAnswered
-from freshviews.asking.own_functions import call_of_text, is_python
+from freshviews.asking.own_functions import call_of, is_python
 from freshviews.asking.typing import CONTINUOUS, DISCRETE, WRITTEN
 from freshviews.catalog.catalog import near
 from freshviews.errors import SqlError
@@ -23,11 +23,11 @@ from freshviews.sql.expressions.functions import FUNCTIONS
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import INT, STRING, TIMESTAMP_LTZ
+from freshviews.types import BIGINT, INT, STRING
 
 _REFUSED = frozenset(REFUSED_FUNCTIONS) | {"cofactor", "provenance", "covar_matrix", "corr_matrix", "category"}
 _REFUSED |= {"bit_xor", "skewness", "kurtosis", "try_sum", "try_avg"}
-_REFUSED |= {"hash", "typeof", "url_encode", "printf", "format_string"}  # DuckDB's have other values.
+_REFUSED |= {"hash", "xxhash64", "typeof", "url_encode", "printf", "format_string"}  # DuckDB's have other values.
 _REFUSED |= {"raise_error", "assert_true", "bitmap_count"}
 _SPARK = Spark()
 ACCEPTED = FUNCTION_NAMES - _REFUSED
@@ -120,8 +120,13 @@ _CASTS = ("boolean", "tinyint", "smallint", "int", "bigint", "float", "double", 
 _OF_TEXTS = {
     "get_json_object": "freshviews.expr.formats.json_texts:get_json_object",
     "json_array_length": "freshviews.expr.formats.json_texts:json_array_length",
+    "crc32": "freshviews.expr.hashes:crc32",
 }
 """Functions of texts that DuckDB lacks, and the Python functions that compute them in views."""
+
+
+_RETURNED = {"json_array_length": INT, "crc32": BIGINT}
+"""The types of those that return no text."""
 
 
 def name_functions(text: SqlText, tree: Node, operations: dict[str, str]) -> None:
@@ -143,8 +148,7 @@ def _cast(text: SqlText, node: exp.Func) -> Node:
     """A CAST; sqlglot reads Spark's as TRY_CAST, and TRY_CAST as one that is safe."""
     if node.args.get("format"):
         raise text.unsupported(node, "CAST with a FORMAT", "leave FORMAT out, or use date_format")
-    if type_of(text, node.args["to"]) == TIMESTAMP_LTZ:
-        raise text.unsupported(node, "TIMESTAMP_LTZ in a SELECT", "CAST to it in a view, and CAST the view's to STRING")
+    type_of(text, node.args["to"])
     return node if node.args.get("safe") else exp.Cast(this=node.this, to=node.args["to"])
 
 
@@ -152,8 +156,9 @@ def _of_texts(text: SqlText, call: exp.Anonymous, operations: dict[str, str]) ->
     name = call.name.lower()
     if not FUNCTIONS[name].least <= len(call.expressions) <= FUNCTIONS[name].greatest:
         raise _misused(text, call)
-    returns = INT if name == "json_array_length" else STRING
-    return call_of_text(name, _OF_TEXTS[name], call.expressions, returns, operations)
+    returns = _RETURNED.get(name, STRING)
+    takes = [STRING for _ in call.expressions]
+    return call_of(name, _OF_TEXTS[name], takes, call.expressions, returns, operations)
 
 
 def _statistic(call: exp.Anonymous) -> Node:

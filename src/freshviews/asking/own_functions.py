@@ -19,7 +19,7 @@ from freshviews.sql.expressions.build import Fault
 from freshviews.sql.expressions.calls import MOST_OPERATIONS, arguments_of, expression_of, too_large
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BINARY, STRING, SqlType
+from freshviews.types import BINARY, TIMESTAMP_LTZ, SqlType
 from freshviews.types.python_functions import PythonFunction, function_of, imported
 
 _PREFIX = "fv_python_"
@@ -80,14 +80,19 @@ def _made(function: FunctionDef, call: exp.Anonymous) -> Node:
     return body if function.returns is None else _cast(body, function.returns)
 
 
-def call_of_text(
-    name: str, reference: str, arguments: Sequence[Node], returns: SqlType, operations: dict[str, str]
+def call_of(
+    name: str,
+    reference: str,
+    takes: Sequence[SqlType],
+    arguments: Sequence[Node],
+    returns: SqlType,
+    operations: dict[str, str],
 ) -> Node:
-    """A call of the Python function ``module:function`` over texts, whose operation is added to ``operations``."""
-    takes = tuple(STRING for _ in arguments)
-    operation = PythonFunction(name, takes, returns, imported(reference), nulls=True, reference=reference).operation
+    """A call of the Python function ``module:function``, whose operation is added to ``operations``; NULL where an
+    argument is."""
+    operation = PythonFunction(name, tuple(takes), returns, imported(reference), reference=reference).operation
     operations[_name_of(operation)] = operation
-    values = [_cast(one.copy(), STRING) for one in arguments]
+    values = [_cast(one.copy(), kind) for one, kind in zip(arguments, takes, strict=True)]
     return _cast(exp.Anonymous(this=_name_of(operation), expressions=values), returns)
 
 
@@ -155,4 +160,6 @@ def _called(process: int) -> dict[str, Callable[..., pa.Array]]:
 
 
 def _duckdb_type(kind: SqlType) -> str:
+    if kind == TIMESTAMP_LTZ:
+        return "TIMESTAMP"
     return {"INT": "INTEGER", "STRING": "VARCHAR"}.get(kind.name, str(kind).replace(", ", ","))

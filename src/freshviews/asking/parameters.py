@@ -12,7 +12,7 @@ from sqlglot import exp
 from freshviews.asking.question import Question
 from freshviews.errors import ArgumentError, SqlError, shown
 from freshviews.sql.statements.parameters import without_numpy
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType, decimal
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -107,8 +107,10 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
             ) from None
         return str(value), STRING
     if isinstance(value, datetime):
+        if value.tzinfo is None:
+            return value, TIMESTAMP
         try:
-            return (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)), TIMESTAMP
+            return value.astimezone(UTC).replace(tzinfo=None), TIMESTAMP_LTZ
         except OverflowError:
             raise ArgumentError(f"parameter {name}: {shown(value)} is outside the years 1 to 9999 in UTC") from None
     if isinstance(value, date):

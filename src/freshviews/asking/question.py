@@ -19,11 +19,13 @@ _KEPT = 10_000
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A SELECT: its text and its tree, which nobody changes. ``repeats``: its translation is kept."""
+    """A SELECT: its text and its tree, which nobody changes. ``repeats``: its translation is kept. ``stored``:
+    a statement stores its rows."""
 
     text: SqlText
     tree: Node
     repeats: bool = False
+    stored: bool = False
 
     def __post_init__(self) -> None:
         _check(self.text, self.tree)

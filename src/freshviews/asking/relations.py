@@ -15,6 +15,7 @@ from freshviews.asking.question import Question
 from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import PlainView
 from freshviews.catalog.functions import FunctionDef, registered
+from freshviews.catalog.timezone import UTC
 from freshviews.errors import NameProblem
 from freshviews.sql.text.clock import clock_calls, read_clock
 from freshviews.sql.text.operators import SPAN
@@ -51,6 +52,8 @@ class Asked:
 
     relations: tuple[AskedRelation, ...] = ()
     functions: tuple[FunctionDef, ...] = ()
+    timezone: str = UTC
+    """The time zone of TIMESTAMP_LTZ."""
 
 
 def names_of(question: Question) -> Names:
@@ -81,7 +84,7 @@ def relations_named(names: Names, catalog: Catalog) -> Asked | UnknownRelation:
             called += known.functions
         else:
             found[key] = AskedRelation(known.name, columns)
-    return Asked(tuple(found.values()), _functions_named(called, catalog))
+    return Asked(tuple(found.values()), _functions_named(called, catalog), catalog.timezone)
 
 
 def _functions_named(names: list[str], catalog: Catalog) -> tuple[FunctionDef, ...]:

@@ -18,18 +18,20 @@ from sqlglot.schema import MappingSchema
 
 from freshviews.asking.functions import name_functions
 from freshviews.asking.meaning import NotAnswered, level, mend
+from freshviews.asking.moments import place_moments
 from freshviews.asking.own_functions import write_out
 from freshviews.asking.parameters import name_of, places
 from freshviews.asking.question import Question
 from freshviews.asking.relations import Asked, AskedRelation, expand, tables_named
-from freshviews.asking.typing import METADATA, as_node
+from freshviews.asking.typing import METADATA, as_node, kind_of
 from freshviews.catalog.catalog import near, unknown
+from freshviews.catalog.timezone import UTC
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
-from freshviews.types import BINARY, TIMESTAMP_LTZ, SqlType
+from freshviews.types import BINARY, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
@@ -79,14 +81,15 @@ def _made(
     tree = question.tree.copy()
     try:
         expand(tree, by_name)
-        _bind(question, tree, kinds)
+        _bind(question, tree, kinds, asked.timezone)
         operations = write_out(question.text, tree, asked.functions)
         _balance(tree)
         _plain_lists(tree)
         name_functions(question.text, tree, operations)
         _plain_groups(tree)
         _name_columns(question, tree)
-        return replace(_translated(question, tree, by_name), functions=tuple(operations.items()))
+        made = _translated(question, tree, by_name, asked.timezone, operations)
+        return replace(made, functions=tuple(operations.items()))
     except NotAnswered as error:
         raise question.text.error(error.node, str(error)) from None
     except SqlglotError as error:
@@ -101,7 +104,13 @@ _WRITTEN = "written"
 """Marks COALESCE that is written, not made of a column of USING."""
 
 
-def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRelation]) -> Translation:
+def _translated(
+    question: Question,
+    tree: Node,
+    relations: Mapping[str, AskedRelation],
+    zone: str,
+    operations: dict[str, str],
+) -> Translation:
     stored = {key: one for key, one in relations.items() if not one.plain}
     columns: dict[str, object] = {
         key: {name.lower(): as_node(kind) for name, kind in one.columns} for key, one in stored.items()
@@ -126,10 +135,24 @@ def _translated(question: Question, tree: Node, relations: Mapping[str, AskedRel
     if level(tree):
         tree = annotate_types(tree, schema=schema, dialect="spark", expression_metadata=METADATA)
     names = _names(tree, relations)
+    if zone != UTC or any(kind_of(node) == TIMESTAMP_LTZ for node in tree.walk()):
+        if question.stored:
+            _check_stored(tree)
+        place_moments(tree, zone, operations)
     mend(tree)
     _parenthesized(tree)
     reads = _reads(tree, stored)
     return Translation(_DUCKDB.generate(tree, copy=False, unsupported_level=ErrorLevel.RAISE), reads, names)
+
+
+def _check_stored(tree: Node) -> None:
+    """Refuse a column of moments whose rows are stored: Arrow's column of them would be a TIMESTAMP."""
+    select = _outer(tree)
+    for item in () if select is None else select.selects:
+        if kind_of(item.unalias()) == TIMESTAMP_LTZ:
+            what = "a statement that stores the rows of a SELECT takes no TIMESTAMP_LTZ from it"
+            instead = "CAST it to TIMESTAMP, its local time, which a column of moments takes, too"
+            raise NotAnswered(item, f"{what}; {instead}")
 
 
 def _join_by_any_side(tree: Node) -> None:
@@ -163,13 +186,13 @@ def _one_side_of_using(tree: Node) -> None:
             both.replace(both.this)
 
 
-def _bind(question: Question, tree: Node, kinds: Sequence[SqlType | None]) -> None:
+def _bind(question: Question, tree: Node, kinds: Sequence[SqlType | None], zone: str) -> None:
     """Number the parameters, and give them their types."""
     numbers = {name_of(one) or str(place): place for place, one in enumerate(places(question))}
     at = sorted(tree.find_all(exp.Placeholder), key=question.text.at)
     for place, one in enumerate(at):
         number = numbers[name_of(one) or str(place)]
-        kind = kinds[number]
+        kind = TIMESTAMP if kinds[number] == TIMESTAMP_LTZ and zone == UTC else kinds[number]
         # DuckDB wants no value that its text lacks, so NULL is written.
         bound = exp.Placeholder(this=str(number + 1 - kinds[:number].count(None)))
         made = exp.Null() if kind is None else exp.Cast(this=bound, to=as_node(kind))
@@ -523,12 +546,11 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
 
 def _check_kind(column: exp.Column, relation: AskedRelation) -> None:
     """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules.
-    Refuse a TIMESTAMP_LTZ, which DuckDB would read in UTC, and a BINARY, of which its functions mean other things."""
+    Refuse a BINARY, for which functions of DuckDB mean other things."""
     kind = next((kind for name, kind in relation.columns if name.lower() == column.name.lower()), None)
-    if kind is not None and (kind.is_interval or kind in (TIMESTAMP_LTZ, BINARY)):
-        article = "an" if kind.is_interval else "a"
+    if kind is not None and (kind.is_interval or kind == BINARY):
+        article, instead = ("a", "write hex(x)") if kind == BINARY else ("an", "CAST it to STRING or to a number")
         what = f"{relation.name}.{column.name} is {article} {kind}, which a SELECT cannot read"
-        instead = "write hex(x)" if kind == BINARY else "CAST it to STRING or to a number"
         raise NotAnswered(column, f"{what}; read the view itself, or {instead} in a view")
 
 

@@ -36,8 +36,8 @@ from freshviews.types import (
 )
 
 _KINDS = {name: kind for name, kind in NAMED.items() if kind != BINARY}
-_KINDS |= {"TIMESTAMPLTZ": TIMESTAMP, "DATETIME": TIMESTAMP}
-_NODES = {kind.name: exp.DType[name] for name, kind in reversed(_KINDS.items())}
+_KINDS |= {"DATETIME": TIMESTAMP}
+_NODES = {kind: exp.DType[name] for name, kind in reversed(_KINDS.items())}
 
 
 def kind_of(node: Node | None) -> SqlType | None:
@@ -56,7 +56,7 @@ def as_node(kind: SqlType) -> exp.DataType:
     if kind.is_decimal:
         digits = [exp.DataTypeParam(this=exp.Literal.number(one)) for one in (kind.precision, kind.scale)]
         return exp.DataType(this=exp.DType.DECIMAL, expressions=digits)
-    return exp.DataType(this=exp.DType.INTERVAL if kind.is_interval else _NODES[kind.name])
+    return exp.DataType(this=exp.DType.INTERVAL if kind.is_interval else _NODES[kind])
 
 
 def is_void(node: Node | None) -> bool:

@@ -139,11 +139,11 @@ class AskedDatabase:
             return Reading(version, tables)
 
 
-def question_in(text: SqlText, query: Node) -> Question:
-    """A SELECT that is parsed."""
+def question_in(text: SqlText, query: Node, stored: bool = False) -> Question:
+    """A SELECT that is parsed. ``stored``: a statement stores its rows."""
     from freshviews.asking import Question
 
-    return Question(text, query)
+    return Question(text, query, stored=stored)
 
 
 def answered(

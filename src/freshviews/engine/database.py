@@ -370,7 +370,7 @@ class Database(Shown):
             define=self._define,
             whole=partial(self._whole, unchanged=True),
             commit=self._commit_parts,
-            answer=lambda text, query, values: ask(self._asked, question_in(text, query), values).to_arrow(),
+            answer=lambda text, query, values: ask(self._asked, question_in(text, query, True), values).to_arrow(),
             create=self.create_table,
             ask=partial(self._asked_in_script, ask),
         )

@@ -32,7 +32,7 @@ from functools import cached_property
 NULL = -(2**63)
 """The code of NULL, of every type."""
 
-RESERVED = f"{NULL} cannot be stored: its 64-bit code stands for NULL"
+RESERVED = f"{NULL} cannot be stored: its 64-bit code stands for NULL; a DECIMAL(19, 0) holds it, as {NULL}BD"
 """The error for a SQL value whose code would be read as NULL."""
 
 NAN = 0x7FF8000000000000
