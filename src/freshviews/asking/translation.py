@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 
@@ -25,6 +25,7 @@ from freshviews.asking.relations import Asked, AskedRelation, expand, tables_nam
 from freshviews.asking.typing import METADATA, as_node
 from freshviews.catalog.catalog import near, unknown
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.records import dataclass
 from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from freshviews.expr.regular_expressions import finder
 from freshviews.expr.strings import check_length
+from freshviews.records import dataclass
 
 _UNRESERVED = r"A-Za-z0-9_\-!.~'()*"
 _ESCAPED = r"%[0-9A-Fa-f]{2}"

@@ -14,7 +14,6 @@ For ``COUNT(DISTINCT x)`` by ``a`` over ``R(a, k) S(k, x) !T(x)``::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from freshviews.plan.assemble import Change
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
@@ -25,6 +24,7 @@ from freshviews.program.program import Trigger
 from freshviews.program.statements import Body
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)
