@@ -8,7 +8,6 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, distribution, requires
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Literal
 
 import freshviews
 from freshviews.errors import FreshviewsError, short
+from freshviews.records import dataclass
 
 FIRST, LAST = (3, 11), (3, 13)
 """The Pythons that freshviews runs on."""

@@ -8,12 +8,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from freshviews.printable import cell
+from freshviews.records import dataclass
 
 VARIABLE = "FRESHVIEWS_PROGRESS"
 """The environment variable with the setting of databases that have none: 0 for False, 1 for True."""

@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
-    "secrets", "errors", "tracebacks", "arguments", "printable", "progress", "display", "types", "kernel", "expr",
-    "ring", "query", "catalog", "program", "plan", "codegen", "sql", "asking", "rules", "store", "wire", "engine",
-    "dbapi", "learn", "stream", "cells", "advice", "spark", "doctor", "cli",
+    "records", "secrets", "errors", "tracebacks", "arguments", "printable", "progress", "display", "types", "kernel",
+    "expr", "ring", "query", "catalog", "program", "plan", "codegen", "sql", "asking", "rules", "store", "wire",
+    "engine", "dbapi", "learn", "stream", "cells", "advice", "spark", "doctor", "cli",
 )  # fmt: skip
 """Each may import itself and the packages before it."""
 

@@ -6,7 +6,7 @@ A bag is a group of relations that are joined first, so that the query over the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from freshviews.expr.nodes import Column
 from freshviews.plan.crown.free_connex_query import BagQuery
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Aggregate, Atom
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 

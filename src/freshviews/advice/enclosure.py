@@ -9,13 +9,13 @@ Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), section 6.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.query.acyclic import JoinTree
+from freshviews.records import dataclass
 
 FOREVER = np.iinfo(np.int64).max
 """The end of a lifespan that has no deletion."""

@@ -6,7 +6,6 @@ A plain view has no rows, so its name is replaced by its query.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -17,6 +16,7 @@ from freshviews.catalog.definitions import PlainView
 from freshviews.catalog.functions import FunctionDef, registered
 from freshviews.catalog.timezone import UTC
 from freshviews.errors import NameProblem
+from freshviews.records import dataclass
 from freshviews.sql.text.clock import clock_calls, read_clock
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse

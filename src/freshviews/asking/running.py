@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from threading import Event, Thread
 from typing import Any
@@ -22,6 +21,7 @@ from freshviews.asking.meaning import OWN
 from freshviews.asking.own_functions import make_known
 from freshviews.asking.translation import Translation
 from freshviews.errors import FreshviewsError, NoDuckDB, OutOfMemory, SqlError, UnsupportedSql
+from freshviews.records import dataclass
 
 REMEDY = "db.sql needs DuckDB; install it with: pip install 'freshviews[sql]'"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import count
 
@@ -27,6 +27,7 @@ from freshviews.asking.typing import METADATA, as_node, kind_of
 from freshviews.catalog.catalog import near, unknown
 from freshviews.catalog.timezone import UTC
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.records import dataclass
 from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node

@@ -6,7 +6,7 @@ Defines the statements that change the catalog, such as DROP TABLE.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TypeVar
@@ -14,6 +14,7 @@ from typing import TypeVar
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.functions import DropFunction, FunctionDef
 from freshviews.catalog.timezone import UTC, SetTimeZone
+from freshviews.records import dataclass
 
 Named = TypeVar("Named", TableDef, ViewDef, PlainView)
 

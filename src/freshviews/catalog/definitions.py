@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.catalog.rings import rings_of
 from freshviews.expr.nodes import Column, columns_of
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 from freshviews.ring import RecordedRing
 from freshviews.types import SqlType
 

@@ -10,9 +10,9 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
+from freshviews.records import dataclass
 from freshviews.types import SqlType
 from freshviews.types.python_aggregates import Methods, PythonAggregate, checked
 from freshviews.types.python_aggregates import remember as remember_aggregate

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 from freshviews.errors import RingDefinitionError
 from freshviews.query.block import RINGS, Block
+from freshviews.records import dataclass
 from freshviews.ring import RecordedRing, UserRing, check_form, family_named, know, recorded
 from freshviews.ring.formula import PARAMETER, REAL, WHOLE, Branch
 from freshviews.types import BIGINT, DOUBLE, SqlType, decimal

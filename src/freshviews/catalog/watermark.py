@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.window import PROPERTY as WINDOW
+from freshviews.records import dataclass
 
 PROPERTY = "freshviews.watermark"
 LATE = "freshviews.late"

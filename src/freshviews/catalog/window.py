@@ -6,9 +6,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
+from freshviews.records import dataclass
 
 PROPERTY = "freshviews.window"
 

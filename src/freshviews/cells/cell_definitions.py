@@ -5,7 +5,7 @@ If the plan routes the rows of a table to cells in several ways, a cell has a se
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
@@ -17,6 +17,7 @@ from freshviews.cells.splitting import table_named
 from freshviews.cells.windows import without_window
 from freshviews.query.block import Block
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:

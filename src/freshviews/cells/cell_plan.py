@@ -8,10 +8,12 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from decimal import Decimal
 from math import prod
 from typing import Any, Literal
+
+from freshviews.records import dataclass
 
 Value = Any
 """A column value in Python: int, str, float, bool, Decimal, date, datetime or None."""

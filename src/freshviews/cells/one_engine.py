@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import TableDef, ViewDef
@@ -15,6 +14,7 @@ from freshviews.cells.needed import closure, needed_views
 from freshviews.cells.splitting import splitting_columns, splitting_of, unmergeable
 from freshviews.cells.spreading import common_kind, spread_block, tables_of
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

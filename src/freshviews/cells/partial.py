@@ -7,12 +7,13 @@ Each cell maintains partial views over its own rows. A second engine merges the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import WORDS, Call, Column, Expr
 from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result, counts_values
 from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.records import dataclass
 from freshviews.ring import named, ring_over
 from freshviews.sql.blocks.building.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN

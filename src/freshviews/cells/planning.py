@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice, product
 
 from freshviews.catalog.catalog import Catalog, column_named
@@ -33,6 +33,7 @@ from freshviews.cells.splitting import (
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 from freshviews.sql.blocks.building.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]

@@ -6,11 +6,11 @@ The product of the shares is at most the number of cells. The search minimises t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice, product
 from math import exp, log, prod
 
 from freshviews.cells.splitting import SplitAtom, Splitting
+from freshviews.records import dataclass
 
 EXACT_LABELS = 8
 """Most labels with which the search is complete when atoms share a table."""

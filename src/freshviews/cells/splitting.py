@@ -6,13 +6,13 @@ An example is a column of an equality join: rows that join have equal values in 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from freshviews.catalog.catalog import Catalog, column_named
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block, Frame
 from freshviews.query.grouping_sets import in_each
+from freshviews.records import dataclass
 from freshviews.types import SqlType
 
 

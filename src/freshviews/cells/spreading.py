@@ -7,12 +7,12 @@ A table or view that cannot be divided is whole in every cell.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from freshviews.catalog.catalog import Catalog, column_named, same
 from freshviews.cells.splitting import kind_of, plain_columns, splitting_columns
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from threading import Lock
 
@@ -12,6 +12,7 @@ from prometheus_client import Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from freshviews.cli.serving.server import SECONDS, Answer, Busy, Request, plain_answer
+from freshviews.records import dataclass
 from freshviews.spark.reading.contents import Status
 
 PAGE = "/metrics"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.cli.source import ReadError, ScriptError
@@ -10,6 +10,7 @@ from freshviews.errors import PlanError, SqlError
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.query.sharing import with_shared_sums
+from freshviews.records import dataclass
 from freshviews.sql import AlterTable, AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -19,6 +18,7 @@ from freshviews.cli.report import check_table
 from freshviews.cli.source import ReadError, Source
 from freshviews.cli.stopping import Stopping
 from freshviews.printable import say
+from freshviews.records import dataclass
 from freshviews.spark.declarative.spec import read_spec
 from freshviews.spark.settings import need_spark, packages_with, settings_of
 

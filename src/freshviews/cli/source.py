@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.secrets import starred
 from freshviews.spark.declarative.spec import is_project
 

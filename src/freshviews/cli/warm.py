@@ -6,7 +6,6 @@ import datetime as dt
 import importlib.util
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from pyarrow import csv
 
 from freshviews.engine.database import Database
 from freshviews.kernel.machine.cache import COMPILED, cache_folder
+from freshviews.records import dataclass
 
 _SCRIPT = """
 CREATE STREAMING TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE)

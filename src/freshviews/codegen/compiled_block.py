@@ -6,7 +6,6 @@ The module has the block's triggers, the readers of its result, and its output e
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import assert_never
 
@@ -39,6 +38,7 @@ from freshviews.program.roles import Role
 from freshviews.program.structure import values_of, visit
 from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 from freshviews.types.values import text_in
 
 _OPTIONAL = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_ERROR
@@ -15,6 +14,7 @@ from freshviews.expr.ops import may_fail
 from freshviews.expr.printer import print_expression
 from freshviews.kernel.machine.beside import compiled
 from freshviews.kernel.memory.triggers import entry_of
+from freshviews.records import dataclass
 
 _RESERVED = frozenset({"state", "codes", "status", "constants"})
 

@@ -10,13 +10,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from freshviews.kernel.rings import elements
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
 from freshviews.program.views import View
+from freshviews.records import dataclass
 from freshviews.ring import NARROW, REAL, RINGS, CofactorRing, named
 from freshviews.types import NULL
 

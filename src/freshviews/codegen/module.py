@@ -8,7 +8,6 @@ import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import chain
 from types import ModuleType
 from typing import Any
@@ -17,6 +16,7 @@ from freshviews.kernel.machine.beside import machine_code, may_stand_in, ordered
 from freshviews.kernel.machine.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.collection import no_collection
+from freshviews.records import dataclass
 
 Function = Callable[..., int]
 Compiled = Callable[..., int | None]

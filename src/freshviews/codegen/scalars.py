@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from freshviews.codegen.writer import Writer
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, may_fail
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import literal_code, text_in
 

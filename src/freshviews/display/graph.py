@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 
 from freshviews.printable import cell
+from freshviews.records import dataclass
 
 _HIGH, _GAP, _WIDE, _ACROSS, _LETTER = 18, 16, 60, 12, 7.2
 _LONGEST = 40

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 from freshviews.errors import FreshviewsError
 from freshviews.printable import cell
+from freshviews.records import dataclass
 
 ROWS = 10
 """Most rows that are shown."""

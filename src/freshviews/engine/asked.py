@@ -5,7 +5,7 @@ row of their relation changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
+from freshviews.records import dataclass
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types.columns import decode_array
 

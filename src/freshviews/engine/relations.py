@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import PlainView
@@ -11,6 +11,7 @@ from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.timezone import UTC
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
+from freshviews.records import dataclass
 
 Relation = TableState | ViewState
 

@@ -6,8 +6,9 @@ The values of columns and calls are codes, the int64 numbers that represent SQL 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from freshviews.records import dataclass
 from freshviews.types import SqlType
 from freshviews.types.python_functions import name_of
 

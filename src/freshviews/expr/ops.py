@@ -174,7 +174,6 @@ greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are ski
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -192,6 +191,7 @@ from freshviews.expr import (
 )
 from freshviews.expr.formats import json_texts, number_formats, urls
 from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.records import dataclass
 from freshviews.types import NotHeldError, python_functions
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})

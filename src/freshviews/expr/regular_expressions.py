@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NoReturn
 
 import re2
+
+from freshviews.records import dataclass
 
 LAST = 0x10FFFF
 

@@ -6,7 +6,6 @@ A view of the database maintains the counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from freshviews.engine.database import Database
 from freshviews.learn.kept_view import KeptView, LearnError, check_model, numbered
+from freshviews.records import dataclass
 from freshviews.types import arrow_compute as pc
 
 MOST = 62

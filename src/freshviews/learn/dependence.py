@@ -7,7 +7,6 @@ nats.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from freshviews.learn.counts import Counts, CountsView, Pair
 from freshviews.learn.frames import columns_of
 from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import Vector
+from freshviews.records import dataclass
 
 
 class MutualInformation(Model):

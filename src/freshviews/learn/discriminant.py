@@ -6,7 +6,6 @@ All classes share one covariance, so a row's score for a class is linear in the 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
 from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import GroupedMomentsView, Moments, Vector
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from freshviews import arguments
@@ -12,6 +10,7 @@ from freshviews.learn.kept_view import LearnError
 from freshviews.learn.linear import LinearRegression
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.principal import PCA
+from freshviews.records import dataclass
 
 _SINGULAR = 1e13
 """Condition number of correlations beyond which no digit of the density of a normal distribution is right."""

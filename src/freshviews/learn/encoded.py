@@ -6,7 +6,6 @@ The moments are counts, means and sums of products. Each value of a category is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
 from typing import Any
 
@@ -20,6 +19,7 @@ from freshviews.engine.database import Database
 from freshviews.learn.counts import Counts, CountsView
 from freshviews.learn.kept_view import KeptView, LearnError, check_model, numbered
 from freshviews.learn.moments import Moments, Vector, moments_of
+from freshviews.records import dataclass
 from freshviews.types import arrow_compute as pc
 
 MOST = 11

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from freshviews.learn.moments import Vector
+from freshviews.records import dataclass
 
 _DEPENDENT = 1e13
 """Condition number beyond which the remaining digits could not distinguish dependent features from others."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +17,7 @@ from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.least_squares import Values, depend, in_units, solution
 from freshviews.learn.moments import Moments, MomentsView, Vector
 from freshviews.learn.polynomial import MOST, expanded, expression, named, terms_of
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from freshviews.engine.database import Database
 from freshviews.learn.kept_view import KeptView, check_model, numbered
+from freshviews.records import dataclass
 
 Vector = NDArray[np.float64]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from freshviews.engine.database import Database
 from freshviews.learn.frames import matrix_of
 from freshviews.learn.kept_view import LearnError, Model, check_model
 from freshviews.learn.moments import Moments, MomentsView, Vector
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

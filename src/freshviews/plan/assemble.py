@@ -17,7 +17,7 @@ A percentile or MODE depends on how often a group has each value. So it is compu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Protocol
 
@@ -35,6 +35,7 @@ from freshviews.program.upkeep import combine_upkeep, upkeep_over
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, MODES, SCANNED, Block, DistinctAggregate, argument_of_amount, counts_values
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN
 
 _ENDS = ("min", "max")

@@ -17,7 +17,7 @@ The section "Levels of detail" of `docs/trie-join.md` names the source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Literal
 from freshviews.program.program import Program
@@ -26,6 +26,7 @@ from freshviews.program.rewrite import with_statements
 from freshviews.program.statements import Add, Body, Let, Statement
 from freshviews.program.structure import uses, views_in, visit
 from freshviews.query.block import SET, Block
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 NULL = "@null"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from freshviews.expr.nodes import Expr, words_in
@@ -13,6 +13,7 @@ from freshviews.program.program import Parameter, Trigger
 from freshviews.program.statements import Add, Body, If, Let
 from freshviews.program.views import View
 from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.records import dataclass
 from freshviews.ring import ring_over
 
 

@@ -17,7 +17,7 @@ In ``R(x, k) S?(k, y)``, S is optional. The view ``E_S`` counts the rows of S by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Literal
 from freshviews.plan.leaves import Carrier, add_count, add_to, product, sum_carrier
@@ -27,6 +27,7 @@ from freshviews.program.rewrite import rename
 from freshviews.program.statements import Body, Into, Let, Sum
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 Delta = Callable[[tuple[Carrier, ...]], Body]

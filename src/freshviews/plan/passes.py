@@ -13,13 +13,14 @@ For a view tree that counts paths of three edges, S should come last: its rows t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.program.program import Program
 from freshviews.program.roles import Often
 from freshviews.program.statements import Body, Move, Statement
 from freshviews.program.structure import Visit, bodies, slice_of, uses, visit, visits, work
 from freshviews.program.upkeep import ByTriggers, Recomputed
+from freshviews.records import dataclass
 
 EXHAUSTIVE = 7
 """Maximum number of triggers for which all orders are compared."""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
@@ -20,6 +20,7 @@ from freshviews.query.block import Block
 from freshviews.query.dependencies import from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import classify
+from freshviews.records import dataclass
 
 NAMED = "named by the user"
 

@@ -6,7 +6,7 @@ A *request* is a block to be planned. A *preference* is a condition under which 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
@@ -15,6 +15,7 @@ from freshviews.query.block import Block
 from freshviews.query.dependencies import FD, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass
+from freshviews.records import dataclass
 
 
 class TooLarge(PlanError):

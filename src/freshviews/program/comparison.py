@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.records import dataclass
 
 _SIGNS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="})
 _TURNED = MappingProxyType({"gt": "lt", "ge": "le"})

@@ -12,9 +12,9 @@ Definition 6 and Figure 4.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from freshviews.program.statements import Body
+from freshviews.records import dataclass
 
 HALVES = (3, 1)
 """A light value becomes heavy at the first number of halves of the threshold, a heavy one light below the second."""

@@ -5,8 +5,9 @@ A statement adds to each component a product of factors, such as ``m * s.count``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
+
+from freshviews.records import dataclass
 
 COUNT = "count"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from freshviews.expr.nodes import Expr
@@ -14,6 +14,7 @@ from freshviews.program.statements import Body, Sum
 from freshviews.program.structure import slice_of, uses, views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
+from freshviews.records import dataclass
 from freshviews.ring import named
 
 

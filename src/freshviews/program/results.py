@@ -6,11 +6,11 @@ read by loops over unions of sets. Such a loop visits each value once, even if s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from freshviews.program.payload import COUNTED, Component
 from freshviews.program.statements import Body, Sum
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

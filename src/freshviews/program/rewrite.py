@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from operator import is_
 from typing import Any
 
@@ -14,6 +14,7 @@ from freshviews.program.roles import Part, Role, mapped
 from freshviews.program.statements import Add, Body, Statement, Sum
 from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import Evaluated
+from freshviews.records import dataclass
 
 
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:

@@ -14,11 +14,13 @@ The annotation of a field declares its role. A statement that runs a body for ea
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from operator import is_
 from typing import Any, get_type_hints
+
+from freshviews.records import dataclass
 
 
 class Role(Enum):

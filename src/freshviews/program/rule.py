@@ -5,10 +5,10 @@ A rule is a conjunction of atoms and conditions, with an order of its variables.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from freshviews.expr.nodes import Expr, columns_of
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,13 @@ A loop or lookup on a view never encloses an Add to that view.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated
 
 from freshviews.expr.nodes import Expr
 from freshviews.program.payload import Component, Monomial, hashed_once
 from freshviews.program.roles import Columns, Often, Role, Runs
+from freshviews.records import dataclass
 
 Variables = tuple[str, ...]
 ReadView = Annotated[str, Role.VIEW]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -11,6 +10,7 @@ from freshviews.expr.nodes import columns_of
 from freshviews.program.payload import ComponentOf, Monomial, Value
 from freshviews.program.roles import Often, Part, Role, mapped, walk
 from freshviews.program.statements import Body, Loop, Statement
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

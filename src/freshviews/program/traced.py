@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
 from freshviews.program.rule import Cursor, Rule
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 from freshviews.program.statements import Body
 from freshviews.program.structure import uses, visit
 from freshviews.program.traced import TracedJoin
 from freshviews.program.views import Trie, View
+from freshviews.records import dataclass
 
 
 class _Upkeep:

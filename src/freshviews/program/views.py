@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from freshviews.program.payload import Component, hashed_once
 from freshviews.query.block import MODES
+from freshviews.records import dataclass
 from freshviews.types import SqlType
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 
 from freshviews.query.hypergraph import Edge
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ A block has a main Query, aggregates over distinct values (MIN and others), and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.expr.nodes import Column, Expr
 from freshviews.query.query import Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, SqlType
 
 SET = "@set"

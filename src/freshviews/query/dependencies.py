@@ -7,11 +7,12 @@ each atom by their closure. Keys of tables imply dependencies.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.hypergraph import Edge, Hypergraph
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ condition ``a < c`` is a *factor*, {a, c}.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from freshviews.query.query import Query
+from freshviews.records import dataclass
 
 T = TypeVar("T")
 

@@ -11,7 +11,6 @@ Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Querie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache, reduce
 from operator import or_
@@ -19,6 +18,7 @@ from operator import or_
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, components, union
+from freshviews.records import dataclass
 
 EXACT_ATOMS = 10
 """The width is minimal up to this number of atoms."""

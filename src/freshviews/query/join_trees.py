@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
 from itertools import islice, product
 
 from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.free_connex import free_connex_trees, is_free_connex
 from freshviews.query.hypergraph import Edge, Hypergraph, connected, union
+from freshviews.records import dataclass
 
 LIMIT = 1000
 """Maximum number of trees that are listed."""

@@ -7,13 +7,14 @@ are compared by dynamic width, static width, costs of updates, and how many vari
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
 
 from freshviews.query.dependencies import FD, closure, reduct
 from freshviews.query.hypergraph import Edge, Hypergraph, components
 from freshviews.query.width import carried, neighbours, static_cost, update_costs
+from freshviews.records import dataclass
 
 EXACT_LIMIT = 8
 

@@ -12,9 +12,8 @@ and views. Lifts are the factors of a summed value. For ``SELECT a, SUM(x) FROM 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from freshviews.expr.nodes import Expr, columns_of
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

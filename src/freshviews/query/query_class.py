@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 
 from freshviews.query.acyclic import gyo
@@ -19,6 +18,7 @@ from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph, signature
 from freshviews.query.order_search import Space, least_static_width
 from freshviews.query.query import Query
 from freshviews.query.variable_order import best_order, dynamic_width
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ This aggregate is a cofactor: one element of a ring has all the sums, so each su
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.block import Block, part
 from freshviews.query.query import Aggregate, Lift
+from freshviews.records import dataclass
 
 LEAST = 4
 """Minimum number of variables of a shared aggregate: a payload of 14 numbers is read and written as fast one by one."""

@@ -7,10 +7,11 @@ evaluates it, by ranges of an ordered index.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.query.query import Query
+from freshviews.records import dataclass
 from freshviews.types import BOOLEAN, INT
 
 OPERATION = "in_frame"

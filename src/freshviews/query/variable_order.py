@@ -13,7 +13,7 @@ in which it is the lowest variable. An order of ``Q(a, b, c) = R(a, b), S(a, c, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -22,6 +22,7 @@ from freshviews.query.dependencies import FD, closure
 from freshviews.query.hypergraph import Hypergraph, components, hypergraph
 from freshviews.query.query import Query
 from freshviews.query.width import bag, carried, factors_at, neighbours, update_costs
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ import math
 import re
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from freshviews.records import dataclass
 from freshviews.ring.protocol import RingError, signed_word
 
 FRACTION_BITS = 64

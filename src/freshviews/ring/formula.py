@@ -9,11 +9,11 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from freshviews.records import dataclass
 from freshviews.ring.protocol import RingError
 
 WHOLE = "w"

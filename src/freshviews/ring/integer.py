@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from freshviews.records import dataclass
 from freshviews.ring.protocol import RingError
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from freshviews.records import dataclass
 from freshviews.ring.protocol import Ring, RingError
 
 Side = Callable[[Ring[Any], Any, Any, Any, int, int], Any]

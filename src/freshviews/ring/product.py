@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from freshviews.records import dataclass
 from freshviews.ring.protocol import Ring
 
 Element = tuple[Any, ...]

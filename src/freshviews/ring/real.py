@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass
 from fractions import Fraction
 
+from freshviews.records import dataclass
 from freshviews.ring.protocol import RingError, signed_word
 
 _NAN_CODE = 0x7FF8000000000000

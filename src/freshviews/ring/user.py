@@ -9,12 +9,13 @@ import hashlib
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import Any
 
 from freshviews.errors import RingDefinitionError
+from freshviews.records import dataclass
 from freshviews.ring.formula import REAL, WHOLE, Formula
 from freshviews.ring.laws import BrokenLaw, check
 from freshviews.ring.protocol import RingError

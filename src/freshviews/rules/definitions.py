@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from freshviews.catalog.catalog import Catalog, unknown
@@ -10,6 +9,7 @@ from freshviews.catalog.definitions import SetOperation, TableDef, ViewDef
 from freshviews.catalog.matrices import MATRICES, columns_of
 from freshviews.catalog.rings import aggregate_over, aggregates_over
 from freshviews.errors import RuleError
+from freshviews.records import dataclass
 from freshviews.rules.syntax import (
     Aggregate,
     Atom,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.errors import RuleError, SqlError
+from freshviews.records import dataclass
 from freshviews.rules.definitions import PROVENANCE, Definition, Known, assignment, definitions_of
 from freshviews.rules.parse import parse_rules
 from freshviews.rules.syntax import (

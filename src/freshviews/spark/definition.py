@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from freshviews.catalog.definitions import TableDef, ViewDef
@@ -13,6 +13,7 @@ from freshviews.catalog.rings import RingAggregate, known_as
 from freshviews.catalog.row_keys import row_keys
 from freshviews.catalog.watermark import LATE, watermark_of
 from freshviews.errors import FreshviewsError, SqlError, UnsupportedSql
+from freshviews.records import dataclass
 from freshviews.secrets import masked
 from freshviews.spark.connectors.declarations import UPSERT, connector_of, remedy
 from freshviews.spark.connectors.message_format import Written, split_options, written_as

@@ -17,7 +17,6 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -25,6 +24,7 @@ from typing import Any, BinaryIO
 from freshviews.errors import StoreError
 from freshviews.kernel.image import Array, Mapping
 from freshviews.kernel.memory.mapping import map_file, reserve, unmap
+from freshviews.records import dataclass
 from freshviews.store.files import TEMPORARY, json_of, open_regular, sync_directory
 
 MAGIC = b"\xf5fvarr\r\n"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
+
+from freshviews.records import dataclass
 
 _PART = struct.Struct("<QIQ")
 

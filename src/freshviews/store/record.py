@@ -12,11 +12,11 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 from freshviews.store.files import open_regular
 
 MAGIC = b"\xf5fvr"

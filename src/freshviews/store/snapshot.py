@@ -10,10 +10,10 @@ import os
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 from freshviews.store.crash_points import reach
 from freshviews.store.files import TEMPORARY, open_regular, sync_directory
 from freshviews.store.record import END, Record, read_record

@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
+from freshviews.records import dataclass
 from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import Positions
 from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE, Actions

@@ -16,11 +16,11 @@ format                        a row of the batch
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.stream.connect import Unit
 from freshviews.types.columns import MULTIPLICITY
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.defaults import default_array
+from freshviews.records import dataclass
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
 from freshviews.stream.events import Events, Lookup, as_batch, primary_key, resolved, without_row

@@ -6,11 +6,12 @@ As for functions (``python_functions``), the name of an operation says which agg
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from typing import Any
 
 from freshviews.errors import FreshviewsError, said, shown
+from freshviews.records import dataclass
 from freshviews.types.python_functions import MARK, Value, imported, types_in, writer_of, written_types
 from freshviews.types.sqltype import SqlType
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from freshviews.errors import FreshviewsError, said, shown
+from freshviews.records import dataclass
 from freshviews.types.columns import arrow_type
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import BINARY, TIMESTAMP_LTZ, SqlType, declared_decimal

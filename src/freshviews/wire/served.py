@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 
 SELECT_SECONDS = 60.0
 """Seconds that a SELECT of a client may take."""

@@ -13,12 +13,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from freshviews.asking.relations import Asked, Names, UnknownRelation
+from freshviews.records import dataclass
 
 _HEAD = struct.Struct(">Q?")
 _PIECE = 1 << 20

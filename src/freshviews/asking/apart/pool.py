@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from threading import BoundedSemaphore, Lock
 from typing import Protocol
@@ -28,6 +28,7 @@ from freshviews.asking.question import Question
 from freshviews.asking.relations import Asked, Names
 from freshviews.asking.running import Limits
 from freshviews.errors import FreshviewsError, OutOfMemory
+from freshviews.records import dataclass
 
 MEMORY = 2 << 30
 """Most bytes of memory of a process, besides the relations that it reads."""

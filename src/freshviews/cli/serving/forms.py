@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv
+
+from freshviews.records import dataclass
 
 _BATCH = 10_000
 MOST_BYTES = 64 << 20

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
@@ -19,6 +19,7 @@ from threading import Lock, Thread
 from typing import Any, BinaryIO
 
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 
 SECONDS = 5.0
 """Seconds that a connection may last."""

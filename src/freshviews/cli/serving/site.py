@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from threading import Lock
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -22,6 +22,7 @@ from freshviews.cli.serving.pages import STYLE, error_page, query_page, status_p
 from freshviews.cli.serving.server import Answer, Request
 from freshviews.cli.serving.versions import Refused, Versions, plan_text
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.spark.definition import Definition
 from freshviews.spark.reading.contents import status
 from freshviews.spark.reading.disk import on_disk

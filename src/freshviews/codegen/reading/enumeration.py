@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.codegen.layout import emitted_row, row_layout
 from freshviews.codegen.writer import RESERVED, Module
@@ -21,6 +21,7 @@ from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
 from freshviews.program.statements import Body, Emit, Loop
 from freshviews.program.structure import visit
+from freshviews.records import dataclass
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming", "row", "row_bytes"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 
 from freshviews.codegen.layout import CHANGES, row_layout, words_of
@@ -21,6 +21,7 @@ from freshviews.program.results import Listed, SliceSource, Source, UnionSource
 from freshviews.program.statements import Emit, Sum
 from freshviews.program.views import View
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 
 _RESERVED = RESERVED | {
     "frame", "limit", "out", "key", "level", "there", "at", "row", "rows", "group", "sets", "number", "memory", "room",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from freshviews.codegen.layout import balance_word, default_word, table_word
@@ -13,6 +13,7 @@ from freshviews.program.payload import MULTIPLICITY, ComponentOf, Value
 from freshviews.program.program import Program
 from freshviews.program.statements import Body, Loop, Sum
 from freshviews.program.views import View
+from freshviews.records import dataclass
 
 Key = tuple[str, ...]
 Factors = tuple[ComponentOf | Value, ...]

@@ -22,7 +22,6 @@ A join of two cursors, over a column of R and a column of S, is written as::
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from freshviews.codegen.writer import Names
 from freshviews.codegen.writing.context import Context
@@ -30,6 +29,7 @@ from freshviews.kernel.trie import flat
 from freshviews.program.statements import Body, Cursor, Leap
 from freshviews.program.structure import visit
 from freshviews.program.views import Trie
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

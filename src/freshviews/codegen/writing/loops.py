@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.codegen.writing.ahead import PAIRS, ROWS, place_of
 from freshviews.codegen.writing.context import Context
@@ -11,6 +11,7 @@ from freshviews.codegen.writing.payloads.integers import product, times, word
 from freshviews.program.intersections import is_intersection, open_position
 from freshviews.program.payload import ComponentOf
 from freshviews.program.statements import Emit, Exists, Lookup, Loop, Smaller
+from freshviews.records import dataclass
 
 
 def write_lookup(context: Context, statement: Lookup) -> Context:

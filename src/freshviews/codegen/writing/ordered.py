@@ -3,7 +3,7 @@ and RangeLoop."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
@@ -41,6 +41,7 @@ from freshviews.program.statements import (
     Top,
 )
 from freshviews.query import block
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from freshviews.codegen.compiled_block import CompiledTrigger
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

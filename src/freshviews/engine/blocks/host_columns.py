@@ -6,7 +6,7 @@ The triggers read the results as further columns of the batch, ``#1``, ``#2`` an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 
 import numpy as np
@@ -19,6 +19,7 @@ from freshviews.expr.ops import OPS, may_fail
 from freshviews.expr.texts import TextFunction, text_function
 from freshviews.kernel.scalar.failure import COMPUTED
 from freshviews.program.program import Program
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 

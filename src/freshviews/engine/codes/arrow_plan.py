@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import addressof, c_int64
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.kernel.machine.interruption import INTERRUPTION
+from freshviews.records import dataclass
 from freshviews.types import NULL
 from freshviews.types.arrow_check import without_views
 from freshviews.types.calendar import MICROS_PER_DAY

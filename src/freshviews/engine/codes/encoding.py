@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -22,6 +22,7 @@ from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, refused, short, shown
 from freshviews.expr.texts import TextFunction
 from freshviews.kernel.machine.interruption import FEW, INTERRUPTION, PIECE
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, NULL, STRING
 from freshviews.types.arrow_check import columns_of, flaw_of, sizes_fit
 from freshviews.types.columns import MULTIPLICITY, characters_over, encode_arrow

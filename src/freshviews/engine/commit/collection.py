@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -18,6 +17,7 @@ from freshviews.engine.relations import Relations
 from freshviews.kernel.hash.table import LIVE, PENDING, USED
 from freshviews.kernel.memory.mem import load
 from freshviews.program.program import Program
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 
 LEAST = 4096

@@ -9,12 +9,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.engine.relations import Relation
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import OutOfMemory
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 
 ROW = 100

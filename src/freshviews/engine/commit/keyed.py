@@ -11,7 +11,6 @@ Changes of one batch are applied in order::
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from freshviews.engine.codes.encoding import Encoded, joined
 from freshviews.engine.tables.growing import with_new_columns, with_wide_columns
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, CatalogError, shown
+from freshviews.records import dataclass
 
 Flags = NDArray[np.bool_]
 

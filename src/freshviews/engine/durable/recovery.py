@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from freshviews.engine.tables.window import replay_window, restore_window
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import FreshviewsError, OtherProgram, StoreError
 from freshviews.kernel.machine.beside import TakenRows, take_in
+from freshviews.records import dataclass
 from freshviews.sql.statements.sql_script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.files import json_of

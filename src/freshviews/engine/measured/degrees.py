@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from freshviews.expr.nodes import Column, Expr
 from freshviews.plan.costs.degrees import Asked, Probe
 from freshviews.program.program import Program, Trigger
 from freshviews.program.reference.scalars import ScalarError, evaluate
+from freshviews.records import dataclass
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from struct import Struct
 
@@ -23,6 +23,7 @@ from freshviews.kernel.machine.functions import direct
 from freshviews.kernel.machine.interruption import INTERRUPTION, PIECE
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A column with few possible values, such as a BOOLEAN or a DATE, needs only some 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.words import words_in
 from freshviews.kernel.codes.string_heap import LAST_CODE
 from freshviews.kernel.hash.packing import BASE, COLUMN_WORDS, MASK, NULLABLE, SHIFT, WORD
+from freshviews.records import dataclass
 from freshviews.types import NULL, SqlType
 
 _WORD_BITS = 64

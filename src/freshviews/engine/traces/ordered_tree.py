@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from freshviews.kernel.btree.load import edit_in_order, load_rows
 from freshviews.kernel.btree.pages import NEWEST, ROOT, free_tree, tree_bytes
 from freshviews.kernel.btree.tree import USUAL_PAGE_WORDS, new_tree
 from freshviews.kernel.memory.mem import load, store
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

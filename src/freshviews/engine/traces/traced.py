@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from freshviews.kernel.trace.sensitivity import PAYLOAD
 from freshviews.kernel.trie.iterator import new_iterator
 from freshviews.program.comparison import Comparison, comparison_of
 from freshviews.program.rule import Cursor, Rule
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 
 _SIGNS = {"=": filters.EQUAL, "<>": filters.DIFFERENT, "<": filters.LESS, "<=": filters.LESS_OR_EQUAL}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, columns_of
 from freshviews.expr.printer import print_expression
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ A raw row has the grouping values, the aggregates and the multiplicity. The outp
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +25,7 @@ from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.failure import COMPUTED, COUNTED, ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 
 MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}

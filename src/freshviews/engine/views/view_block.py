@@ -6,7 +6,7 @@ The rows of several blocks are combined by a set operation such as UNION.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 
 import numpy as np
@@ -38,6 +38,7 @@ from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.upkeep import ByTriggers, Evaluated, Recomputed
 from freshviews.query.block import Block, Fold, Gathering
+from freshviews.records import dataclass
 from freshviews.ring import NARROW, REAL
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import constant_code

@@ -7,10 +7,11 @@ Text after the first value is ignored.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from freshviews.expr.casts import float_to_string
+from freshviews.records import dataclass
 
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPED = r"\\(?:[\"\\/bfnrt']|u[0-9a-fA-F]{4})"

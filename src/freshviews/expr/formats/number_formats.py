@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from math import isfinite, isnan
@@ -18,6 +17,7 @@ from freshviews.expr.casts import float32_to_string, float_to_string
 from freshviews.expr.hashes import hash_values
 from freshviews.expr.numbers import exact
 from freshviews.expr.strings import check_length
+from freshviews.records import dataclass
 
 _FORMAT = re.compile(
     r"(?P<before>S|MI)?(?P<dollar>\$)?(?P<whole>[09]+(?:[,G][09]+)*)?(?:(?P<point>[.D])(?P<fraction>[09]*))?"

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from freshviews.expr.regular_expressions import finder
 from freshviews.expr.strings import check_length
+from freshviews.records import dataclass
 
 _UNRESERVED = r"A-Za-z0-9_\-!.~'()*"
 _ESCAPED = r"%[0-9A-Fa-f]{2}"
-
-
-def _some(characters: str) -> re.Pattern[str]:
-    """Texts of these characters, escapes, and characters beyond ASCII."""
-    return re.compile(rf"(?:[{_UNRESERVED}{characters}\x80-\U0010ffff]|{_ESCAPED})*")
-
-
-_URIC, _PATH = _some(r";/?:@&=+$,\[\]"), _some(";/:@&=+$,")
-_REGISTERED, _USER = _some("$,;:@&=+"), _some(";:&=+$,")
+_URIC, _PATH = r";/?:@&=+$,\[\]", ";/:@&=+$,"
+_REGISTERED, _USER = "$,;:@&=+", ";:&=+$,"
 _SPLIT = re.compile(r"(?:([^:/?#]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+\-.]*")
 _SERVER = re.compile(r"(?:(.*)@)?(\[.*\]|[^:@\[\]]*)(?::([0-9]*))?", re.DOTALL)
@@ -48,6 +41,12 @@ def _invalid(text: str) -> ValueError:
     return ValueError(f"{text!r} is not a URL; try_parse_url gives NULL instead")
 
 
+@lru_cache(maxsize=8)
+def _of(characters: str) -> re.Pattern[str]:
+    """Texts of these characters, escapes, and characters beyond ASCII; it takes milliseconds to compile."""
+    return re.compile(rf"(?:[{_UNRESERVED}{characters}\x80-\U0010ffff]|{_ESCAPED})*")
+
+
 @lru_cache(maxsize=64)
 def _url(text: str) -> Url:
     found = _SPLIT.fullmatch(text)
@@ -57,14 +56,14 @@ def _url(text: str) -> Url:
     known = all(unicodedata.category(c) not in ("Zs", "Zl", "Zp", "Cc") for c in beyond)
     if not known or (scheme is not None and not _SCHEME.fullmatch(scheme)):
         raise _invalid(text)
-    if not _URIC.fullmatch(fragment or ""):
+    if not _of(_URIC).fullmatch(fragment or ""):
         raise _invalid(text)
     if scheme is not None and authority is None and not path.startswith("/"):
         opaque = path if query is None else f"{path}?{query}"
-        if not opaque or not _URIC.fullmatch(opaque):
+        if not opaque or not _of(_URIC).fullmatch(opaque):
             raise _invalid(text)
         return Url(scheme, None, None, None, None, None, fragment)
-    if not _PATH.fullmatch(path) or not _URIC.fullmatch(query or ""):
+    if not _of(_PATH).fullmatch(path) or not _of(_URIC).fullmatch(query or ""):
         raise _invalid(text)
     if authority == "" and not (path or query is not None or fragment is not None):
         raise _invalid(text)
@@ -75,11 +74,11 @@ def _url(text: str) -> Url:
 def _server(text: str, authority: str) -> tuple[str | None, str | None]:
     """User and host; None for both if the authority is only a registered name."""
     found = _SERVER.fullmatch(authority)
-    if found is not None and _USER.fullmatch(found[1] or "") and int(found[3] or 0) < 2**31:
+    if found is not None and _of(_USER).fullmatch(found[1] or "") and int(found[3] or 0) < 2**31:
         host = found[2]
         if _is_address(host) if host.startswith("[") else _HOST.fullmatch(host):
             return found[1], host
-    if not _REGISTERED.fullmatch(authority):
+    if not _of(_REGISTERED).fullmatch(authority):
         raise _invalid(text)
     return None, None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
@@ -14,6 +14,7 @@ from freshviews.plan.registry import STRATEGIES
 from freshviews.plan.strategy import Plan
 from freshviews.program.program import Program
 from freshviews.query.block import Block
+from freshviews.records import dataclass
 
 DegreesOf = Callable[[Program], Degrees | None]
 """Gives the measured degrees of a program; None without measurements."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import assert_never
 
 from freshviews.expr.nodes import Call, Column, Expr
@@ -18,6 +18,7 @@ from freshviews.program.roles import Often, Role
 from freshviews.program.statements import Body, Statement
 from freshviews.program.structure import Row, Slice, bodies, slice_of, uses, values_of, visits, work
 from freshviews.program.upkeep import BY_TRIGGERS
+from freshviews.records import dataclass
 
 RANGE = 0.5
 """The share of a slice's rows that a range holds, and of rows that satisfy a comparison."""

@@ -6,11 +6,11 @@ The degree of a value is the number of rows that have it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from freshviews.expr.nodes import Column
 from freshviews.program.program import Program, Trigger
+from freshviews.records import dataclass
 
 ASSUMED_DEGREE = 10.0
 """Rows that agree on columns that contain no key, if nothing is measured."""

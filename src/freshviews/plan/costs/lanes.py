@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -15,6 +15,7 @@ from freshviews.program.roles import Often, Part, Role, mapped
 from freshviews.program.statements import Add, Balance, Body, Perform, Statement
 from freshviews.program.structure import bodies, slice_of, uses, values_of, visit, visits, with_bodies
 from freshviews.program.upkeep import BY_TRIGGERS
+from freshviews.records import dataclass
 
 MOST_LANES = 4
 """Maximum number of lanes of a trigger: each is a function to compile."""

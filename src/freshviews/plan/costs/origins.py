@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from freshviews.program.program import Program
 from freshviews.program.roles import Role
 from freshviews.program.statements import Add, Body, Statement
 from freshviews.program.structure import bodies, columns, uses
+from freshviews.records import dataclass
 
 Path = tuple[tuple[Statement, int], ...]
 """Statements around a statement, outer ones first, each with the number of its body."""

@@ -9,12 +9,13 @@ The two triangles of a dumbbell over one table are an example.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from freshviews.plan.crown.free_connex_query import BagQuery
 from freshviews.program.rewrite import Renaming
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 _MOST_RENAMINGS = 64
 """Maximum number of renamings that are compared to find the one with the fewest output variables. Symmetric bags have

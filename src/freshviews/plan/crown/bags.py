@@ -18,7 +18,7 @@ A *guard* restricts a bag by an atom outside the bag. The guard has the distinct
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
@@ -34,6 +34,7 @@ from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import View
 from freshviews.query.query import Atom
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 Handle = Callable[[tuple[Carrier, ...]], Body]

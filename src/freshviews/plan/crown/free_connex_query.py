@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from math import comb
@@ -23,6 +23,7 @@ from freshviews.query.hypertree import Bag, decomposition, searches_all
 from freshviews.query.join_trees import best_tree
 from freshviews.query.join_trees import cost as cost_of
 from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 _MOST_ADDED = 4

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.plan.leaves import components_over, leaf_view
 from freshviews.plan.naming import Namer
@@ -15,6 +15,7 @@ from freshviews.program.payload import COUNT, COUNTED, Component
 from freshviews.program.views import View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 JOINED = "joined"
 LIVE = "live"

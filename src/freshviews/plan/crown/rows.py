@@ -6,7 +6,7 @@ Source: Algorithms 5 and 6 of the CROWN paper (``plan.crown.propagation``).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, columns_of
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
@@ -17,6 +17,7 @@ from freshviews.plan.strategy import TooLarge
 from freshviews.program.payload import COUNTED, Monomial
 from freshviews.program.statements import Body, Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
 from freshviews.query.query import Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN
 
 Carriers = tuple[Carrier, ...]

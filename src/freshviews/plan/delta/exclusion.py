@@ -15,7 +15,6 @@ before, and ``vanishes`` if it is 0 now::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from freshviews.plan.assemble import Change
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
@@ -26,6 +25,7 @@ from freshviews.program.program import Trigger
 from freshviews.program.statements import Body
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

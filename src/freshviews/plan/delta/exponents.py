@@ -6,7 +6,7 @@ With N stored rows, the innermost statement of a trigger runs at most N^exponent
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, lru_cache, reduce
 from itertools import combinations
 from math import inf
@@ -14,6 +14,7 @@ from operator import or_
 
 from freshviews.program.statements import Body, Loop, Smaller
 from freshviews.program.structure import bodies
+from freshviews.records import dataclass
 
 Keys = tuple[frozenset[int], ...]
 """Sets of positions of a view's key: no two rows agree on all positions of a set."""

@@ -16,7 +16,7 @@ Source: Chirkova and Yang, Materialized Views (2012). The plan of Q() = R(a, b) 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import combinations
 from typing import TypeVar
@@ -52,6 +52,7 @@ from freshviews.query import variable_order
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import best_order
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ The first lines show, for an update of each relation, the views that it is joine
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from freshviews.errors import PlanError
@@ -47,6 +47,7 @@ from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.hypergraph import connected
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 MOST_VIEWS = 256
 """Maximum number of views of a program. A query can have a view for every connected set of its atoms."""

@@ -6,7 +6,7 @@ Some variables have values from the start. For each joined view, a loop or looku
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from freshviews.program.payload import Value
 from freshviews.program.statements import Body, Into, Let, Lookup, Loop, Smaller, Sum
 from freshviews.program.views import View
 from freshviews.query.query import Query
+from freshviews.records import dataclass
 
 S = TypeVar("S")
 

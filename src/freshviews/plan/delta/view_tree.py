@@ -16,7 +16,7 @@ b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 
 from freshviews.errors import PlanError
@@ -46,6 +46,7 @@ from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import OrderNode, VariableOrder, best_order, is_enumerable, update_exponents
+from freshviews.records import dataclass
 
 RESULT_FORM = "freshviews.result"
 """The option that selects whether the result is held or stays factorised."""

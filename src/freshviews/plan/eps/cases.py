@@ -9,7 +9,7 @@ Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, section 3).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
@@ -39,6 +39,7 @@ from freshviews.program.statements import Add, Balance, Body, Into, Lookup, Loop
 from freshviews.program.structure import visit
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN
 
 Key = tuple[str, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.first_order import Store, shared_stores
@@ -11,6 +11,7 @@ from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Part, Table, Where
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.program import Program
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

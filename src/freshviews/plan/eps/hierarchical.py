@@ -25,7 +25,7 @@ The plan of Q(a) = R(a, b) S(b), order b -> a::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
@@ -55,6 +55,7 @@ from freshviews.program.views import Subset, View
 from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]

@@ -20,7 +20,7 @@ lists. The plan of Q() = R(a, b) S(b, c) T(c, a)::
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from itertools import chain
 
@@ -62,6 +62,7 @@ from freshviews.query.block import counts_values
 from freshviews.query.dependencies import FD
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.query import Atom, Query
+from freshviews.records import dataclass
 
 WORTH = 4
 """Maximum ratio, by the estimates, of values visited by tabulating and without: a tabulated value costs an addition,

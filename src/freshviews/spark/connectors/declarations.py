@@ -6,9 +6,10 @@ The options of any other source or sink are passed to Spark unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.errors import short
+from freshviews.records import dataclass
 from freshviews.spark.connectors.secrets import server_of, without_secrets
 
 FILES, MESSAGES, TABLES, MERGES, OTHER = "files", "messages", "tables", "merges", "other"

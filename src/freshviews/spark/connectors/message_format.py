@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.stream import ChangeFormat, Upserts, own_columns
 
 FORMATS = ("json", "csv", "avro")

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 
 OPTIONS = ("poll", "poll_lag", "poll_every")
 LOGIN = 60

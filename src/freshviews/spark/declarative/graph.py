@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from py4j.java_gateway import java_import
@@ -17,6 +16,7 @@ from pyspark.pipelines.output import MaterializedView, Output, Sink, Table, Temp
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
 
+from freshviews.records import dataclass
 from freshviews.spark.declarative.registry import Definitions, PythonFlow
 from freshviews.spark.declarative.spec import ProjectError, ProjectSpec
 from freshviews.spark.session import SPARK_ERRORS, reason

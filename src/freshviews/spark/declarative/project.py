@@ -9,13 +9,13 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.spark.declarative.catalog import created, declare_tables, note_tables
 from freshviews.spark.declarative.graph import (
     MATERIALIZED_VIEW,

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +18,7 @@ from pyspark.pipelines.output import Output
 from pyspark.sql import DataFrame
 
 from freshviews.errors import short
+from freshviews.records import dataclass
 from freshviews.spark.declarative.recording import (
     Recorded,
     UsedTooEarly,

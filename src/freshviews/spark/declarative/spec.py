@@ -9,11 +9,12 @@ import glob
 import importlib.util
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePath
 from typing import Any
 
 from freshviews.errors import FreshviewsError, short
+from freshviews.records import dataclass
 
 SUFFIXES = (".yml", ".yaml")
 UNSUPPORTED = "freshviews.unsupported"

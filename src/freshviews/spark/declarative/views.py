@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as T
@@ -12,6 +12,7 @@ from pyspark.sql import types as T
 from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import plan_block
 from freshviews.query.sharing import with_shared_sums
+from freshviews.records import dataclass
 from freshviews.spark.declarative.graph import (
     MATERIALIZED_VIEW,
     STREAMING_TABLE,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Event, Lock, current_thread
 
 from pyspark import InheritableThread
 
 from freshviews.errors import SourceError
+from freshviews.records import dataclass
 from freshviews.spark.connectors.polls import AWAY
 from freshviews.spark.io.sources import Source
 

@@ -7,11 +7,12 @@ columns, the deletes are stored separately.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from freshviews.records import dataclass
 from freshviews.spark.reading.contents import contents
 from freshviews.spark.state.bundle import Bundle, net, read_change
 from freshviews.spark.state.growth import holds_columns

@@ -10,7 +10,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from freshviews.cells import Role
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import UPSERT
 from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition

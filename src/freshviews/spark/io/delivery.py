@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Lock, current_thread
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import InheritableThread
 from pyspark.sql import SparkSession
 
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import COMPLETE, UPSERT, connector_of
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_kinds.key_changes import with_gone

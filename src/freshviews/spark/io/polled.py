@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Context, Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from freshviews.errors import SourceError
+from freshviews.records import dataclass
 from freshviews.spark.connectors.polls import Poll
 from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.io.columns import quoted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import SourceError, StoreError
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import (
     FILES,
     MERGES,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
 from freshviews.printable import cell
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import CHANGES, COMPLETE, connector_of, remedy
 from freshviews.spark.connectors.secrets import without_secrets
 from freshviews.spark.crash_points import reach

@@ -6,7 +6,7 @@ So a single shuffle of Spark sends the rows of all tables to the cells.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from freshviews.catalog.catalog import column_named, unknown
 from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.window import window_of
 from freshviews.errors import SourceError
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import (
     connector_of,
     is_folder,

@@ -6,7 +6,7 @@ Each engine is given as the SQL statements that create its tables and views.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from freshviews.cells import (
     windowed_tables,
 )
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.manifest import Manifest
 from freshviews.sql import Catalog, Statement, ViewDefs

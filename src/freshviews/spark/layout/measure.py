@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.cells import joined_columns
+from freshviews.records import dataclass
 from freshviews.spark.connectors.declarations import value_of
 from freshviews.spark.definition import declared_rows
 from freshviews.spark.io.arrow_files import columns_of, opened_by_spark

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from freshviews.catalog.catalog import unknown
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.errors import CatalogError, StoreError
+from freshviews.records import dataclass
 from freshviews.spark.definition import Definition, catalog_of, views_of
 from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.bundle import read_all, read_change

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -23,6 +22,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
 from freshviews import arguments
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 from freshviews.spark.reading import contents as reading
 from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of

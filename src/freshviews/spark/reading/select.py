@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
+from freshviews.records import dataclass
 from freshviews.spark.reading.contents import catalog, contents, latest
 from freshviews.spark.settings import need_spark
 from freshviews.spark.state.manifest import Manifest

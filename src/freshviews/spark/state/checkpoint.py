@@ -20,10 +20,10 @@ import errno
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.state.growth import has_same_rows, refusal, replaced_views
 from freshviews.spark.state.image_files import image_of

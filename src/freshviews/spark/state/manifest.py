@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
 from freshviews.catalog.kept_rings import aggregates_in
 from freshviews.catalog.rings import RingAggregate
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.bundle import object_of
 from freshviews.spark.state.stores.store import Store

@@ -10,10 +10,11 @@ import fcntl
 import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from threading import Lock
 from typing import BinaryIO
 
+from freshviews.records import dataclass
 from freshviews.spark.state.stores.store import Store
 from freshviews.store.files import json_of, lock
 

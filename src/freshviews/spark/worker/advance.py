@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshviews.engine.change import Change
+from freshviews.records import dataclass
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.bundle import Bundle, net
 from freshviews.spark.state.cell import Cell, Segment, appended, keep, new_token

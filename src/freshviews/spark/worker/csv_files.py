@@ -6,13 +6,13 @@ For a file with quotes, backslashes or unusual values, ``NotByArrow`` is raised,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from freshviews.records import dataclass
 from freshviews.spark.worker.arrow_kinds import NotByArrow, arrow_kind, check_times
 from freshviews.spark.worker.rows import CORRUPT
 

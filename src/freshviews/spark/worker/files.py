@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
 from typing import Literal
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshviews.cells import Dim, Role
+from freshviews.records import dataclass
 from freshviews.spark.worker.arrow_kinds import KINDS
 from freshviews.spark.worker.csv_files import CsvForm, read_csv
 from freshviews.spark.worker.json_files import read_json

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 from freshviews.catalog.clock import is_clock
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import BatchError, FreshviewsError
+from freshviews.records import dataclass
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, changes_schema
 from freshviews.spark.worker.rows import (

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from freshviews.records import dataclass
 from freshviews.spark.worker.arrow_kinds import NotByArrow, arrow_kind, check_times
 
 _OTHERS: Mapping[str, tuple[pa.DataType, ...]] = {

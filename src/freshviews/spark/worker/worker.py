@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError, OutOfMemory, StoreError
 from freshviews.kernel.machine import beside
+from freshviews.records import dataclass
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.cell import Cell, Segment, drop_cells_elsewhere, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.query.block import COFACTORS, SET, Fold, Frame, Gathering, argument_of_amount
+from freshviews.records import dataclass
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.expressions.logic import negation
 from freshviews.sql.names.marks import is_marked

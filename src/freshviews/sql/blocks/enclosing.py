@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Select
 from freshviews.sql.names.marks import marked
 from freshviews.sql.names.scope import Entry, Scope

@@ -6,12 +6,12 @@ These pairs have equal forms: ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
 
+from freshviews.records import dataclass
 from freshviews.sql.expressions.expression import is_subquery_value
 from freshviews.sql.names.scope import Scope
 from freshviews.sql.names.star import columns_of, is_star

@@ -6,7 +6,7 @@ The result has rows for each grouping set. The rows of a set have NULL in each c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations, product
 from math import prod
 
@@ -15,6 +15,7 @@ from sqlglot import exp
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import SET
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate, has_subquery_ref
 from freshviews.sql.blocks.forms import NONE, Form, Forms
 from freshviews.sql.expressions import logic

@@ -7,13 +7,14 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Bound, Item, Limited, Select, Sort
 from freshviews.sql.expressions.build import key
 from freshviews.sql.expressions.expression import Binder

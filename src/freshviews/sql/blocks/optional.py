@@ -6,9 +6,9 @@ In ``l LEFT JOIN r ON r.k = l.k AND r.x > 1``, rows of r are looked up by k, and
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.records import dataclass
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import TRUE, call, null, refined, rejects_null
 from freshviews.sql.names.scope import aliases_in

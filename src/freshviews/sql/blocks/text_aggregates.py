@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import GatheredColumn, Gathering
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import AggregateCall
 from freshviews.sql.blocks.joins.tree import Joined
 from freshviews.sql.blocks.views import Views

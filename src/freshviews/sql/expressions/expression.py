@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isinf
 from typing import Any
 
@@ -15,6 +15,7 @@ from freshviews.catalog.functions import FunctionDef
 from freshviews.catalog.known_functions import function_named
 from freshviews.expr.binary import unhex
 from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.records import dataclass
 from freshviews.sql.expressions import arithmetic, intervals, logic
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, key, null, perhaps, retyped, text

@@ -6,7 +6,6 @@ For each name of a function, the table has the accepted numbers of arguments, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import e, pi
 
 from freshviews.catalog.catalog import near
@@ -15,6 +14,7 @@ from freshviews.catalog.rings import aggregates_over
 from freshviews.expr.formats.json_texts import path_of
 from freshviews.expr.formats.number_formats import Format, format_of
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.records import dataclass
 from freshviews.sql.expressions import arithmetic, dates, intervals, logic, numeric, times
 from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from sqlglot import exp
 from freshviews.catalog.catalog import near, same, unknown
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
+from freshviews.records import dataclass
 from freshviews.sql.expressions.build import nodes_of, refined
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from sqlglot import exp
 
@@ -11,6 +11,7 @@ from freshviews.catalog.catalog import Catalog, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.errors import NameProblem
 from freshviews.expr.nodes import Expr
+from freshviews.records import dataclass
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast

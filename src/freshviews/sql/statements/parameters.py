@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -15,6 +14,7 @@ from freshviews.catalog.timezone import UTC as UTC_ZONE
 from freshviews.catalog.timezone import time_zone
 from freshviews.errors import ArgumentError, SqlError, shown
 from freshviews.expr.nodes import Literal
+from freshviews.records import dataclass
 from freshviews.sql.expressions.build import VOID, Fault, null
 from freshviews.sql.expressions.cast import literal_decimal
 from freshviews.sql.text.parse import Node, SqlText

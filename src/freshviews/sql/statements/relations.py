@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlglot import exp
 
 from freshviews.errors import SqlError
+from freshviews.records import dataclass
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.sql.text.plainer import QUALIFIERS

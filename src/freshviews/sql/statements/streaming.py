@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import TokenError
 
 from freshviews.errors import SqlError, hiding_secrets
+from freshviews.records import dataclass
 from freshviews.sql.text.parse import SqlText, parse
 
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from sqlglot import exp
 
 from freshviews.errors import SqlError, hiding_secrets
+from freshviews.records import dataclass
 from freshviews.sql.text.fields import DATA
 from freshviews.sql.text.operators import SPAN
 from freshviews.sql.text.parse import Node, SqlText, copied, parse

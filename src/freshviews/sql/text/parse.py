@@ -6,7 +6,6 @@ import functools
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +16,7 @@ from sqlglot.errors import ErrorLevel, ParseError, TokenError
 
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.records import dataclass
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
 from freshviews.sql.text.fields import unread
 from freshviews.sql.text.names import is_no_alias, with_names

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from freshviews.codegen.writer import Module, Writer
+from freshviews.records import dataclass
 from freshviews.ring import RecordedRing, named
 from freshviews.ring.formula import REAL, Formula, Node
 

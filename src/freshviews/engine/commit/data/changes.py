@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.nodes import columns_of as names_in
 from freshviews.kernel.machine.interruption import INTERRUPTION
+from freshviews.records import dataclass
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source

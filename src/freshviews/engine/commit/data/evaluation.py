@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -17,6 +16,7 @@ from freshviews.errors import BatchError, EvaluationError, shown
 from freshviews.expr.host_evaluation import evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.kernel.machine.interruption import FEW, INTERRUPTION
+from freshviews.records import dataclass
 from freshviews.sql.names.scope import Source
 from freshviews.types import NULL, SqlType
 from freshviews.types.dictionary import Dictionary

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from freshviews.engine.commit.data.counts import RowCounts
 from freshviews.engine.interrupts import after_commit
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError, InterruptedAfterCommit, SqlError, hiding_secrets
+from freshviews.records import dataclass
 from freshviews.sql.statements.data import (
     Insert,
     change_of,

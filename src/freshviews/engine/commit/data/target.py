@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from freshviews.engine.codes.encoding import Encoded, joined
 from freshviews.engine.commit.data.evaluation import numbered
 from freshviews.engine.tables.table_state import TableState
 from freshviews.kernel.machine.interruption import INTERRUPTION
+from freshviews.records import dataclass
 
 ROWS = 1 << 16
 """Most rows that a statement looks at together."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, joined, off_grid
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}

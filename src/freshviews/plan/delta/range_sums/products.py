@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta.range_sums.bounds import beyond, narrow
 from freshviews.plan.delta.range_sums.grid import MOST_TERMS, is_on_grid, joined
+from freshviews.records import dataclass
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 _MOST = 2**40

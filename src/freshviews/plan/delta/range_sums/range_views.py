@@ -17,7 +17,7 @@ For ``S(g, t, v)`` with the condition ``t <= low``::
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.delta.range_sums.linear import ring_of
@@ -25,6 +25,7 @@ from freshviews.program.payload import COUNT, COUNTED, ZERO, Component, Monomial
 from freshviews.program.rewrite import Renaming
 from freshviews.program.statements import Add, Body, If, Let, Statement
 from freshviews.program.views import Order, View
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 Places = tuple[int, ...]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
 from freshviews.expr.ops import may_fail
@@ -13,6 +12,7 @@ from freshviews.program.program import Program
 from freshviews.program.statements import Add, Body, If, Loop
 from freshviews.program.structure import visit
 from freshviews.query.dependencies import conjuncts
+from freshviews.records import dataclass
 from freshviews.types import BIGINT
 
 

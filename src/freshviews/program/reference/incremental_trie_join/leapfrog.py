@@ -11,12 +11,13 @@ Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. The keys 1 3 5 a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Expr
 from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Row, Trie
 from freshviews.program.reference.scalars import ScalarError, evaluate
 from freshviews.program.rule import Cursor, Level
+from freshviews.records import dataclass
 from freshviews.types.dictionary import Dictionary
 
 

@@ -12,7 +12,7 @@ The steps are those of section 4 of Veldhuizen's paper. When relations change,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from freshviews.program.reference.incremental_trie_join.leapfrog import (
@@ -28,6 +28,7 @@ from freshviews.program.reference.incremental_trie_join.sensitivity import Recor
 from freshviews.program.reference.incremental_trie_join.surgery import Surgery, surgeries
 from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Row, Trie, Version, has_branch
 from freshviews.program.rule import Cursor, Rule
+from freshviews.records import dataclass
 from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary
 

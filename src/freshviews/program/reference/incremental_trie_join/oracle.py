@@ -7,10 +7,11 @@ says that the join of the next variable must run again from the position up to t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.program.reference.incremental_trie_join.leapfrog import Position
 from freshviews.program.reference.incremental_trie_join.versions import Row
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

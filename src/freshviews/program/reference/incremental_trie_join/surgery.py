@@ -6,9 +6,9 @@ The rows 3-40-90 and 3-50-91 share the branch 3. Erasing the first row erases th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from freshviews.program.reference.incremental_trie_join.versions import END, Row, Trie, has_branch
+from freshviews.records import dataclass
 
 
 @dataclass(frozen=True)

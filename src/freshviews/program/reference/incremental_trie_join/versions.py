@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from freshviews.records import dataclass
 
 Row = tuple[int, ...]
 Entry = tuple[Row, Any]

@@ -5,9 +5,8 @@ Each delivery leaves a note in the table, with the view and the version. The nex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from freshviews.errors import FreshviewsError
+from freshviews.records import dataclass
 
 
 class OtherTable(FreshviewsError):

@@ -15,11 +15,11 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
+from freshviews.records import dataclass
 from freshviews.spark.state.stores.store import AddressError, Data, Found, requests
 from freshviews.store.files import json_of
 

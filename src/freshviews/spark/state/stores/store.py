@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -16,6 +15,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 
 from freshviews.errors import StoreError
+from freshviews.records import dataclass
 
 Data: TypeAlias = bytes | pa.Buffer
 REQUESTS = 16

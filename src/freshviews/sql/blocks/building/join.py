@@ -8,9 +8,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import OptionalSource
 from freshviews.sql.blocks.optional import EQUALITIES, Keyed, keyed
 from freshviews.sql.expressions.build import (

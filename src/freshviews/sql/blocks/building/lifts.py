@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.expr.ops import OPS, may_fail
 from freshviews.query.query import Lift
+from freshviews.records import dataclass
 from freshviews.sql.blocks.building.join import localised
 from freshviews.sql.blocks.building.variables import Variables, at_leaf
 from freshviews.sql.expressions import logic

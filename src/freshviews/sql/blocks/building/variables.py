@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
+from freshviews.records import dataclass
 from freshviews.sql.blocks.building.join import Join
 from freshviews.sql.blocks.optional import Keyed
 from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, refined, rejects_null, renamed

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.expr.ops import OPS
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import AggregateCall, over_distinct
 from freshviews.sql.expressions import arithmetic, coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, key, null

@@ -10,9 +10,10 @@ Below, o is a table of the enclosing query, and d has the distinct values of o.k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import (
     Bound,
     Item,

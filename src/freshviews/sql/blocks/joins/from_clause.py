@@ -7,12 +7,13 @@ internal view.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import near, same
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Select
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.dependent import as_source, tied_by_on, values_of

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.expr.nodes import Call, Expr, columns_of
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Absent, OptionalSource
 from freshviews.sql.expressions.nulls import is_null_at, rejects, with_nullability
 from freshviews.sql.names.scope import Scope, Source, alias_of

@@ -6,9 +6,10 @@ Groups the subquery by its own side of these equalities, here by r.k.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, group_ref, over_groups
 from freshviews.sql.blocks.joins.dependent import depends
 from freshviews.sql.blocks.optional import EQUALITIES

@@ -9,12 +9,13 @@ prices.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.query.block import Block, Output, Selection
 from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.records import dataclass
 from freshviews.sql.blocks.bound import Bound, Item, Select, aggregate_index
 from freshviews.sql.blocks.building.variables import at_leaf, free_name
 from freshviews.sql.blocks.optional import EQUALITIES

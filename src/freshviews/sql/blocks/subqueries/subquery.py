@@ -15,13 +15,14 @@ Elsewhere a subquery is a value, which becomes a column of one more source. A LE
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain, islice, repeat
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
+from freshviews.records import dataclass
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
 from freshviews.sql.blocks.enclosing import Names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import Frame as Between
+from freshviews.records import dataclass
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     AggregateCall,

@@ -7,7 +7,7 @@ SELECT. It replaces these rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
@@ -15,6 +15,7 @@ from freshviews.expr.ops import may_fail
 from freshviews.query.block import EVERY, GatheredColumn
 from freshviews.query.block import Frame as Between
 from freshviews.query.span import Span
+from freshviews.records import dataclass
 from freshviews.sql.blocks.aggregates import of_no_rows
 from freshviews.sql.blocks.bound import (
     AggregateCall,
