@@ -37,7 +37,7 @@ from freshviews.types import (
 
 _KINDS = {name: kind for name, kind in NAMED.items() if kind != BINARY}
 _KINDS |= {"DATETIME": TIMESTAMP}
-_NODES = {kind: exp.DType[name] for name, kind in reversed(_KINDS.items())}
+_NODES = {kind: exp.DType[name] for name, kind in reversed(NAMED.items())}
 
 
 def kind_of(node: Node | None) -> SqlType | None:
