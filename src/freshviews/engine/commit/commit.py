@@ -36,6 +36,9 @@ from freshviews.store.directory import Directory
 
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
+_SETTLED = 4
+"""Cost of a row of a backfill in rows of a negated batch, if a view does work once per version."""
+
 ViewChanges = list[tuple[ViewState, CodeBatch]]
 """Views with subscribers, and their changes that are not empty."""
 
@@ -295,7 +298,7 @@ def _reached(changes: Changes, relations: Relations) -> Sequence[ViewState]:
 
 
 def _is_less_to_backfill(way: General) -> bool:
-    """Whether backfilling the views from the stored tables, as before the batch, takes fewer rows than negating it."""
+    """Whether backfilling the views from the stored tables, as before the batch, costs less than negating it."""
     inputs = {name.lower() for view in way.views for name in view.maintained.inputs}
     tables = [table for name, table in way.relations.tables.items() if name in inputs]
     if any(table.stored is None for table in tables):
@@ -303,7 +306,8 @@ def _is_less_to_backfill(way: General) -> bool:
     stored = sum(table.stored.rows for table in tables if table.stored is not None)
     if stored and any(view.maintained.may_be_spoiled for view in way.views):
         return False  # In another order of the rows, an element may overflow.
-    return stored < sum(len(batch) for _, batch in way.applied)
+    cost = _SETTLED if any(view.maintained.settles for view in way.views) else 1
+    return cost * stored < sum(len(batch) for _, batch in way.applied)
 
 
 def _take_back(way: General) -> None:

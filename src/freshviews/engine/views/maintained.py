@@ -22,7 +22,7 @@ from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.set_rows import counts
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.engine.views.view_image import read_image, write_image, written_by
-from freshviews.engine.views.view_upkeep import ByTriggers, Recomputed, Settled, Upkeep, upkeep_of
+from freshviews.engine.views.view_upkeep import ByTriggers, Recomputed, Settled, Traced, Upkeep, upkeep_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
 from freshviews.expr.texts import TextFunction
@@ -150,6 +150,11 @@ class MaintainedView:
     def takes_pieces(self) -> bool:
         """Whether a large batch may be applied in pieces, at no more cost."""
         return type(self._upkeep) in (ByTriggers, Settled)
+
+    @property
+    def settles(self) -> bool:
+        """Whether work is done once per version, which a backfill does, and ``take_back`` leaves for later."""
+        return type(self._upkeep) not in (ByTriggers, Traced)
 
     def use_threads(self, count: int) -> None:
         """Set the most threads in which later batches run (``engine.blocks.lanes``)."""
