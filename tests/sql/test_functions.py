@@ -267,3 +267,14 @@ def test_named_arguments_of_mask_stand_in_the_places_of_their_parameters(call: s
 def test_a_named_argument_that_has_no_place_is_refused(call: str, message: str) -> None:
     with pytest.raises(SqlError, match=message):
         value_of(call)
+
+
+def test_aggregates_of_flags_cast_a_text_to_boolean() -> None:
+    flags = "bool_and(s) AS a, bool_or(s) AS b, every(s) AS c, some(s) AS d, any(s) AS e, count_if(s) AS f"
+    rows = [(0, "true"), (1, " f "), (2, None)]
+    assert rows_of(f"SELECT {flags} FROM t", rows=rows) == [(False, True, False, True, True, 1)]
+    assert rows_of("SELECT x, bool_or(s) OVER () AS o FROM t", rows=[(0, "no")]) == [(0, False)]
+    with pytest.raises(EvaluationError, match="maybe"):
+        rows_of("SELECT bool_and(s) AS a FROM t", rows=[(0, "maybe")])
+    with pytest.raises(SqlError, match="bool_or takes a BOOLEAN, not INT"):
+        rows_of("SELECT bool_or(x) AS a FROM t")

@@ -220,7 +220,7 @@ class Collector:
         if name == "count_if":
             if distinct:
                 raise Fault("count_if takes no DISTINCT")
-            return self._counting(logic.condition(argument, "count_if"), keep)
+            return self._counting(_flag(argument, name), keep)
         if name == "try_avg":
             # The sum of a BIGINT may not fit 64 bits.
             name, argument = "avg", cast(argument, DOUBLE) if argument.type == BIGINT else argument
@@ -278,10 +278,15 @@ def is_aggregate(node: Node) -> bool:
     return isinstance(node, exp.Anonymous) and (node.name.lower() in GROUPINGS or is_aggregate_name(node.name.lower()))
 
 
+def _flag(argument: Expr, name: str) -> Expr:
+    """The argument of an aggregate of flags; a text is cast to BOOLEAN."""
+    return cast(argument, BOOLEAN) if argument.type == STRING else logic.condition(argument, name)
+
+
 def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
     function = _LOGICAL.get(name, name)
     if name in _LOGICAL:
-        argument = logic.condition(argument, name)
+        argument = _flag(argument, name)
     if argument.type == VOID:
         argument = null(BOOLEAN if name in _LOGICAL else DOUBLE if name in ("sum", "avg") else INT)
     if name in FOLDED and not argument.type.is_integer:
