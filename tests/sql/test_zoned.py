@@ -64,6 +64,63 @@ def test_expressions_have_the_same_values_and_types_as_in_spark(zone: str) -> No
         assert (_SPARK.get(own, own), found) == (kind, values), expression
 
 
+UNIX = {
+    "America/New_York": {
+        "CAST(timestamp_seconds(k) AS STRING)": (
+            "2026-03-08 03:00:00", "2026-11-01 01:30:00", "1942-02-09 03:00:00", "1945-10-17 13:29:59",
+        ),
+        "from_unixtime(k, 'yyyy-MM-dd HH:mm')": (
+            "2026-03-08 03:00", "2026-11-01 01:30", "1942-02-09 03:00", "1945-10-17 13:29",
+        ),
+        "unix_timestamp(n)": (1772937000, 1793498399, -880234200, -764120700),
+        "unix_timestamp(CAST(n AS DATE))": (1772946000, 1793505600, -880225200, -764103600),
+        "unix_seconds(CAST(n AS TIMESTAMP_LTZ))": (1772955000, 1793512799, -880216200, -764102700),
+        "from_unixtime(unix_timestamp(n))": (
+            "2026-03-07 21:30:00", "2026-10-31 21:59:59", "1942-02-08 21:30:00", "1945-10-14 19:15:00",
+        ),
+        "to_unix_timestamp(date_format(n, 'dd/MM/yyyy'), 'dd/MM/yyyy')": (
+            1772946000, 1793505600, -880225200, -764103600,
+        ),
+    },
+    "Asia/Kolkata": {
+        "CAST(timestamp_seconds(k) AS STRING)": (
+            "2026-03-08 12:30:00", "2026-11-01 12:00:00", "1942-02-09 13:30:00", "1945-10-17 23:59:59",
+        ),
+        "from_unixtime(k, 'yyyy-MM-dd HH:mm')": (
+            "2026-03-08 12:30", "2026-11-01 12:00", "1942-02-09 13:30", "1945-10-17 23:59",
+        ),
+        "unix_timestamp(n)": (1772937000, 1793498399, -880234200, -764120700),
+        "unix_timestamp(CAST(n AS DATE))": (1772908200, 1793471400, -880266600, -764141400),
+        "unix_seconds(CAST(n AS TIMESTAMP_LTZ))": (1772917200, 1793478599, -880257600, -764140500),
+        "from_unixtime(unix_timestamp(n))": (
+            "2026-03-08 08:00:00", "2026-11-01 07:29:59", "1942-02-09 09:00:00", "1945-10-15 05:45:00",
+        ),
+        "to_unix_timestamp(date_format(n, 'dd/MM/yyyy'), 'dd/MM/yyyy')": (
+            1772908200, 1793471400, -880266600, -764141400,
+        ),
+    },
+}
+"""By zone and expression, Spark's values for ``UNIX_ROWS``."""
+UNIX_ROWS = (
+    # Seconds since 1970, and a local time: in New York within the hour that the clocks skip or have twice.
+    (1772953200, "2026-03-08 02:30:00"),
+    (1793514600, "2026-11-01 01:59:59.999999"),
+    (-880218000, "1942-02-09 02:30:00"),
+    (-763882201, "1945-10-15 00:15:00"),
+)
+
+
+@pytest.mark.parametrize("zone", UNIX)
+def test_seconds_since_1970_have_the_values_of_spark_where_clocks_change(zone: str) -> None:
+    db = fv.Database(timezone=zone)
+    db.execute("CREATE TABLE u (id INT, k BIGINT, n TIMESTAMP)")
+    db.insert("u", [(i, k, moment(n)) for i, (k, n) in enumerate(UNIX_ROWS)])
+    listed = ", ".join(f"{expression} AS x{i}" for i, expression in enumerate(UNIX[zone]))
+    db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT id, {listed} FROM u")
+    columns = list(zip(*(row[1:] for row in sorted(db.view("v"))), strict=True))
+    assert dict(zip(UNIX[zone], columns, strict=True)) == UNIX[zone]
+
+
 def test_groups_joins_and_aggregates_compare_instants() -> None:
     db = filled("Europe/Berlin")
     db.execute("""
