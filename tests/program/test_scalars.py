@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.program.reference.scalars import NAN, ScalarError, decode, encode, evaluate, rank
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, SqlType
 from freshviews.types.dictionary import Dictionary
@@ -88,3 +88,11 @@ def test_nan_ranks_above_infinity_and_strings_rank_by_bytes() -> None:
     names = Dictionary()
     words = [rank(names.encode(word), STRING, names) for word in ("Z", "a", "é", "\U0001f600")]
     assert words == sorted(words)
+
+
+def test_the_columns_of_a_call_are_found_once_in_order_of_first_use() -> None:
+    call = integer("add_int", integer("add_int", B, A), integer("add_int", TEN, B))
+    assert columns_of(call) == ("b", "a")
+    assert columns_of(call) is columns_of(call)
+    assert (columns_of(A), columns_of(TEN)) == (("a",), ())
+    assert call == integer("add_int", integer("add_int", B, A), integer("add_int", TEN, B))
