@@ -19,11 +19,11 @@ from freshviews.sql.text.parse import Node
 from freshviews.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 _ZONES = "freshviews.expr.zones:"
-_COMPARED = (
+COMPARED = (
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In),
     exp.Nullif,
 )
-_CHOSEN = (exp.Coalesce, exp.Case, exp.If, exp.Greatest, exp.Least)
+CHOSEN = (exp.Coalesce, exp.Case, exp.If, exp.Greatest, exp.Least)
 _KEPT = (
     *(exp.Alias, exp.Paren, exp.Query, exp.Subquery, exp.CTE, exp.Group, exp.Order, exp.Distinct),
     *(exp.Max, exp.Min, exp.Count, exp.AnyValue, exp.First, exp.Last, exp.FirstValue, exp.LastValue, exp.NthValue),
@@ -98,12 +98,12 @@ def _place(node: Node, convert: _Conversion) -> None:
     if isinstance(node, exp.Cast):
         _cast(node, convert)
         return
-    if isinstance(node, _COMPARED):
+    if isinstance(node, COMPARED):
         _compared(node, convert)
         return
     given = (one for one in node.iter_expressions() if not isinstance(one, exp.DataType))
     zoned = [one for one in given if kind_of(one) == TIMESTAMP_LTZ]
-    if isinstance(node, _CHOSEN):
+    if isinstance(node, CHOSEN):
         if isinstance(node, exp.Case) and any(one is node.this for one in zoned):
             raise _refused(node)
         if kind_of(node) == TIMESTAMP_LTZ:
@@ -119,7 +119,7 @@ def _place(node: Node, convert: _Conversion) -> None:
     elif convert.zone != UTC and (isinstance(node, _FROM_NUMBERS) or _name(node) in _CALLED_WITH_NUMBERS):
         what = f"a number as a moment of the time zone {convert.zone}"
         raise NotAnswered(node, f"{what} is not supported in a SELECT; compute it in a view")
-    elif zoned and not _keeps(node, zoned):
+    elif zoned and not keeps(node, TIMESTAMP_LTZ):
         raise _refused(node)
 
 
@@ -133,11 +133,11 @@ def _refused(node: Node) -> NotAnswered:
     return NotAnswered(node, f"a TIMESTAMP_LTZ here is not supported in a SELECT; {instead}")
 
 
-def _keeps(node: Node, zoned: list[Node]) -> bool:
-    """True if a node moves its moments, or compares them with each other."""
+def keeps(node: Node, kind: SqlType) -> bool:
+    """True if a node moves its values of a type, or compares them with each other."""
     if isinstance(node, exp.Lag | exp.Lead):
         default = node.args.get("default")
-        return default is None or is_void(default) or {kind_of(node.this), kind_of(default)} == {TIMESTAMP_LTZ}
+        return default is None or is_void(default) or {kind_of(node.this), kind_of(default)} == {kind}
     if isinstance(node, exp.Tuple):
         return isinstance(node.parent, exp.Group | exp.Rollup | exp.Cube | exp.GroupingSets | exp.Tuple)
     if isinstance(node, exp.Ordered):
@@ -184,7 +184,7 @@ def _cast(node: exp.Cast, convert: _Conversion) -> None:
 def _compared(node: Node, convert: _Conversion) -> None:
     query = node.args.get("query")
     sides = [one for one in node.iter_expressions() if one is not query and isinstance(one, exp.Expr)]
-    kinds = [*map(_kind, sides), *([_kind(query)] if query is not None else [])]
+    kinds = [*map(kind_compared, sides), *([kind_compared(query)] if query is not None else [])]
     if TIMESTAMP_LTZ not in kinds:
         return
     if query is not None or any(isinstance(one, exp.Query | exp.Any | exp.All) for one in sides):
@@ -194,8 +194,8 @@ def _compared(node: Node, convert: _Conversion) -> None:
     _replace((one for one, kind in zip(sides, kinds, strict=True) if kind != TIMESTAMP_LTZ), convert.moment)
 
 
-def _kind(node: Node) -> SqlType | None:
-    """The type of a value, and of the one column of a subquery."""
+def kind_compared(node: Node) -> SqlType | None:
+    """The type of a side of a comparison: of a value, and of the one column of a subquery."""
     while isinstance(node, exp.Any | exp.All | exp.Subquery | exp.Paren) and kind_of(node) is None:
         node = node.this
     if isinstance(node, exp.Query) and len(node.selects) == 1:

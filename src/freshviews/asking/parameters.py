@@ -12,7 +12,19 @@ from sqlglot import exp
 from freshviews.asking.question import Question
 from freshviews.errors import ArgumentError, SqlError, shown
 from freshviews.sql.statements.parameters import without_numpy
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, TIMESTAMP_LTZ, SqlType, decimal
+from freshviews.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_LTZ,
+    SqlType,
+    decimal,
+)
 
 Parameters = Sequence[Any] | Mapping[str, Any] | None
 
@@ -106,6 +118,8 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
                 f"parameter {name}: {shown(value)} is not valid Unicode; pass whole characters"
             ) from None
         return str(value), STRING
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value), BINARY
     if isinstance(value, datetime):
         if value.tzinfo is None:
             return value, TIMESTAMP
@@ -116,7 +130,7 @@ def _value(name: str, value: Any) -> tuple[Any, SqlType | None]:
     if isinstance(value, date):
         return value, DATE
     raise ArgumentError(
-        f"parameter {name}: {shown(value)} is a {type(value).__name__}; a str, int, float, bool, Decimal, date, "
+        f"parameter {name}: {shown(value)} is a {type(value).__name__}; a str, int, float, bool, bytes, Decimal, date, "
         "datetime or None is accepted"
     )
 

@@ -16,6 +16,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 from sqlglot.schema import MappingSchema
 
+from freshviews.asking.binary import check_bytes
 from freshviews.asking.functions import name_functions
 from freshviews.asking.meaning import NotAnswered, level, mend
 from freshviews.asking.moments import place_moments
@@ -32,7 +33,7 @@ from freshviews.sql.blocks.forms import form_of, negated
 from freshviews.sql.expressions.expression import COMPARISONS, members_of_list
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.pipes import POSITION, is_position, wrong_position
-from freshviews.types import BINARY, TIMESTAMP, TIMESTAMP_LTZ, SqlType
+from freshviews.types import TIMESTAMP, TIMESTAMP_LTZ, SqlType
 
 _DUCKDB = DuckDB()
 _NAME = "freshviews_name"
@@ -140,6 +141,7 @@ def _translated(
         if question.stored:
             _check_stored(tree)
         place_moments(tree, zone, operations)
+    check_bytes(tree)
     mend(tree)
     _parenthesized(tree)
     reads = _reads(tree, stored)
@@ -546,13 +548,11 @@ def _reads(tree: Node, stored: Mapping[str, AskedRelation]) -> tuple[tuple[str, 
 
 
 def _check_kind(column: exp.Column, relation: AskedRelation) -> None:
-    """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules.
-    Refuse a BINARY, for which functions of DuckDB mean other things."""
+    """Refuse an INTERVAL: DuckDB has one type of months, days and microseconds, which it compares by its own rules."""
     kind = next((kind for name, kind in relation.columns if name.lower() == column.name.lower()), None)
-    if kind is not None and (kind.is_interval or kind == BINARY):
-        article, instead = ("a", "write hex(x)") if kind == BINARY else ("an", "CAST it to STRING or to a number")
-        what = f"{relation.name}.{column.name} is {article} {kind}, which a SELECT cannot read"
-        raise NotAnswered(column, f"{what}; read the view itself, or {instead} in a view")
+    if kind is not None and kind.is_interval:
+        what = f"{relation.name}.{column.name} is an {kind}, which a SELECT cannot read"
+        raise NotAnswered(column, f"{what}; read the view itself, or CAST it to STRING or to a number in a view")
 
 
 _MISSING = re.compile(

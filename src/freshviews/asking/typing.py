@@ -24,7 +24,6 @@ from freshviews.sql.text.parse import LONGEST_NUMBER, Node
 from freshviews.sql.text.typenames import NAMED
 from freshviews.types import (
     BIGINT,
-    BINARY,
     DATE,
     DOUBLE,
     INT,
@@ -35,7 +34,7 @@ from freshviews.types import (
     decimal,
 )
 
-_KINDS = {name: kind for name, kind in NAMED.items() if kind != BINARY}
+_KINDS = dict(NAMED)
 _KINDS |= {"DATETIME": TIMESTAMP}
 _NODES = {kind: exp.DType[name] for name, kind in reversed(NAMED.items())}
 
