@@ -1,6 +1,6 @@
-"""Estimates from a recorded stream of updates how much maintaining a query would cost.
+"""Estimates how much maintaining a query would cost, from a recorded stream of updates.
 
-The measure is the enclosureness: how many lifespans of other tuples lie within the lifespan of a tuple, on average.
+The measure is the enclosureness: how many other tuples come and go, one after another, while a tuple lives, on average.
 """
 
 __all__ = ["bag_updates", "enclosure"]

@@ -1,7 +1,7 @@
 """Computes the enclosureness of a stream of updates, which bounds the average update time of the strategy ``crown``.
 
-A tuple lives from its insertion to its deletion. For each tuple, count the lifespans of other
-tuples that lie within its own and do not overlap each other, as many as possible. The enclosureness is the average.
+A tuple lives from its insertion to its deletion. For each tuple, find the largest number of disjoint lifespans of
+other tuples within its lifespan. The enclosureness is the average of these numbers.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (2023), section 6.
 """

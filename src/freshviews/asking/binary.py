@@ -1,4 +1,4 @@
-"""Refuses functions of BINARY values in a SELECT, which DuckDB has with other meanings or not at all."""
+"""Refuses a SELECT that passes BINARY values to a function which DuckDB lacks, or computes differently from Spark."""
 
 from __future__ import annotations
 

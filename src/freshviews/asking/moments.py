@@ -1,7 +1,7 @@
-"""Rewrites values of TIMESTAMP_LTZ, which DuckDB reads as a TIMESTAMP in UTC, in the time zone of the catalog.
+"""Rewrites a SELECT so that functions of local times read TIMESTAMP_LTZ in the time zone of the catalog.
 
-The functions of ``expr.zones`` convert between moments and local times, as in views. A function that would read a
-moment in UTC is refused.
+DuckDB has a TIMESTAMP_LTZ, or *moment*, as a TIMESTAMP in UTC. ``expr.zones`` converts between moments and local times,
+as in views. A function that would read a moment in UTC is refused.
 """
 
 from __future__ import annotations

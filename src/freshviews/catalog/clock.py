@@ -1,4 +1,4 @@
-"""Defines the table of the clock. This internal table has one row, the time that ``Database.advance`` set last."""
+"""Defines the internal table of the clock. Its only row has the time that ``Database.advance`` set last."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Defines users' functions and aggregates, and keeps those that this process has registered for all databases.
+"""Defines users' functions and aggregates. Registers functions that all databases of the process may call.
 
-The body of an SQL function is a text, which replaces each call. Operations call the Python functions
-(``types.python_functions``) and the aggregates (``types.python_aggregates``).
+A call of an SQL function is replaced by the SQL text of its body. A call of a Python function
+(``types.python_functions``) or of a Python aggregate (``types.python_aggregates``) becomes an operation.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds users' functions by name while a statement is bound. Notes which functions the statement calls."""
+"""Finds users' functions by name while a statement is translated. Notes which functions the statement calls."""
 
 from __future__ import annotations
 

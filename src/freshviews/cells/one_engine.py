@@ -1,4 +1,4 @@
-"""For each table and view, finds how many cells share its rows, or why one engine has all of its rows."""
+"""Finds how many cells share the rows of each table and view, or why one engine has all of the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computes which cells get a single row. In a pipeline, Spark or its workers compute this for whole batches."""
+"""Computes for one row which cells get it. In a pipeline, Spark or its workers compute this for whole batches."""
 
 from __future__ import annotations
 

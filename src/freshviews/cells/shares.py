@@ -1,4 +1,4 @@
-"""Finds the share of each variable of a block by the HyperCube method: into how many parts its values are hashed.
+"""Chooses the shares of a block by the HyperCube method: into how many parts the values of each variable are hashed.
 
 The product of the shares is at most the number of cells. The search minimises the expected rows of the fullest cell.
 """

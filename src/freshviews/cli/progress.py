@@ -1,6 +1,6 @@
 """Prints the progress of a pipeline: live lines on a terminal, else a line or a JSON object per version.
 
-Until rows arrive, it prints the stage of the run, such as ``reading items``. A run of a project has only stages.
+Until rows arrive, it prints the stage of a run, such as ``reading items``. A project (``cli.project``) has only stages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``freshviews warm``: compiles the kernels and archives Spark's Java classes before the first run."""
+"""Implements ``freshviews warm``, which compiles kernels and archives Spark's Java classes before the first run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Compiles a block, which is one SELECT, to one generated module.
 
-The module has the block's triggers, the readers of its result, and its output expressions.
+The module has the block's triggers, the functions that read its result, and its output expressions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Writes the conditions of a traced join as C functions ``condition_0(state, codes)``, ``condition_1``, ..."""
+"""Compiles each condition of a traced join (``program.traced``) to a C function ``condition_k(state, codes)``."""
 
 from __future__ import annotations
 

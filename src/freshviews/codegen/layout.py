@@ -4,7 +4,7 @@
 
     state     status | changes buffer | changes wanted | constants | a table per view | scratch blocks |
               balance of heavy and light values | default rows of optional views
-    status    error code | first failing row | number of steps | address of the shapes
+    status    error code | first failing row | number of steps | address of the shapes, words that kernels read
 """
 
 from __future__ import annotations

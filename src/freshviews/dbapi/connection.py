@@ -1,4 +1,4 @@
-"""Defines the connections of PEP 249. A connection runs each statement at once; after BEGIN, it runs all at COMMIT."""
+"""Defines the connections of PEP 249. Statements run immediately. After BEGIN, changes wait for COMMIT."""
 
 from __future__ import annotations
 

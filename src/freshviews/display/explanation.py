@@ -1,6 +1,6 @@
 """Defines ``Explanation``, the text that ``View.explain`` returns.
 
-Its methods return the parts of the text as a dict, and draw a graph of the relations below the view.
+Its methods return the parts of the text as a dict, and draw a graph of the tables and views that the view reads.
 """
 
 from __future__ import annotations

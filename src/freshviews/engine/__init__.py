@@ -1,3 +1,3 @@
-"""The engine: stores tables and views, commits batches, and notifies subscribers."""
+"""Stores tables and views, commits batches, and notifies subscribers."""
 
 __all__ = ["change", "codes", "commit", "database", "durable", "handles", "own_functions", "views"]

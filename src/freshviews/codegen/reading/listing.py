@@ -1,4 +1,4 @@
-"""Writes functions that read a listed result (``program.results``): all its rows, one row, or its change."""
+"""Writes functions that read a listed result, whose rows are not stored but found by loops (``program.results``)."""
 
 from __future__ import annotations
 

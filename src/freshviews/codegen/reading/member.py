@@ -1,4 +1,4 @@
-"""Writes readers that run statements of a program, for a result that no single view holds.
+"""Writes functions that run statements of a program to read a result, if no single view stores the result.
 
 - ``awake(state)`` updates the views that triggers maintain only for subscribers. It runs once, when a subscriber first
   wants changes.

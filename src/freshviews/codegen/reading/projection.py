@@ -1,4 +1,4 @@
-"""Writes ``project(raw, n, width, out, state)``, which computes output expressions and HAVING of ``n`` raw rows."""
+"""Writes ``project``, which applies HAVING and the output expressions to rows of variables and aggregates."""
 
 from __future__ import annotations
 

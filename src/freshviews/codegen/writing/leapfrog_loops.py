@@ -1,6 +1,7 @@
 """Writes a leapfrog join of one variable as loops over flat tries (``kernel.trie.flat``).
 
-A join of two cursors, over a column of R and a column of S, is written as::
+For example, a column of R is joined with a column of S. ``b_in_R`` is a position in the column of R, and ``b_of_R`` the
+value there. ``seek`` returns the next position whose value is at least its last argument::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:
         while True:

@@ -1,4 +1,4 @@
-"""Writes bodies as functions of their own, ``part_k(state, ...)``, if they nest too deep or occur several times."""
+"""Moves statements into functions ``part_k(state, ...)``, if they nest too deep or occur several times."""
 
 from __future__ import annotations
 

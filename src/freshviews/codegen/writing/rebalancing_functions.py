@@ -1,8 +1,8 @@
 """Writes the functions that move values between heavy and light parts; triggers call them.
 
-- ``move_k(state, value...)`` moves a value if its degree requires it.
-- ``turn_k(state, m, value...)`` has the statements that several moves share, and runs them with the multiplicity ``m``.
-- ``rebalance(state, base)`` sets the threshold base, divides every view again and recomputes auxiliary views.
+- ``move_k(state, value...)`` moves a value to the other part if the number of its rows requires it.
+- ``turn_k(state, m, value...)`` runs statements that several moves share, with the multiplicity ``m``.
+- ``rebalance(state, base)`` sets the threshold base, classifies all values again and recomputes auxiliary views.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Converts rows of Python values or of Arrow columns to codes and back, and checks each column."""
+"""Converts rows and Arrow columns to codes, which are 64-bit integers, and back. Checks each column."""
 
 __all__ = [
     "code_batch",

@@ -1,4 +1,4 @@
-"""Checks that a dictionary fits an image, before the image is read.
+"""Checks that a dictionary fits an image, the stored state of a table or view, before the image is read.
 
 An image has codes instead of strings. So the dictionary must have the strings that it had when the image was written.
 """

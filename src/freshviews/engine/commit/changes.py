@@ -1,4 +1,4 @@
-"""Iterators over the changes of a view, for threads and for asyncio."""
+"""Defines ``Changes``, an iterator over the changes of a view, for threads and for asyncio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the functions ``ring_k`` of users' rings. The formulas of a ring say what its functions compute."""
+"""Writes functions ``ring_k``, which compute with elements of users' rings by the formulas of the rings."""
 
 from __future__ import annotations
 

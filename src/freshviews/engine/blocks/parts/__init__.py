@@ -1,4 +1,4 @@
-"""A part is what a block stores besides its tables, such as the threshold between heavy and light values.
+"""Defines the parts of a block: what it stores besides tables, such as the threshold between heavy and light values.
 
 Each kind of part has a module. ``KINDS`` lists the functions that make the parts of a block.
 """

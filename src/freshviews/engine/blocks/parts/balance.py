@@ -1,6 +1,6 @@
-"""Stores the threshold of a block. It separates heavy values, which have many rows, from light values.
+"""Stores the threshold of a block: it separates heavy values, with many rows, from light values, with few.
 
-The threshold is N^eps. The base N is stored, and follows the number of rows.
+The threshold is N^eps. The base N follows the number of rows. The exponent eps is fixed, or ``exponent`` chooses it.
 """
 
 from __future__ import annotations

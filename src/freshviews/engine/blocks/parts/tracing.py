@@ -1,7 +1,7 @@
 """Maintains the traced joins of a block (``program.traced``) at the end of each version.
 
-Triggers record the changes of the inputs of a join. The trace then yields the rows that the join lost and gained, and
-further triggers run over these rows.
+Triggers record the changes of the inputs of a join. The trace, which has the steps of the join, then yields the
+rows that the join lost and gained. Further triggers run over these rows.
 """
 
 from __future__ import annotations
