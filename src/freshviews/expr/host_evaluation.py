@@ -1,6 +1,6 @@
 """Evaluates expressions that only Python can compute, such as string functions, before compiled code runs.
 
-Input and result are columns of codes. A Python function runs once per distinct list of arguments.
+Columns hold codes: int64 numbers that represent values. A Python function runs once per distinct list of arguments.
 """
 
 from __future__ import annotations

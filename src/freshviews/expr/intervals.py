@@ -1,6 +1,6 @@
 """Reads and prints intervals as Spark does: ``INTERVAL '1 02:03:04.5' DAY TO SECOND``.
 
-An interval is a number of months or microseconds. The number of a field is its place in ``freshviews.types.FIELDS``.
+An interval is a number of months or microseconds. Fields, such as DAY, are numbered as in ``freshviews.types.FIELDS``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Translates expressions over one text column. Compiled code then computes them from the UTF-8 bytes of a text.
+"""Translates expressions over a text column, so that compiled code can compute them from the text's UTF-8 bytes.
 
-These expressions take a part of the text and test or measure it. All other arguments are constants.
+Such an expression takes a part of the text, and may test or measure it. All its other arguments are constants.
 """
 
 from __future__ import annotations

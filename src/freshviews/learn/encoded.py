@@ -1,6 +1,6 @@
-"""Reads the moments for a regression with categories from views that are grouped by the categories.
+"""Reads the moments for a regression over numbers and categories: counts, means and sums of products.
 
-The moments are counts, means and sums of products. Each value of a category is a variable that is 0 or 1.
+The moments come from views grouped by the categories. Each value of a category is a variable that is 0 or 1.
 """
 
 from __future__ import annotations

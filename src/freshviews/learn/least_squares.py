@@ -1,4 +1,4 @@
-"""Solves the normal equations ``gram @ x = cross`` of a regression."""
+"""Solves the normal equations of a regression, given sums of products of its features and target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans blocks. A block is one SELECT. The planner chooses a strategy, which makes the program of the block."""
+"""Makes the program that maintains a block (one SELECT): chooses a strategy, which writes the program."""
 
 from freshviews.plan.registry import STRATEGIES
 

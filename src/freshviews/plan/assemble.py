@@ -1,6 +1,7 @@
-"""Makes the program of a block: makes the program of its main query, and adds aggregates over distinct values to it.
+"""Makes the program of a block (one SELECT): plans its main query, and adds aggregates over distinct values.
 
-A view ``D[group, argument]`` counts rows for each group and value of an argument. For ``MIN(x)`` by group g::
+A view ``D[group, argument]`` counts rows for each group and value of an argument. For ``MIN(x)`` by group g, ``least``
+is the minimum, and ``least#n`` counts the distinct values of the group::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)

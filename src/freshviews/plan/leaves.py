@@ -1,4 +1,4 @@
-"""Makes the leaf view of an atom, which stores the atom's rows. Also makes payloads, and their products in joins."""
+"""Makes the views that store the rows of atoms. Writes the payloads (counts and aggregates) of joined rows."""
 
 from __future__ import annotations
 

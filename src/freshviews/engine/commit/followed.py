@@ -1,7 +1,7 @@
-"""Commits a batch once, and collects the change of one view.
+"""Commits one batch, and reports how it changes one view: the view that a user follows.
 
-If the view can run the updates of the batch one by one, the change that each update makes is collected. Otherwise the
-change that the whole batch makes is collected.
+The report has a separate change for each update of the batch if the view can run the updates one by one. Otherwise it
+has one change for the whole batch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Commits a stream of updates, and returns how each update changes a view, in Arrow batches of bounded size.
 
-The function ``net_change`` returns how many updates together change the view.
+The function ``net_change`` instead returns the total change that many updates together make to the view.
 """
 
 from __future__ import annotations

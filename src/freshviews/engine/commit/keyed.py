@@ -1,8 +1,8 @@
-"""Converts changes by PRIMARY KEY, such as upserts, to signed rows.
+"""Converts changes by PRIMARY KEY, such as upserts, to signed rows: rows with +1 (inserted) or -1 (deleted).
 
-Changes of one batch are applied in order::
+Changes of one batch are applied in the order of their numbers::
 
-    order    change                     signed rows
+    number   change                     signed rows
     0        upsert (1, a)              -1 of the stored row with key 1; no +1, because change 2 replaces (1, a)
     1        insert (2, b)              +1 (2, b)
     2        upsert (1, c)              +1 (1, c)

@@ -1,6 +1,6 @@
-"""Follows values through a program, to find which key columns of its stored views may hold codes of strings.
+"""Finds the key columns of stored views that may hold codes of strings, by following values through a program.
 
-The collection of strings (``engine.commit.collection``) keeps the codes in these columns.
+``engine.commit.collection``, which frees the codes of unused strings, keeps the codes in these columns.
 """
 
 from __future__ import annotations

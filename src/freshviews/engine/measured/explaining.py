@@ -1,6 +1,6 @@
-"""Makes the text of EXPLAIN for a view, together with the internal views that the view reads.
+"""Makes the text of EXPLAIN for a view and for the internal views that it reads.
 
-The text bounds the cost of an update that passes through all of these views.
+For an update that passes through several views, the text also bounds the total cost.
 """
 
 from __future__ import annotations

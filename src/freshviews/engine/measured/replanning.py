@@ -1,4 +1,4 @@
-"""Uses the number of updates that each table of a view has had, to find a cheaper join tree or strategy."""
+"""Finds a cheaper join tree or strategy for a view, from the number of updates that each of its tables has had."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads and sets the time of a database. A batch replaces the only row of the clock's table by a later time."""
+"""Reads the time of a database, the only row of an internal table. Makes the batch that sets a later time."""
 
 from __future__ import annotations
 

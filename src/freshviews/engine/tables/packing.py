@@ -1,6 +1,6 @@
-"""Chooses which columns of a stored row share a word. ``kernel.hash.packing`` writes and reads the rows.
+"""Chooses which columns of a stored row share a word of 64 bits. ``kernel.hash.packing`` writes and reads the rows.
 
-A column with few possible values, such as a BOOLEAN or a DATE, needs only some of the 64 bits.
+A column with few possible values, such as a BOOLEAN or a DATE, needs only a part of a word.
 """
 
 from __future__ import annotations

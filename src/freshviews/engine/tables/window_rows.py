@@ -1,4 +1,4 @@
-"""Stores the rows in the window of a table. They are in the order in which they will be deleted."""
+"""Stores the rows of a table with a window, in the order in which the window will delete them."""
 
 from __future__ import annotations
 

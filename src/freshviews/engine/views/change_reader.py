@@ -1,6 +1,6 @@
-"""Calls the compiled function that reads the change of a view, for a commit in one compiled call.
+"""Provides the compiled reader of a view's change, so that ``engine.commit.direct`` commits and reads in one call.
 
-A view has this function only if it has one block and computes no output columns.
+A view has a reader only if it has one block (one SELECT) and computes no output columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Computes users' aggregates of plain Python by group (``types.python_aggregates``).
+"""Computes aggregates that users wrote in plain Python (``types.python_aggregates``).
 
-``Folds`` folds the rows of each group that changes. ``States`` keeps a state per group, adds inserted values to it, and
-removes deleted values from it.
+``Folds`` computes a changed group again from all its rows. ``States`` keeps a state per group, adds inserted values to
+the state, and removes deleted values from it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Makes the nodes of a join tree for change propagation without joins, and the views that each node stores.
 
-- The rows of a node are the rows of a relation, or projections of the rows of its children.
+- A node has the rows of a relation, or projections of its child nodes' rows.
 - The subset ``joined`` has the rows of a node that match every child. The CROWN paper calls it V_s.
-- An index of ``joined`` has the variables that a node shares with its parent. The paper calls this projection V_p.
+- An index of ``joined`` finds rows by the variables that a node shares with its parent. The paper calls it V_p.
 """
 
 from __future__ import annotations

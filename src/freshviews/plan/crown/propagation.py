@@ -13,7 +13,7 @@ b) S(b, c) T(c, d)::
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-- V_s, the subset ``joined``, has the rows that match all children. ``joins`` counts the children that match; S has one.
+- V_s, the subset ``joined``, has the rows that match all children. ``joins`` counts a row's matching children.
 - V_p is an index of V_s. The index finds rows by the variables that a node shares with its parent.
 - V_l, the subset ``live``, has the rows that are part of the result.
 

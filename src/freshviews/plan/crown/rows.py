@@ -1,4 +1,4 @@
-"""Writes loops over a join tree. They enumerate the whole result, or its rows that are joined from given rows.
+"""Writes loops over a join tree that enumerate the result: all its rows, or only those that contain given rows.
 
 Source: Algorithms 5 and 6 of the CROWN paper (``plan.crown.propagation``).
 """

@@ -1,7 +1,7 @@
-r"""Joins an update with views that already join the other atoms. These views are maintained in the same way.
+r"""Joins an update with views that store the join of the other atoms. These views are maintained in the same way.
 
 Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014). The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d).
-The first lines show, for an update of each relation, the views that it is joined with::
+The first lines show what an update of each relation is joined with. The views below V_ST serve to maintain V_ST::
 
     R -- V_ST(a, c)            S -- R(a, b)               T -- R(a, b)
           /      \             S -- V_T(a, c)             T -- V_S(a, c)

@@ -1,4 +1,4 @@
-"""Makes the program of a query over three relations that form a cycle. Each relation has a table of cases."""
+"""Makes the program of a query over three relations in a cycle. Updates have cases for heavy and light values."""
 
 from __future__ import annotations
 

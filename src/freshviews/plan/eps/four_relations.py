@@ -1,9 +1,9 @@
 """IVM^eps over four relations: counts 4-cycles, 4-paths and Loomis-Whitney joins of degree 4 in sublinear time.
 
 A value is heavy if many rows have it, otherwise light. `docs/ivm-eps.md` derives the cases and their bounds.
-``W_d[b] U`` means: loop over ``W_d[b]`` and look up U for each row. An update adds up all terms of its lines.
+Lines such as ``on R(b)`` list the terms that an update adds. For ``W_d[b] U``, it loops over ``W_d[b]`` and looks up U.
 
-**4-path**, R(b) S(b, c) T(c, d) U(d), with its two end variables summed out: O(N^max(eps, 1 - eps)) steps::
+**4-path**, R(b) S(b, c) T(c, d) U(d); its two end variables are summed out. O(N^max(eps, 1 - eps)) steps::
 
     V_TU(c) = T U where c is heavy, or c and d are light      W_d(b, d) = S T where c is light and d is heavy
     V_RS(c) = R S where c is heavy, or c and b are light      W_b(b, d) = S T where c is light and b is heavy

@@ -6,7 +6,7 @@ Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluati
 - A heavy value has many rows. A view W_X has the values of X whose join is not empty. Reading the result loops over the
   heavy values of W_X.
 
-The plan of Q(a) = R(a, b) S(b), order b -> a::
+The plan of Q(a) = R(a, b) S(b), order b -> a. P_a counts the rows of R by b. D gathers the changes of Q::
 
     on R(a, b) += m:                              on S(b) += m:
         if no R_heavy[b]:                             if no R_heavy[b]:

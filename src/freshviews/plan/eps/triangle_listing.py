@@ -3,7 +3,7 @@
 - The view ``M`` stores the triangles whose three values are all heavy or all light.
 - ``V_ST(a, b, c)`` stores the joined rows of S and T where b is heavy in S and c is light in T. ``N_ST(a, b)`` counts
   these rows.
-- The subset ``R.listed`` has the rows of R that match V_ST. Likewise, ``S.listed`` matches V_TR, ``T.listed`` V_RS.
+- The subset ``R.listed`` has the rows of R that match V_ST. S and T have such subsets for V_TR and V_RS.
 
 The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 

@@ -1,3 +1,3 @@
-"""Has strategies over ordered rows: for the first rows, frames, and the rows whose running sum is within a limit."""
+"""Maintains results over ordered rows: first rows, window frames, and rows whose running sum is within a limit."""
 
 __all__ = ["spans", "threshold", "top_k"]

@@ -1,11 +1,11 @@
-"""Maintains aggregates over the frames of ``ROWS BETWEEN``: the rows ``low`` to ``high`` places after each row.
+"""Maintains aggregates over frames of ``ROWS BETWEEN``: the rows from ``low`` to ``high`` positions after each row.
 
-The query has one relation twice: once for the rows, once for the rows of their frames. The two are not joined. Instead,
-the search tree of ``plan.ordered.top_k`` finds the rows of a frame by their places. No two rows are equal. An inserted
-or deleted row changes only the frames that reach its place. Each of these frames changes by at most two rows.
+A query names its relation twice: for the rows, and for the rows of their frames. No join is needed, because the search
+tree of ``plan.ordered.top_k`` finds rows by position. An inserted or deleted row changes only the frames that reach its
+position, each by at most two rows.
 
 ``SUM(x) OVER (PARTITION BY g ORDER BY y ROWS 9 PRECEDING)`` over ``r(g, y, id, x)``, in the notation of
-``program.printer``::
+``program.printer``. The loop visits pairs of a row and a row of its frame, new (d > 0) or former (d < 0)::
 
     r(g, y, id, x) -> count  ordered by y, id, x  placed
     Q(g, y, id, x) -> count, n_x, sum_x  journal

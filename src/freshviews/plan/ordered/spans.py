@@ -1,6 +1,6 @@
-"""For each place of an order, maintains aggregates over its frame. The frame has the rows between two bounds.
+"""Maintains aggregates over window frames. Rows of a group with equal ORDER BY columns share a *place* and its frame.
 
-The query joins places with rows of their group by the condition ``query.span.Span``. Places and rows are stored in the
+The query joins each place with the rows between two bounds, its frame (``query.span.Span``). Both are stored in the
 order. So an updated row visits only the places whose frames have it, and a new place reads the sums of its frame.
 
 ``SUM(x) OVER (PARTITION BY g ORDER BY y, s DESC)``, in the notation of ``program.printer``. ``p`` has the distinct

@@ -1,11 +1,11 @@
 r"""Selects the rows whose running sum is within a limit.
 
-An example is the query VWAP of DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012)::
+VWAP, from DBToaster's finance suite (Ahmad, Kennedy, Koch and Nikolic, VLDB 2012), selects the bids b with::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(volume) FROM bids AS s WHERE s.price > b.price)
 
-The prices form a search tree with their volumes as weights (``kernel.ordered.threshold_tree``). ``before`` is the sum
-of the weights at higher prices, or NULL if there are none::
+Each price is a *point* of a search tree (``kernel.ordered.threshold_tree``). Its weight is the volume at this price.
+``before`` is the sum of the weights at higher prices, NULL if there are none. The view ``v#1`` has the limit::
 
     bids(price, volume) -> count  by [price]
     points(price) -> rows, weight, number, selected  by []  ordered by price desc  runs before, or NULL

@@ -1,4 +1,4 @@
-"""Maintains rows by their places in the order of their group: first rows, row numbers, ranks and neighbours.
+"""Maintains what depends on a row's position in its ordered group: first rows, row numbers, ranks and neighbours.
 
 There are three forms, shown here over ``r(g, x, id)`` in the notation of ``program.printer``. The module
 ``plan.ordered.frames`` maintains frames of rows.

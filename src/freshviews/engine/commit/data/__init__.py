@@ -1,3 +1,3 @@
-"""Runs scripts, and converts INSERT, UPDATE, DELETE and MERGE to signed rows."""
+"""Runs SQL scripts. Converts INSERT, UPDATE, DELETE and MERGE to inserted and deleted rows."""
 
 __all__ = ["counts", "script"]

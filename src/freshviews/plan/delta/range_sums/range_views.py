@@ -1,10 +1,10 @@
 """Declares the views that range sums read, and writes the statements that maintain these views.
 
-For ``S(g, t, v)`` with the condition ``t <= low``::
+The views of ``S(g, t, v)`` for the condition ``t <= low``. Sums are not used if a group has a t beyond 2^60::
 
     S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
     S_groups(g, v) -> count  by [g]                                           its groups
-    S_wide(g) -> count                                 how many rows have a value beyond a limit
+    S_wide(g) -> count                                 how many rows have t beyond 2^60
 
     S_by_t[g, v, t] += m
         appears:   S_groups[g, v] += 1

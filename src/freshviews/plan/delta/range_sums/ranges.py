@@ -1,4 +1,4 @@
-"""Replaces a loop that compares every row with bounds by the sum of the rows between the bounds, or by their loop::
+"""Replaces a loop that tests every row by the sum of the rows within bounds, or by a loop over only these rows::
 
     for t, v, s in S[g]:                      u = sum:
         if t <= x:                                u += S_by_t[g, t <= x]
