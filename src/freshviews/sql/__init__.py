@@ -2,13 +2,13 @@
 
 ::
 
-    text ── parse ──> trees        every node has its place in the text       text.parse, text.refuse
+    text ── parse ──> trees        every node has its position in the text    text.parse, text.refuse
          ── bind ───> SELECTs      names, types and clauses resolved          names.scope, blocks.selects,
                                                                               blocks.joins, blocks.subqueries,
                                                                               blocks.aggregates, blocks.grouping_sets
                       expressions  scalar SQL, typed                          expressions
-         ── block ──> queries      predicates placed, variables made,         blocks.building
-                                   arguments of sums split into factors
+         ── block ──> queries      predicates sent to tables or joins, SUMs   blocks.building
+                                   split into factors, join variables made
          ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.sql_script, statements.ddl
 """
 

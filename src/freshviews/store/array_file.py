@@ -1,10 +1,10 @@
-"""Writes files of arrays, which do not change later, and reads them by mapping large arrays into memory.
+"""Writes and reads files of arrays. A written file never changes; its large arrays are mapped into memory.
 
 A file has three parts; the numbers are sizes in bytes::
 
     preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 |
                 length of the footer 8 | crc32 of the preamble up to here 4
-    arrays      words in little-endian byte order, one array after the other
+    arrays      words of 64 bits, little-endian, one array after the other
     footer      JSON: "about" has a description by the writer; "arrays" has, for each array, its offset, its number
                 of words, the number of words to allocate when it is read, and its crc32
 """

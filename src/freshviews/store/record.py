@@ -1,4 +1,4 @@
-"""Encodes records, of which the log and snapshots consist. A record is a header of 40 bytes and a payload::
+"""Encodes the records of logs and snapshots. A record is this header (with sizes in bytes) and a payload::
 
     magic 4 | kind 1 | late 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header up to here 4

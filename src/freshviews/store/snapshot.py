@@ -1,7 +1,7 @@
 """Writes and reads snapshots of a database.
 
-A snapshot file has the executed scripts, the rows of stored tables, and the names of the images of views. It gets its
-final name when it is complete.
+A snapshot file has the executed scripts, the rows of stored tables, and the names of the files with the views. It gets
+its final name when it is complete.
 """
 
 from __future__ import annotations

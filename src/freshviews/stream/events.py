@@ -1,9 +1,9 @@
-"""Converts events to signed rows. An event is a row with an action, and the order of events matters.
+"""Converts an ordered list of events to signed rows. An event is a row with an action, such as REPLACE.
 
 ::
 
-    order    row        action          signed rows
-    0        (1, a)     REPLACE         -1 of the stored row with key 1; no +1, because event 2 deletes (1, a)
+    event    row        action          signed rows
+    0        (1, a)     REPLACE         -1 of the stored row with key 1; no +1, because event 2 replaces (1, a)
     1        (2, b)     INSERT          +1 (2, b)
     2        (1, c)     REPLACE         +1 (1, c)
 """

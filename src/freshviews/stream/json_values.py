@@ -1,4 +1,4 @@
-"""Converts columns of JSON values to columns of SQL types. These JSON values are accepted, as Debezium writes them:
+"""Converts columns of JSON values, as Debezium writes them, to SQL types. Accepted (a text is a JSON string):
 
 =========  ==========================================================================================
 BOOLEAN    true, false, 0, 1, text

@@ -1,4 +1,4 @@
-"""Gives each row the number of its key. Rows with equal keys have equal numbers. A key may have several columns."""
+"""Computes a number for each row. Rows with equal keys have equal numbers. A key may have several columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the dictionary of a database, which gives each distinct string a number, the code of the string."""
+"""Defines the dictionary of a database: it numbers the distinct strings. A string's number is its code."""
 
 from __future__ import annotations
 

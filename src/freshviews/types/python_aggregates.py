@@ -1,6 +1,6 @@
-"""Folds the values of a group by users' aggregates of plain Python.
+"""Calls users' aggregates of plain Python, which fold the values of a group.
 
-As for functions (``python_functions``), the name of an operation says which aggregate it computes.
+The name of an operation says which aggregate it calls (see ``python_functions``).
 """
 
 from __future__ import annotations

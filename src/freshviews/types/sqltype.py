@@ -15,10 +15,10 @@ STRING     its number in the dictionary of the database
 BINARY     the number of a text that has a character for each byte
 =========  ==========================================================
 
-A *wide* DECIMAL holds values of 38 digits. The dictionary has a text for each value (``text_of``). The texts are in the
-order of the values, so codes are compared, ordered, kept and freed as codes of strings are. A DECIMAL is wide if it is
-declared with more than 18 digits or computed from a wide one. A product, quotient or mean is wide, too,
-if its decimals would leave few of the 18 digits of an int64 for the part before the point.
+A *wide* DECIMAL has up to 38 digits. ``text_of`` makes a text of each value, and the dictionary numbers the texts. They
+sort as the values do, so their codes are treated like codes of strings. A DECIMAL is wide if it is declared with more
+than 18 digits or computed from a wide one. A product, quotient or mean is also wide if an int64 would leave it few
+digits before the point.
 
 NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused everywhere: as
 input, as a constant and as a result.

@@ -1,6 +1,6 @@
-"""Writes the files of a cell's next version, after the engine of the cell has applied the rows of the version.
+"""Writes the files of a new version of a cell, after the cell's engine has applied the rows of this version.
 
-The files have these rows, the changes of views, and the contents of views whose sinks need them.
+The files have the applied rows, the changes of views, and whole views for sinks that need them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Applies rows of insert-only tables in pieces, while other rows of the micro-batch still arrive.
+"""Applies rows of insert-only tables in pieces, before all rows of the micro-batch have arrived.
 
-Rows of the other tables are applied last, as one batch.
+Rows of all other tables are applied last, as one batch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Shortens the pause between two tasks in a Python worker that has cells.
 
-In the pause, Spark collects garbage and clears caches of imports. Left alone, this would take tenths of a second.
+In the pause, Spark collects garbage and clears import caches. Without this module, it takes tenths of a second.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Computes the form of an expression. Two expressions have equal forms if Spark treats them as one group.
+"""Computes the form of an expression. Expressions have equal forms if they are the same to Spark's GROUP BY.
 
 These pairs have equal forms: ``a + b`` and ``b + a``; ``a > b`` and ``b < a``; ``NOT (a > b)`` and ``a <= b``.
 """

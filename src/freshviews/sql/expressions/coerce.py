@@ -1,8 +1,8 @@
 """Applies the type rules of Spark SQL in ANSI mode: finds common types, and the precision and scale of decimals.
 
-A wide DECIMAL has up to 38 digits; another DECIMAL is a word of 64 bits. A result is wide if an operand is wide. A
-product, quotient or mean is also wide if a word would leave fewer than ``_WORD_WHOLE`` digits before the point. Other
-results are words, and a result that does not fit a word is an error.
+A wide DECIMAL has up to 38 digits; any other DECIMAL fits an int64. A result is wide if an operand is wide. A product,
+quotient or mean is also wide if an int64 would leave it fewer than ``_WORD_WHOLE`` digits before the point. Any other
+result must fit an int64, or it is an error.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Marks columns that a subquery names and an enclosing query has.
+"""Marks the columns of enclosing queries in the expressions of a subquery.
 
-A column of the next enclosing query has one mark, a column of the query around that query has two, and so on.
+A column of the nearest enclosing query gets one mark, a column of the query around it gets two, and so on.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Separates sources, sinks and settings from a streaming script. A script such as::
+"""Splits a streaming script into plain SQL, a ``Using`` per source and sink, and Spark's settings::
 
     SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a;
     ALTER TABLE t ADD COLUMN b INT
 
-is split into plain SQL, a ``Using`` per source and sink, and the settings. Blanks replace the removed characters, so
-that the places in error messages are those of the script.
+In the plain SQL, blanks replace the removed characters, so that errors name the lines and columns of the script.
 """
 
 from __future__ import annotations

@@ -1,3 +1,3 @@
-"""Parses SQL text to trees that keep places in the text, converts type names, and refuses unsupported clauses."""
+"""Parses SQL to trees, whose nodes have positions in the text; converts type names; refuses unsupported clauses."""
 
 __all__ = ["clock", "fields", "many", "operators", "parse", "pipes", "plainer", "refuse", "shape", "terms", "typenames"]

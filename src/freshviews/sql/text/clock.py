@@ -1,8 +1,8 @@
-"""In conditions, replaces the functions that read the clock by subqueries over the table of the clock.
+"""Replaces ``now()`` and similar functions in conditions by subqueries over a table that has the time.
 
-The functions are ``now()``, ``current_timestamp``, ``localtimestamp`` and ``current_date``. The table has one row, the
-time that ``Database.advance`` set last. A comparison with such a subquery selects rows of one source
-(``blocks.subqueries.range_comparison``). Outside of conditions, calls of these functions are refused.
+Similar functions are ``current_timestamp``, ``localtimestamp`` and ``current_date``. The table has one row, the time
+that ``Database.advance`` set last. ``blocks.subqueries.range_comparison`` turns a comparison with the time into a
+selection of rows of one source. Outside of conditions, these functions are refused.
 """
 
 from __future__ import annotations

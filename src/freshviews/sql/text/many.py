@@ -1,4 +1,4 @@
-"""Executes several statements, each with values for its ``?``, as one version of the database.
+"""Executes several statements, each with values for its ``?``, as one transaction.
 
 Repeated INSERTs of one row become one INSERT of many rows. The statements run as one script, between BEGIN and COMMIT.
 """

@@ -1,9 +1,13 @@
 """Parses PIVOT and UNPIVOT, and rewrites them as SELECTs.
 
-``r PIVOT (SUM(b) FOR c IN ('x', 'y'))`` is ``(SELECT * EXCEPT (b, c), SUM(b) FILTER (WHERE c <=> 'x') AS x, ... FROM r
-GROUP BY ALL)``: the columns that PIVOT does not name are the groups. ``r UNPIVOT (v FOR n IN (a, b))`` makes two rows
-of each row of r. The column v of the first row has the value of a, and that of the second row the value of b. As in
-Spark, both apply to all of FROM before them. If FROM has only one table, the columns keep the alias of this table.
+PIVOT groups by the columns that it does not name. The first line becomes the second::
+
+    r PIVOT (SUM(b) FOR c IN ('x', 'y'))
+    (SELECT * EXCEPT (b, c), SUM(b) FILTER (WHERE c <=> 'x') AS x, ... FROM r GROUP BY ALL)
+
+``r UNPIVOT (v FOR n IN (a, b))`` makes up to two rows of a row of r: n = 'a' with the value of a as v, and n = 'b' with
+that of b. As in Spark, PIVOT and UNPIVOT apply to all of FROM before them. If FROM has only one table, the columns
+keep its alias.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
   equals NULL and is less than other values. So the answer is never NULL.
 - ``r'a\\b'`` and ``'a' 'b'`` become one string.
 - ``default.t`` and ``spark_catalog.default.t`` become ``t``: all tables and views are in this schema.
-- ``mask(s, digitChar => '#')`` has all its arguments, in the order of the parameters.
+- ``mask(s, digitChar => '#')`` gets all its arguments, in the order of the parameters.
 - ``ORDER BY a FETCH FIRST n ROWS WITH TIES`` (standard SQL) becomes QUALIFY RANK() OVER (ORDER BY a) <= n.
 """
 

@@ -1,8 +1,8 @@
-"""Writes the SQL that computes session windows: runs of rows of one key, in which each row follows within a gap.
+"""Writes the SQL of session windows. A session is a run of rows of one key without a long gap between them.
 
-A row with the time ``ts`` lasts from ``ts`` until ``ts`` plus the gap. A session is the union of rows that overlap or
-touch. A session begins at a row if no earlier row lasts until then: as many earlier rows have ended as have begun. In
-the rows r(k, ts, till) below, ``till`` is the end of a row::
+A row with the time ``ts`` lasts from ``ts`` until ``ts`` plus the gap. Rows that overlap or touch are one session. It
+begins at a row before which as many rows have ended as have begun. In r(k, ts, till) below, k is the key and ``till``
+the end of a row. In the events, w is 1 where a row begins and -1 where it ends::
 
     events    SELECT k, ts AS at, 1 AS w FROM r UNION ALL SELECT k, till AS at, -1 AS w FROM r
     starts    SELECT DISTINCT k, ts AS start FROM r

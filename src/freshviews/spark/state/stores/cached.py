@@ -1,4 +1,4 @@
-"""Adds to a remote store a cache on this machine's disk, for the objects that never change."""
+"""Caches the objects of a remote store that never change, on this machine's disk."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Makes internal views for aggregates that compute one value from all rows of a group.
+"""Computes STRING_AGG, similar aggregates, and users' aggregates of plain Python in internal views.
 
-STRING_AGG and similar aggregates return a text. Users' aggregates of plain Python return other values in its place::
+Each of these has its own view. All aggregates such as SUM share one view. A join combines the views::
 
     SELECT k, SUM(x), STRING_AGG(y, ', ') FROM t GROUP BY k
 
     v#1(k, c1)       SELECT k, SUM(x) FROM t GROUP BY k
-    v#2(k, text)     the texts of SELECT k, y FROM t, by k
+    v#2(k, text)     for each k of t, one text of its values y
     v(k, c1, text)   SELECT v#1.k, v#1.c1, v#2.text FROM v#1 JOIN v#2 ON v#1.k = v#2.k
 """
 

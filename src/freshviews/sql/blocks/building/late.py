@@ -1,7 +1,7 @@
-"""Delays the error of an expression until it is known whether its row joins.
+"""Raises the error of an expression, such as a division by zero, only if its row joins.
 
-An expression over one table is computed before the join. If it fails, its value is NULL and the row counts as failed.
-A group with a failed row is an error. These lines show a SELECT, its new predicate, and its new aggregates::
+An expression over one table is computed before the join. If it fails, ``attempt(..)`` is NULL and ``failed(..)`` TRUE.
+A group with a failed row is an error. The SELECT gets the WHERE and the aggregates below it::
 
     SELECT t.b, SUM(10 / t.a) FROM t JOIN u USING (a) WHERE 20 / t.a > 3 GROUP BY t.b
 

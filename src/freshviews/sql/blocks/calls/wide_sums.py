@@ -1,7 +1,7 @@
-"""Computes SUM and AVG of wide decimals. Each value is split into parts, and each part is summed exactly in 64 bits.
+"""Computes SUM and AVG of wide decimals (up to 38 digits): splits each value into parts of 32 bits, and sums the parts.
 
-A part has 32 bits, so its sum fits 64 bits for up to 2**31 rows. The AVG of a DECIMAL in 64 bits may be wide, too. It
-is the quotient of the sum and the count, and is also computed here.
+The sum of a part fits 64 bits for up to 2**31 rows. The AVG of a DECIMAL in 64 bits may be wide, too, and is computed
+here: as the quotient of the sum and the count.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rewrites comparisons with ANY and ALL as joins with an internal view.
 
-The column k of the subquery equals a column of the enclosing query. The view has one row for each k::
+The view has a row per k, which the subquery equates with an outer column. Without a row, ``present`` is NULL::
 
     x < ANY (SELECT y ...)                  LEFT JOIN (SELECT k, COUNT(y) < COUNT(*) AS nulls, MAX(y) AS extreme ...)
     WHERE x < ANY (SELECT y ...)            JOIN (SELECT k, MAX(y) AS extreme ...) ON x < extreme

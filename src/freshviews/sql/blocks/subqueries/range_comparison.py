@@ -1,9 +1,8 @@
-"""Rewrites a comparison with a running sum as an internal view, which has the rows where the comparison is TRUE::
+"""Rewrites a comparison with a running sum as an internal view, which has the rows where the comparison is TRUE.
+
+Over ``bids AS b``, the second subquery is a running sum: for each row of b, it adds the volumes at higher prices::
 
     0.25 * (SELECT SUM(volume) FROM bids) > (SELECT SUM(s.volume) FROM bids AS s WHERE s.price > b.price)
-
-In a query over ``bids AS b``, the second subquery is a running sum. For each row of b, it adds the volumes at higher
-prices.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Rewrites subqueries as joins.
 
-A subquery that is a term of WHERE becomes one more source of the join::
+A subquery that is a condition of WHERE becomes one more source of the join::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
 
-Elsewhere a subquery is a value, which becomes a column of one more source. A LEFT JOIN adds this source::
+Elsewhere, the value of a subquery becomes a column of a source that a LEFT JOIN adds::
 
     (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..

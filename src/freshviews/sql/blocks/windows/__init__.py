@@ -11,9 +11,9 @@
     SUM(x) OVER (... ROWS 9 PRECEDING)        (t with the sums of frames) in the place of t
     FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
 
-Strategy ``top_k`` maintains the views of all lines but the first. ``x in the frame of d.x`` is a condition of
-``query.span``; the order may have any expressions. With ROWS, further columns are added at the end of the order, so
-that no two rows are equal.
+The first line's view is a GROUP BY. Strategy ``top_k`` maintains the other views. ``query.span`` defines the condition
+``x in the frame of d.x``. ORDER BY may have any expressions. With ROWS, columns are appended to ORDER BY until no two
+rows are equal in it.
 """
 
 __all__ = ["binding", "nearest", "rows"]

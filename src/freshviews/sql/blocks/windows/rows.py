@@ -1,7 +1,7 @@
 """Makes the internal views that compute window functions.
 
-A view of aggregates is joined with the rows of the SELECT. A view of row numbers, or of neighbours, has all rows of the
-SELECT. It replaces these rows.
+A view of aggregates is joined with the rows of the SELECT. A view of row numbers, or of neighbouring values, has all
+rows of the SELECT and replaces them.
 """
 
 from __future__ import annotations
