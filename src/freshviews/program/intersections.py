@@ -1,6 +1,6 @@
 """Finds the statements of a program that intersect two slices. A slice has the rows of a view with given values.
 
-The indexes of the views in these statements store digests of values. The statements compare digests instead of rows.
+For these statements, indexes of the views store digests (hashes of values), which are compared instead of rows.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Defines payloads in the trigger language. A payload has a count and a component per aggregate.
+"""Defines the payloads of rows in the trigger language. A payload has a count and a component per aggregate.
 
-A statement adds to each component a product of factors, such as ``m * s.count``.
+A statement adds a product to each component, such as ``m * s.count``, where s is a row.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         if |S[b]| <= |T[_, a]|: ... else: ...     a loop over the smaller of two slices
         u = sum: ... if u: ...                    a sum; the second body runs unless it is zero
         u = sum, by (a, c): ...                   the same, cached by the variables that it depends on
-        u = some: ...                             the same, but the first addition ends the body
+        u = some: ...                             a sum whose body ends at the first addition
         Q[a] += m * s * t                         the payload is the count alone
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
             appears: ...                          runs if the row was absent before
@@ -39,7 +39,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
                                                   that is now wrong (d is -1)
         for x, y, (z) -1 or not o, d in R, as r grows by m:
                                                   pairs of a row and the row before it, new (d is 1) or former (d is
-                                                  -1); z is a column of the row before; o is 0 if there is none
+                                                  -1); z is a column of the row before; o is 0 if none is before
         for p, d in S[b, _] by value < c:         as c changes: rows whose value became less than c (d is 1), or stopped
                                                   being less (d is -1)
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view

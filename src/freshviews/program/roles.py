@@ -1,6 +1,6 @@
-"""Defines the roles of a statement's fields. For example, a field names a view that the statement reads.
+"""Defines the roles that fields of a statement can have, such as the name of a view that the statement reads.
 
-The annotation of a field declares its role. A statement that runs a body for each value of a column::
+The annotation of a field declares its role, as in this statement, which runs a body for each value of a column::
 
     @hashed_once
     @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Defines ``Rule``: what a leapfrog triejoin evaluates.
+"""Defines ``Rule``, a join to be evaluated by leapfrog triejoin.
 
 A rule is a conjunction of atoms and conditions, with an order of its variables.
 """

@@ -1,4 +1,4 @@
-"""Defines ``TracedJoin``, a join of a program. Its trace, the recorded steps of the join, is used to maintain it."""
+"""Defines ``TracedJoin``, a join that a program maintains by its trace: the recorded steps of the join."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
     query, block                             what the SQL front end makes of a SELECT
     sharing                                  many sums of products become one aggregate
-    span                                     the frame of a place in an order, as a condition
+    span                                     the condition that a row is in a window frame
     hypergraph                               which variables occur in which atom
     acyclic, free_connex, hierarchical       classes of queries
     dependencies                             keys, closures, reducts

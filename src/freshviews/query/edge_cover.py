@@ -1,7 +1,7 @@
 """Computes the fractional edge cover number of some variables exactly.
 
-Each atom has a weight. The weights of the atoms with a given variable sum to 1 or more. The number is the least total.
-For the variables of a triangle, each of the three atoms has weight 1/2, so the number is 3/2.
+Atoms get weights such that, for each of the variables, the atoms with this variable weigh at least 1 together. The
+number is the least total weight. For a triangle it is 3/2: each of the three atoms weighs 1/2.
 """
 
 from __future__ import annotations

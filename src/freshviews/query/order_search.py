@@ -1,7 +1,7 @@
 """Searches for the best variable order of a query.
 
-A variable becomes the root of a connected component. The rest of the component splits into smaller components. Orders
-are compared by dynamic width, static width, costs of updates, and how many variables meet at a root.
+An order is built from the top: a variable of a connected component becomes its root, and the rest splits into smaller
+components. Orders are compared by dynamic width, static width, costs of updates, and how many variables meet at a root.
 """
 
 from __future__ import annotations

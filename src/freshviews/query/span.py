@@ -1,8 +1,7 @@
-"""Defines the condition that one row lies in the window frame of another: between the first and the last place of the
-frame, in the order of the window.
+"""Defines a condition of queries: that one row lies in the window frame of another row.
 
-The condition is a call, so that it is renamed and printed with the other conditions of a query. Only strategy ``top_k``
-evaluates it, by ranges of an ordered index.
+The frame of a row is a range in the order of the window. The condition is a call, so that it is renamed and printed
+with the other conditions of a query. Only strategy ``top_k`` evaluates it, by ranges of an ordered index.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks rules, and groups those that define the same view. A view comes after the views that its rules read."""
+"""Checks rules, groups them by the view that they define, and orders the views: each after the views that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For a view of the strategy ``first_order``, makes a program that initialises it by one leapfrog triejoin.
+"""Makes a program that initialises a view of the strategy ``first_order`` by one leapfrog triejoin.
 
 For a cyclic query, one join over all stored rows is cheaper than a delta query per row.
 """

@@ -1,7 +1,7 @@
 """Maintains a leapfrog triejoin by its trace, the recorded operations. A batch repeats only the operations it affects.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The plan of Q() = R(a, b) S(b, c) T(c, a).
-The relation ``#Q`` gets the rows that a batch inserts into the join or erases from it::
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). In the plan of Q() = R(a, b) S(b, c)
+T(c, a), ``R_edits`` has the changes of R in a batch, and ``#Q`` gets the rows that enter or leave the join::
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c, for #Q
 

@@ -1,7 +1,7 @@
 """Evaluates a join again after every batch, by leapfrog triejoin, which is worst-case optimal.
 
 Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. Variables are bound one at a time, to the intersection of sorted
-lists. The plan of Q() = R(a, b) S(b, c) T(c, a)::
+lists. In the plan of Q() = R(a, b) S(b, c) T(c, a), r, s and t are counts of rows::
 
     T_a_c = T in order of a, c
     evaluate:

@@ -1,6 +1,6 @@
 """Enumerates a listed result, which is a union of several sets. A value that is in several sets is returned only once.
 
-Source: Durand and Strozecki (CSL 2011). From the sets {1, 2, 3} and {4, 2}, it returns 1, 4, 3, 2 in this order.
+Source: Durand and Strozecki (CSL 2011). The sets {1, 2, 3} and {4, 2} are enumerated as 1, 4, 3, 2.
 """
 
 from __future__ import annotations

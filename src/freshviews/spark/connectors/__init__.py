@@ -1,6 +1,6 @@
-"""Describes the sources and sinks of Spark that freshviews knows.
+"""Describes the sources and sinks of Spark that freshviews knows, and the forms of messages.
 
-Some of them, such as Kafka, carry messages, which have a key and a value. The forms of messages are described, too.
+Some sources and sinks, such as Kafka, carry messages, which have a key and a value.
 """
 
 __all__ = ["by_arrow", "declarations", "message_format", "polls", "secrets"]

@@ -1,4 +1,4 @@
-"""Decides from a table's declaration whether Python workers may read its files by Arrow, so that Spark need not."""
+"""Decides from a table's declaration whether Python workers may read its files by Arrow in place of Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the options of a database table that is polled: Spark reads it again and again for new rows.
+"""Reads the options of a polled database table, which Spark reads again and again for new rows.
 
 New rows are found by a column whose values grow.
 

@@ -1,7 +1,7 @@
 """Finds the streaming tables and file sinks of a project in which Spark 4.1 would leave out rows.
 
-A *flow* is a query that writes rows into a table or sink. A log lists the files that Spark has written. Spark leaves
-out rows if several flows share this log, or if the log is older than the reset of a flow.
+A *flow* is a query that writes rows into a table or sink, and Spark logs the files that it writes there. Spark leaves
+out rows if several flows share this log, or if the log has entries from before a reset of a flow.
 """
 
 from __future__ import annotations

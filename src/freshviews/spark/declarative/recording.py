@@ -1,4 +1,4 @@
-"""Records which calls a function of a project makes on a Spark session to define its query.
+"""Records the calls on a Spark session by which a function of a project defines its query.
 
 While the function runs, a stand-in replaces the session and executes nothing. The recorded calls are then turned into
 SQL, or made on the real session.

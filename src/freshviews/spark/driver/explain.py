@@ -1,6 +1,6 @@
-"""``freshviews explain --cells N``: shows how N cells would share the rows of a pipeline.
+"""Shows how N cells would share the rows of a pipeline, for ``freshviews explain --cells N``.
 
-It also routes a sample of the input, and counts the rows that the cells would get.
+A sample of the input is routed, to count the rows that each cell would get.
 """
 
 from __future__ import annotations

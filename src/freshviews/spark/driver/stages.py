@@ -1,7 +1,7 @@
-"""Runs the two stages that compute a version.
+"""Runs the two stages that compute a version: the cells, then the *merge*.
 
-First, each cell applies its rows. Then, if several cells share a group, a second engine combines the changes of this
-group. The second engine is called the *merge*.
+Each cell applies its rows. If several cells have rows of one group of a view, the merge, which is another engine,
+combines their changes of this group.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reads the rows of a table that the cells of a pipeline store, as a DataFrame.
+"""Makes a DataFrame of the rows of a table, read from the cells that store them.
 
-A new view may need these rows in other cells. The pipeline then sends them there.
+If a new view needs the rows in other cells, too, the pipeline sends the DataFrame there.
 """
 
 from __future__ import annotations

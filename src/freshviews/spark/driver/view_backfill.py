@@ -1,7 +1,7 @@
 """Backfills new views, and views with a new SELECT, from stored rows while the stream continues.
 
-A Spark job loads a copy of each cell at one version, and adds these views to the copy. Between two micro-batches, the
-pipeline continues with the copies.
+A Spark job loads a copy of each cell at one version, and adds the views to the copy. When the job is done, the copies
+replace the cells between two micro-batches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the engine that maintains the windows of tables, before rows go to the cells.
 
-A window keeps the newest rows of a table. The engine runs in one Python worker, and turns its input into inserts and
-deletes for the cells.
+A window keeps the newest rows of a table. The engine runs in one Python worker. It sends the cells inserts, and deletes
+of the rows that leave a window.
 """
 
 from __future__ import annotations

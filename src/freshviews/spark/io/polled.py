@@ -1,6 +1,6 @@
-"""Reads those rows of a polled database table that no version has yet.
+"""Reads the rows of a polled database table that are in no version yet.
 
-A column whose values grow shows which rows may be new. Digests of rows show which of them are known already.
+A column whose values grow shows which rows may be new. Digests of rows show which of them a version has already.
 """
 
 from __future__ import annotations

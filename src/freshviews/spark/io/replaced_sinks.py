@@ -1,4 +1,4 @@
-"""Checks whether the sink of a view can replace the rows of the old SELECT by those of the new SELECT.
+"""Checks, for a view that gets a new SELECT, whether its sink can replace the old rows by the new rows.
 
 If the sink cannot, the new SELECT is refused before a row is read. For example, a database table keeps its columns, so
 a SELECT with other columns is refused.

@@ -1,6 +1,6 @@
-"""Decides how many cells a pipeline has: the requested number, or else one per core.
+"""Decides how many cells a pipeline has: the requested number, one per core, or only one.
 
-Without a requested number, a pipeline has one cell if its script allows no more, or a table has a window or watermark.
+Without a requested number, there is only one if a table has a window or watermark, or if the script allows no more.
 """
 
 from __future__ import annotations

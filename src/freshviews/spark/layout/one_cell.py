@@ -1,6 +1,6 @@
 """Finds out whether all rows of a pipeline must go to one cell, and why.
 
-For example, Debezium envelopes are divided by the PRIMARY KEY of their table, and the table may have none.
+For example, Debezium envelopes of a table without a PRIMARY KEY cannot be divided among several cells.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ::
 
-    <folder>/offsets/7      micro-batch 7: when it was planned; the last entry of each source's log
-    <folder>/sources/0/7    source 0, entry 7: its files with their times; ``9.compact`` holds all up to entry 9
+    <folder>/offsets/7      micro-batch 7: when it was planned, and its last entry of each source
+    <folder>/sources/0/7    source 0, entry 7: files with their times; ``9.compact`` has all entries up to 9
 """
 
 from __future__ import annotations

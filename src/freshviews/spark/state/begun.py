@@ -1,6 +1,6 @@
-"""Records, for each view with a table as its sink, whether this table has had rows (object ``tables`` of a checkpoint).
+"""Records, for each view whose sink is a table, whether the table has had rows (object ``tables`` of a checkpoint).
 
-Each delivery leaves a note of its version in the table. If a table has had rows and has no note, the delivery notices.
+Each delivery notes its version in the table. With this record, the next delivery can detect a lost note.
 """
 
 from __future__ import annotations

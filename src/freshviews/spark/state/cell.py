@@ -1,7 +1,7 @@
 """Loads the engine of a cell from its files, and writes the files of the cell's next version.
 
-The files are an image of the engine, and a log of the changes after the image. An entry of a manifest names these
-files. A token such as t9 names a state of the cell. An image is ``pending`` until it is complete::
+The files are an image of the engine, and a log of the changes after the image. An entry of a manifest names the files,
+and says by tokens, such as t9, to which state of the cell each leads. An unfinished image is ``pending``::
 
     entry = {"token": t9, "image": {"token": t6, "folder": "state/0/image-...", "rows": 8000},
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},

@@ -1,11 +1,11 @@
 """Runs the leapfrog join of one variable, step by step. A join can start from any position of a former join.
 
-Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. The keys 1 3 5 and 3 4 5 are joined in these steps::
+Source: Veldhuizen, Leapfrog Triejoin (ICDT 2014), section 3.1. Iterators over 1 3 5 and 3 4 5 do these steps::
 
-    open            1 and 3: the candidate is 3
-    first seeks 3   at 3: all iterators are at 3, which is emitted
-    first: next     at 5: the candidate is 5
-    second seeks 5  at 5: 5 is emitted
+    both open       at 1 and 3: the candidate is 3
+    first seeks 3   at 3: both are at 3, which is emitted
+    first seeks 4   at 5: the candidate is 5
+    second seeks 5  at 5: both are at 5, which is emitted
 """
 
 from __future__ import annotations

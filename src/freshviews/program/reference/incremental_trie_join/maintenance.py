@@ -1,12 +1,11 @@
 """Maintains a rule by its trace: the recorded operations of a leapfrog triejoin, with their results.
 
-The steps are those of section 4 of Veldhuizen's paper. When relations change,
+A change of relations is handled in three steps (Veldhuizen's paper, section 4):
 
-1. the differences between the old and the new version are computed (*tree surgery*);
-2. these differences are matched with the recorded operations. This gives the bindings at which the rule must be
-   evaluated again (*change oracle*);
-3. at these bindings, leapfrog joins walk over both versions. Derivations of only the old version are erased, and those
-   of only the new version are inserted.
+1. *Tree surgery* finds the differences between the old and the new version of the relations.
+2. The *change oracle* finds, by the recorded operations, at which bindings the differences affect the rule.
+3. At these bindings, leapfrog joins walk over both versions. A derivation, which is a row of the join, is erased if
+   only the old version has it, and inserted if only the new version has it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Stores sensitivity indices: the intervals of codes in which a change would change the trace (section 4.2).
 
-There is an index per cursor, which is an atom at one of its variables. A record of the index of ``S(b, c)`` at ``c``,
-in the order a, b, c, is::
+There is an index per cursor, which is an atom at one of its variables. For variables in the order a, b, c, the
+index of ``S(b, c)`` at ``c`` has records like this::
 
     (b; [low, high]; a; where)
 
-If a row with this ``b`` changes at a code in the interval, the join with this ``a`` runs again from ``where``.
+If a row of S with this ``b`` and a ``c`` in the interval changes, the join for this ``a`` runs again from ``where``.
 """
 
 from __future__ import annotations
