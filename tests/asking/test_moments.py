@@ -48,7 +48,7 @@ def test_a_select_has_the_values_of_spark_in_each_time_zone(zone: str) -> None:
         ("CAST(id AS TIMESTAMP_LTZ)", "INT as a TIMESTAMP_LTZ in a SELECT is not supported; CAST it to"),
     ],
 )
-def test_what_duckdb_would_compute_otherwise_is_refused_at_its_place(expression: str, message: str) -> None:
+def test_expressions_that_duckdb_computes_differently_are_refused(expression: str, message: str) -> None:
     with pytest.raises(fv.SqlError, match=r"line 1, column \d+") as caught:
         filled("Europe/Berlin").sql(f"SELECT {expression} AS x FROM t")
     assert message in str(caught.value)

@@ -362,7 +362,7 @@ WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
     (lambda db: db.aggregate("q", returns="INT")(len), ArgumentError, "decorates a class, not .*; functions are given"),
     (lambda db: db.aggregate("q", returns="INT")(int), ArgumentError, "class int has no method add; it needs add and"),
     (lambda db: db.aggregate("q x", returns="INT")(Listed), ArgumentError, "'q x' is not a valid name"),
-    (lambda db: db.aggregate("q", returns="INT", nulls=1), ArgumentError, r"\(nulls\) must be True or False"),
+    (lambda db: db.aggregate("q", returns="INT", nulls=1), ArgumentError, "the argument nulls must be True or False"),
     (lambda db: db.aggregate("q", returns="INT", zero=0, add=max, output=int), ArgumentError,
      r"\(zero\) must be a function, not 0; it makes a new state"),
     (lambda db: db.aggregate("q", returns="INT", zero=int, add=max), ArgumentError, r"\(output\) must be a function"),
@@ -378,7 +378,7 @@ def test_wrong_arguments_are_refused_and_the_error_says_which(db: Any) -> None:
 
 
 REFUSED = [
-    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; the values are always in asc"),
+    ("SELECT listed(x ORDER BY s) FROM t", "ORDER BY in listed is not supported; values come in ascending order"),
     ("SELECT x FROM t WHERE listed(x) = ''", "an aggregate function cannot stand in WHERE"),
     ("SELECT listed(x, x) FROM t", r"listed\(arg1 INT\) takes 1 argument, not 2"),
     ("SELECT listed(DATE '2020-01-01') FROM t", "parameter arg1 of listed is INT: DATE cannot be cast to INT"),

@@ -18,7 +18,7 @@ NEGATED = sorted(name for name, (rules, _) in MEANINGS.items() if "!" in rules.r
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NEGATED)
-def test_negated_atoms_in_a_trace_agree_with_the_sql_of_a_rule(name: str) -> None:
+def test_a_view_with_negated_atoms_in_a_trace_has_the_rows_of_the_sql_of_its_rule(name: str) -> None:
     case = scenario_of(name, {"freshviews.strategy": "incremental_trie_join"})
     assert any("NOT EXISTS" in view.text.spark for view in case.views)
     for seed, database in enumerate((None, "late", "durable")):

@@ -106,7 +106,7 @@ def test_q5_joins_three_tables_on_one_variable(tpch: Catalog) -> None:
     assert [a.name for a in query.atoms if "c_nationkey" in a.variables] == ["customer", "supplier", "nation"]
 
 
-def test_q14_lifts_promotion_and_revenue_at_their_tables(tpch: Catalog) -> None:
+def test_q14_computes_each_factor_of_its_sums_at_the_table_of_its_columns(tpch: Catalog) -> None:
     query = view(QUERIES["q14"], tpch).blocks[0].query
     promotion = [a for a in query.aggregates if len(a.lifts) == 2 and a.name.startswith("sum")]
     assert [lift.atom for lift in promotion[0].lifts] == ["lineitem", "part"]

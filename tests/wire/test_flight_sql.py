@@ -57,7 +57,7 @@ def test_adbc_reads_the_rows_of_a_select_with_their_types(server: FlightServer) 
     assert found.schema.metadata == {b"freshviews.version": b"7"}
 
 
-def test_parameters_of_a_prepared_statement_are_values(server: FlightServer) -> None:
+def test_parameters_of_a_prepared_statement_are_never_read_as_sql(server: FlightServer) -> None:
     sql = "SELECT part FROM by_part WHERE qty > ? AND part <> ?"
     assert rows(server, sql, 3, "x") == [("nut",)]
     assert rows(server, sql, 1, "nut' OR '1'='1") == [("bolt",), ("nut",)]

@@ -196,7 +196,7 @@ def defined_aggregate(
     takes, returns, nulls = options
     takes, returns = _types(method, takes), _type(f"{method}(returns)", returns)
     if not isinstance(nulls, bool):
-        raise ArgumentError(f"{method}(nulls) must be True or False, not {shown(nulls)}")
+        raise ArgumentError(f"{method}: the argument nulls must be True or False, not {shown(nulls)}")
 
     def decorate(made: Any) -> Any:
         if not isinstance(made, type):

@@ -1,6 +1,7 @@
 """Defines the payloads of rows in the trigger language. A payload has a count and a component per aggregate.
 
-A statement adds a product to each component, such as ``m * s.count``, where s is a row.
+A statement adds a product, such as ``m * s.count``, to each component: m is the multiplicity of the change, and s a
+row that it is joined with.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Caches the objects of a remote store that never change, on this machine's disk."""
+"""Caches, on this machine's disk, those objects of a remote store that never change."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def call_of_aggregate(
     if any(isinstance(one, exp.Order) for one in nodes):
         raise Refusal(
             f"ORDER BY in {function.name}",
-            "the values are always in ascending order; pass the value to order by as the first argument",
+            "values come in ascending order of the arguments; make the value to sort by the first argument",
         )
     known = aggregate_of(function.operation)
     given = [None if node is None else bind(node) for node in arguments_of(function, nodes)]
