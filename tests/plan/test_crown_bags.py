@@ -275,7 +275,7 @@ def test_a_strategy_that_cannot_maintain_a_bag_is_refused_with_the_reason() -> N
 
 
 def test_an_unknown_bag_strategy_is_refused() -> None:
-    known = "takes first_order, change_propagation, higher_order, view_tree, incremental_trie_join"
+    known = "to first_order or change_propagation or higher_order or view_tree or incremental_trie_join"
     with Database() as db:
         for name in ("crown", "recompute", "trie_join", "nothing"):
             with pytest.raises(PlanError, match=known):
