@@ -32,6 +32,8 @@ _SETTLES = 20.0
 """Seconds between two tries to use executors without a key: executors start one by one, or are busy."""
 _SPREADS = 2.0
 """Maximum seconds of the jobs that spread another anchor: Spark picks the executor of each."""
+_BACKLOG = 1_500
+"""Milliseconds of a task for which another one waits, so that dynamic allocation starts an executor."""
 _LOCALITY = "shuffle.reduceLocality.enabled"
 _LOGGER = logging.getLogger("freshviews")
 _POOL = "FRESHVIEWS_WORKERS"
@@ -246,15 +248,21 @@ class Anchors:
         return int(cluster[1]) if cluster else int(self._conf("executor.instances", "0"))
 
     def _awaited(self, count: int, seconds: float) -> frozenset[str]:
-        """The executors, after waiting until there are ``count``. Dynamic allocation is asked for those that miss: it
-        counts waiting tasks, and an executor has one for all of its cells."""
-        missing = count - len(self._running())
-        if missing > 0 and self._is_dynamic:
-            self._spark.sparkContext._jsc.sc().requestExecutors(missing)
+        """The executors, after waiting until there are ``count``."""
         until = time.monotonic() + seconds
         while len(executors := self._running()) < count and time.monotonic() < until:
-            time.sleep(0.05)
+            if self._is_dynamic:
+                self._keep_waiting(count)
+            else:
+                time.sleep(0.05)
         return executors
+
+    def _keep_waiting(self, executors: int) -> None:
+        """A job with a task for each core of a number of executors. Dynamic allocation starts executors for tasks that
+        wait for a second, takes back what is requested otherwise, and an executor has one task for all of its cells."""
+        tasks = executors * int(self._conf("executor.cores", "1"))
+        waits = f"java_method('java.lang.Thread', 'sleep', {_BACKLOG}L)"
+        self._spark.range(0, tasks, 1, tasks).selectExpr(waits).collect()
 
     def _looked_up(self, at: Anchor) -> Anchor:
         """The anchor with its places now: where a task was repeated, the block of its partition was computed again."""
