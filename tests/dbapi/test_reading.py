@@ -154,7 +154,7 @@ def test_fetching_rows_before_a_select_is_refused(cursor: dbapi.Cursor) -> None:
         ("SELECT parts FROM items", None, dbapi.ProgrammingError, fv.SqlError),
         ("SELECT FROM", None, dbapi.ProgrammingError, fv.SqlError),
         ("SELECT ?", [], dbapi.ProgrammingError, fv.SqlError),
-        ("SELECT ?", [b"x"], dbapi.ProgrammingError, fv.ArgumentError),
+        ("SELECT ?", [1j], dbapi.ProgrammingError, fv.ArgumentError),
         ("CREATE TABLE items (id INT)", None, dbapi.ProgrammingError, fv.CatalogError),
         ("CREATE MATERIALIZED VIEW r AS SELECT RAND() AS r FROM items", [], dbapi.NotSupportedError, fv.UnsupportedSql),
     ],

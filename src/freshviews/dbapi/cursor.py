@@ -25,6 +25,7 @@ _TYPES = {
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
     pa.date32(): "DATE",
+    pa.binary(): "BINARY",
 }
 
 
