@@ -77,7 +77,7 @@ class Named:
 
 
 def outcome(act: Callable[[], Any]) -> Any:
-    """What a call returns, or the class and the text of its error."""
+    """The result of a call, or the class and the text of its error."""
     try:
         return act()
     except (TypeError, ValueError, AttributeError) as error:

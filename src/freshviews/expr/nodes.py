@@ -56,7 +56,7 @@ class Call:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """What ``columns_of`` returns: planning asks for the columns of one call many times."""
+        """The columns that the call reads, found once, as planning asks for them many times (``columns_of``)."""
         found: dict[str, None] = {}
         left: list[Expr] = [self]
         while left:

@@ -42,7 +42,7 @@ NAN = 0x7FF8000000000000
 @dataclass(frozen=True, repr=False)
 class SqlType:
     """A SQL type; DECIMAL uses ``precision`` and ``scale``, and an INTERVAL for its first and last field. BINARY has
-    the codes of STRING, and TIMESTAMP_LTZ those of TIMESTAMP; their precision tells them apart.
+    the codes of STRING, and TIMESTAMP_LTZ has the codes of TIMESTAMP; the precision tells the types apart.
 
     ``wide``: of a DECIMAL, its codes are those of texts."""
 
